@@ -33,7 +33,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof import InputVerdict, Opinion
+from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
 from tfdoctor.verdict import Location
 
 EMPTY = chart(trace([]))

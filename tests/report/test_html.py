@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from plotly.offline import get_plotlyjs
 
 from tests.report import diagnoses
@@ -121,6 +123,11 @@ def test_plotly_survives_its_packing() -> None:
     assert not set(packed) - set(bundle.ALPHABET)
     assert "<" not in packed
     assert gzip.decompress(base64.b85decode(packed.replace(",", "<"))).decode() == get_plotlyjs()
+
+
+@given(st.binary(max_size=40))
+def test_base_85_is_that_of_the_standard_library(data: bytes) -> None:
+    assert bundle.base_85(data) == base64.b85encode(data).decode().replace("<", ",")
 
 
 def test_only_figures_with_data_are_drawn() -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -61,6 +61,8 @@ def test_hostile_rows_stay_in_their_cells() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@example(">")
+@example("> 3 ms")
 def test_escaped_text_reads_as_it_was(raw: str) -> None:
     line = text.name(raw)
     seen = shown(f"x {md.escaped(line)} x").replace("\u200b", "")

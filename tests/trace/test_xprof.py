@@ -1,7 +1,11 @@
 """xprof's opinion: right where xprof is right, a reason where it has none, never an exception."""
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,8 @@ from scripts.synthetic.run import Run, Truth
 from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import Space
 from tests.xspaces import hostile, save
-from tfdoctor.trace import xprof
+from tfdoctor.trace import repair, xprof
+from tfdoctor.trace.xprof_opinion import Opinion
 
 NETWORK = Network(batch=4)
 
@@ -108,7 +113,7 @@ def test_an_answer_before_an_abort_counts(tmp_path: Path, monkeypatch: pytest.Mo
     answer: dict[str, list[str]] = {"tables": [], "steps": []}
     child.write_text(f"import os; print({json.dumps(json.dumps(answer))}, flush=True); os.abort()")
     monkeypatch.setattr(xprof, "CHILD", child)
-    assert xprof.ask(path, timeout_s=60) == xprof.Opinion()
+    assert xprof.ask(path, timeout_s=60) == Opinion()
 
 
 CHILDREN = {
@@ -130,7 +135,7 @@ def test_whatever_befalls_the_child_is_a_reason(
     child.write_text(code)
     monkeypatch.setattr(xprof, "CHILD", child)
     opinion = xprof.ask(path, timeout_s=1)
-    assert opinion == xprof.Opinion(error=CHILDREN[code])
+    assert opinion == Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
 
 
@@ -140,6 +145,33 @@ def test_memory_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     opinion = xprof.ask(path, timeout_s=60)
     assert opinion.error
     assert opinion.steps == 0
+
+
+def test_a_question_that_is_dropped_ends_its_child(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+    child, number = tmp_path / "child.py", tmp_path / "number"
+    child.write_text(
+        f"import os, time; open({str(number)!r}, 'x').write(f'{{os.getpid()}}\\n'); time.sleep(600)"
+    )
+    monkeypatch.setattr(xprof, "CHILD", child)
+    with xprof.Asked(path):
+        while not (number.exists() and number.read_text().endswith("\n")):
+            time.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)
+    assert list(private.iterdir()) == []
+
+
+def test_the_child_imports_no_numpy() -> None:
+    code = "import sys; from tfdoctor.trace import repair, wire; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_never_has_an_iter_num_is_no_executor() -> None:
+    assert not "ExecutorState::Process".startswith(repair.OUTSIDE_LOOPS)
+    assert not "IteratorGetNextOp::DoCompute".startswith(repair.OUTSIDE_LOOPS)
 
 
 @settings(max_examples=15)

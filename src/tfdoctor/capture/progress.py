@@ -8,7 +8,7 @@ before anything else is printed.
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
@@ -19,6 +19,9 @@ from tfdoctor.recording.files import agent_state
 from tfdoctor.recording.notes import Notes
 
 UPDATE_S = 0.5
+
+LATE_S = 2.0
+"""Who has waited for so long wants to know for what."""
 
 UNSIZED = 80
 """Assumed columns of a terminal that does not report its width."""
@@ -114,11 +117,29 @@ def fresh_line(stderr: TextIO) -> None:
 
 
 @contextmanager
+def late_line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
+    """Show a line on a terminal once the `with` block has lasted LATE_S, and remove it at the block's end."""
+    if quiet or not stderr.isatty():
+        yield
+        return
+    with ExitStack() as shown:
+        timer = threading.Timer(LATE_S, lambda: shown.enter_context(line(text, stderr)))
+        timer.daemon = True  # a second Ctrl-C does not wait for it
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()  # it may be showing the line
+
+
+@contextmanager
 def line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
-    """Show a line on a terminal during the `with` block, then remove it."""
+    """Show a line on a terminal during the `with` block, then remove it: of one row, because no more can be."""
     shown = not quiet and stderr.isatty()
     if shown:
-        stderr.write(f"\r\x1b[Ktfdoctor: {text}")
+        columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
+        stderr.write(f"\r\x1b[K{f'tfdoctor: {text}'[: columns - 1]}")
         stderr.flush()
     try:
         yield

@@ -74,6 +74,6 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     if no_report:
         return
     with line("reading the trace …", sys.stderr):
-        diagnosis = diagnose(recording, addresses, applied, gates, scrubbed=scrub)
+        diagnosis = diagnose(recording, addresses, applied, gates, formats=wanted, scrubbed=scrub)
     write(diagnosis, recording.root or Path(), wanted, scrubbed=scrub)
     raise typer.Exit(exit_code(diagnosis, gates.fail_on))

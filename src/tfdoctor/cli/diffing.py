@@ -107,7 +107,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
 
 
 def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.compare.compare import Sides  # noqa: PLC0415 - same
     from tfdoctor.compare.loading import applied as filtered  # noqa: PLC0415 - same
     from tfdoctor.compare.loading import load, must_differ  # noqa: PLC0415 - same
@@ -116,7 +116,7 @@ def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") 
     names = {rule.name for rule in applied.rules}
 
     def one(path: Path) -> "ReportData":
-        with line(f"reading {path} …", sys.stderr):
+        with late_line(f"reading {path} …", sys.stderr):
             report = load(path, lambda recording, title: untried(recording, title, applied))
         return filtered(report, names)
 

@@ -4,7 +4,9 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
+    from tfdoctor.trace.xprof import Asked
     from tfdoctor.verdict import Severity
 
 FOUND = 3
@@ -46,7 +49,9 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
 
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(recording, title, rules, gates, scrubbed=scrubbed, price=price)
+            diagnosis = diagnose(
+                recording, title, rules, gates, formats=formats, scrubbed=scrubbed, price=price
+            )
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed, show=show)
         gates.write(diagnosis, program_of(recording), quiet=quiet)
@@ -61,28 +66,62 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     return exit_code(diagnosis, gates.fail_on)
 
 
-def diagnose(
+def ask_xprof(recording: "Recording") -> AbstractContextManager["Asked | None"]:
+    """Ask xprof about the trace of one host; of several, it is asked later about one that is not known yet."""
+    from tfdoctor.trace.xprof import Asked  # noqa: PLC0415 - keeps --help fast
+
+    alone = len(recording.traces) == 1 and len(recording.workers) <= 1
+    return Asked(recording.traces[0]) if alone else nullcontext()
+
+
+def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report is to be
     recording: "Recording",
     title: str,
     rules: "Rulebook",
     gates: Gates,
     *,
+    formats: Sequence[str] = (),
     scrubbed: bool = False,
     price: float | None = None,
+    question: "Asked | None" = None,
+    says: bool = False,
 ) -> "Diagnosis":
     """Apply rules and gates to a recording, and add what the last `tfdoctor try` of it measured.
 
-    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour.
+    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour, ``question`` one that xprof
+    works on already. While it does, what writes reports in these formats is imported. On a terminal it ``says``
+    what it reads if that takes long.
     """
-    from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
+    from tfdoctor.trial import stored  # noqa: PLC0415 - same
 
-    diagnosis = gates.applied(untried(recording, title, rules, price))
+    with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
+        examined = untried(
+            recording, title, rules, price, question=question, meanwhile=partial(prepare, formats)
+        )
+    diagnosis = gates.applied(examined)
     diagnosis = stored.with_last(diagnosis, recording)
     return without_names(diagnosis, recording) if scrubbed else diagnosis
 
 
+def _named(recording: "Recording") -> str:
+    """Return what is read: "the trace, 118 MB"."""
+    if len(recording.workers) > 1:
+        return f"the recordings of {len(recording.workers)} workers"
+    many = "traces" if len(recording.traces) > 1 else "trace"
+    size = sum(path.stat().st_size for path in recording.traces if path.exists())
+    return f"the {many}, {size / 1e6:,.0f} MB"
+
+
 def untried(
-    recording: "Recording", title: str, rules: "Rulebook", price: float | None = None
+    recording: "Recording",
+    title: str,
+    rules: "Rulebook",
+    price: float | None = None,
+    *,
+    question: "Asked | None" = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> "Diagnosis":
     """Apply these rules to a recording, without what any trial measured."""
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
@@ -94,6 +133,8 @@ def untried(
         title,
         settings=rules.settings,
         price=None if price is None else Price(price),
+        question=question,
+        meanwhile=meanwhile,
     )
 
 

@@ -19,7 +19,7 @@ from tfdoctor.cli.options import (
     parse_out,
     parse_path,
 )
-from tfdoctor.cli.outcome import diagnose, exit_code, write
+from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
@@ -70,23 +70,34 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
-    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.recording import Recording  # noqa: PLC0415 - same
+    from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     address = parse_link(link)
-    applied = book(chosen)
-    gates = Gates.of(chosen, fail_on, baseline, write_baseline)
     recording = Recording.open(path)
-    gates.check(program_of(recording))
-    if patch and patch != "-":
-        check_target(Path(patch))
-    for note in () if scrub else recording.notes:  # the report has them too
-        typer.echo(f"tfdoctor: note: {note}", err=True)
-    diagnosis = diagnose(
-        recording, path.resolve().name, applied, gates, scrubbed=scrub, price=usd_per_hour
-    )
+    with ask_xprof(recording) as question:
+        # The imports from here on take as long as xprof does.
+        from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
+
+        applied = book(chosen)
+        gates = Gates.of(chosen, fail_on, baseline, write_baseline)
+        gates.check(program_of(recording))
+        if patch and patch != "-":
+            check_target(Path(patch))
+        for note in () if scrub else recording.notes:  # the report has them too
+            typer.echo(f"tfdoctor: note: {note}", err=True)
+        diagnosis = diagnose(
+            recording,
+            path.resolve().name,
+            applied,
+            gates,
+            formats=wanted,
+            scrubbed=scrub,
+            price=usd_per_hour,
+            question=question,
+            says=True,
+        )
     diagnosis = replace(diagnosis, link=address)
     root = None if recording.root is None or is_copy(recording.root) else recording.root
     folder, prefix = out or root or Path(), "" if root or (out and recording.root) else "tfdoctor-"

@@ -1,6 +1,6 @@
 """From a recording to a diagnosis."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor import __version__
@@ -8,7 +8,7 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnose.pricing import priced
-from tfdoctor.diagnose.second_opinion import Asked, chart_of, second_opinion
+from tfdoctor.diagnose.second_opinion import asked, chart_of, compared, second_opinion
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.conditions import conditions
@@ -24,9 +24,10 @@ from tfdoctor.facts.savings.price import Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.rule import Rule
+from tfdoctor.trace.xprof import Asked
 
 
-def diagnose(
+def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it takes
     recording: Recording,
     rules: Iterable[Rule],
     title: str,
@@ -34,10 +35,14 @@ def diagnose(
     ask_xprof: bool = True,
     settings: Settings | None = None,
     price: Price | None = None,
+    question: Asked | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Diagnosis:
     """Apply every rule to a recording; of several hosts, to each alone before they are compared.
 
     ``settings`` tells the report how these rules were chosen; ``price`` is that of all machines of the job.
+    ``question`` is xprof's, asked already about the recording of one host; ``meanwhile`` is called before its
+    answer is waited for.
 
     Raises:
         InputError: the trace is damaged, or those of all hosts.
@@ -46,10 +51,11 @@ def diagnose(
     if len(members) > 1:
         diagnosis = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
     else:
-        with Asked(recording, wanted=ask_xprof) as opinion:
+        with question or asked(recording, wanted=ask_xprof) as opinion:
             chart = chart_of(recording, price)
             diagnosis = _diagnosis(chart, rules, title)
-            diagnosis = replace(diagnosis, xprof=opinion.compared(chart))
+            meanwhile()
+            diagnosis = replace(diagnosis, xprof=compared(chart, opinion))
     return replace(diagnosis, settings=settings or Settings())
 
 

@@ -1,19 +1,24 @@
-"""From the remedies of findings to edits of files, and to the one patch that holds all of them."""
+"""From the remedies of findings to edits of files, and to the one patch that holds all of them.
+
+libcst takes as long to import as all rules together: it is imported for the first file that can be edited.
+"""
 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
 from tfdoctor.edits.by_hand import OWN, REASONS
-from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Finding, Location, Remedy
+
+if TYPE_CHECKING:
+    from tfdoctor.edits.module import SyntaxTree
 
 
 @dataclass(slots=True)
@@ -21,7 +26,7 @@ class Draft:
     """What the findings change, file by file; the first edit of a place wins."""
 
     sources: Sources
-    modules: dict[str, SyntaxTree] = field(default_factory=dict)
+    modules: "dict[str, SyntaxTree]" = field(default_factory=dict)
     named: dict[str, SourceFile] = field(default_factory=dict)
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
@@ -32,12 +37,17 @@ class Draft:
         Raises:
             Declined: why there is none.
         """
-        if remedy.edit_id not in KINDS:
-            raise Declined(REASONS.get(rule, OWN))
+        by_hand = Declined(REASONS.get(rule, OWN))
+        if not remedy.edit_id:
+            raise by_hand
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line to change is unknown")
         source = self.sources[at.path]
+        from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
+
+        if remedy.edit_id not in KINDS:
+            raise by_hand
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
@@ -48,7 +58,9 @@ class Draft:
         edit = Edit(Location(at.path, line), before, after, replacements=replacements)
         return edit, source, splices
 
-    def _module(self, source: SourceFile) -> SyntaxTree:
+    def _module(self, source: SourceFile) -> "SyntaxTree":
+        from tfdoctor.edits.module import SyntaxTree  # noqa: PLC0415 - brings libcst: see above
+
         if source.path not in self.modules:
             self.modules[source.path] = SyntaxTree(source.text)
         return self.modules[source.path]

@@ -1,5 +1,7 @@
 """The templates of HTML pages and what they share."""
 
+import base64
+import hashlib
 import re
 from functools import cache
 
@@ -40,6 +42,12 @@ def asset(name: str) -> str:
     """Return the text of a style sheet or a script."""
     source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(environment(), name)
     return source
+
+
+def script_hash(script: str) -> str:
+    """Return the hash under which a page's policy lets this script run, and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def in_script(json_text: str) -> Markup:

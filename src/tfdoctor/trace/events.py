@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Fields, MessageBytes, Places
+from tfdoctor.trace.fields import MessageBytes, Places, fill
 from tfdoctor.trace.stat_values import StatNames, StatReader
 from tfdoctor.trace.stats import EventStats
 from tfdoctor.trace.wire import field_numbers
@@ -53,20 +53,16 @@ def _chunk(
     lengths = np.fromiter(map(len, events), np.int64, len(events))
     ends, stats = lengths.cumsum(), [np.zeros((3, 0), np.int64)]
     for fields in buffer.fields(ends - lengths, ends):
+        of_stats = fields.number == number["stats"]
+        if of_stats.all():  # as in all rounds but the first three
+            stats.append(np.stack((fields.message, fields.start, fields.end)))
+            continue
         for column, name in zip(columns, ("metadata_id", "offset_ps", "duration_ps"), strict=True):
             fill(column, fields, number[name])
         # A number of occurrences takes the place of the offset.
         columns[1, fields.message[fields.number == number["num_occurrences"]]] = 0
-        of_stats = fields.number == number["stats"]
-        stats.append(np.stack((fields.message, fields.start, fields.end))[:, of_stats])
+        if of_stats.any():
+            places = (fields.message, fields.start, fields.end)
+            stats.append(np.stack([place[of_stats] for place in places]))
     event, start, end = np.concatenate(stats, axis=1)
     return event, start, end
-
-
-def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
-    """Put the values of the fields of one number into the rows of their messages."""
-    chosen = fields.number == number
-    if chosen.all():
-        column[fields.message] = fields.bits.view(np.int64)
-    elif chosen.any():
-        column[fields.message[chosen]] = fields.bits[chosen].view(np.int64)

@@ -22,6 +22,9 @@ WORD = 8
 LONGEST = 10
 """Bytes of a word, and of a varint."""
 
+FIRST_OF_TWO = 0x80
+"""The smallest first byte of a varint of more than one."""
+
 ENDLESS = 2**48
 """A length beyond the end of any message."""
 
@@ -52,18 +55,29 @@ class Fields:
     end: Places
 
 
+def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
+    """Put the values of the fields of one number into the rows of their messages."""
+    chosen = fields.number == number
+    if chosen.all():
+        column[fields.message] = fields.bits.view(np.int64)
+    elif chosen.any():
+        column[fields.message[chosen]] = fields.bits[chosen].view(np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageBytes:
     """Bytes, of which any eight that follow each other can be read as a word."""
 
     data: bytes
+    octets: NDArray[np.uint8]  # (bytes,)
     words: Bits  # (bytes,) overlapping
 
     @classmethod
     def of(cls, parts: Sequence[bytes]) -> Self:
         """Join messages."""
         data = b"".join((*parts, bytes(LONGEST + WORD)))
-        return cls(data, np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,)))
+        words = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
+        return cls(data, np.frombuffer(data, np.uint8), words)
 
     def fields(self, start: Places, end: Places) -> Iterator[Fields]:
         """Yield the first field of each of n messages, then the second of those that have one, and so on.
@@ -80,16 +94,24 @@ class MessageBytes:
             message, at = (message, at) if left.all() else (message[left], at[left])
 
     def _next(self, message: Places, at: Places, limit: Places) -> tuple[Fields, Places]:
-        tag, at = self._varints(at)
+        wire, number, at = self._tags(at)
         bits, after = self._varints(at)
-        wire, number = (tag & np.uint64(7)).astype(np.int64), (tag >> np.uint64(3)).astype(np.int64)
-        length = np.zeros_like(at)
-        if (wire != VARINT).any():
+        end = after
+        if wire.any():  # VARINT is 0
             bits, after, length = self._of_wire(wire, bits, at, after)
-        end = after + length
+            end = after + length
         if (end > limit).any() or (number < 1).any():
             raise DamagedError
         return Fields(message, number, bits, after, end), end
+
+    def _tags(self, at: Places) -> tuple[Places, Places, Places]:
+        """Return the wire types and numbers at these places, and where they end: of most messages after a byte."""
+        first = self.octets[np.minimum(at, len(self.octets) - 1)]
+        if (first < FIRST_OF_TWO).all():
+            return (first & 7).astype(np.int64), (first >> 3).astype(np.int64), at + 1
+        tag, after = self._varints(at)
+        wire = (tag & np.uint64(7)).astype(np.int64)
+        return wire, (tag >> np.uint64(3)).astype(np.int64), after
 
     def _of_wire(
         self, wire: Places, bits: Bits, at: Places, after: Places

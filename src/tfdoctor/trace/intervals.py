@@ -39,6 +39,13 @@ class Intervals:
         return cls._of(starts_ps[first], reached[last])
 
     @classmethod
+    def any_of(cls, many: Iterable[Self]) -> Self:
+        """Return the time that any of many covers."""
+        some = [cls(), *(one for one in many if len(one))]
+        starts, ends = ([getattr(one, name) for one in some] for name in ("starts_ps", "ends_ps"))
+        return cls.merged(np.concatenate(starts), np.concatenate(ends))
+
+    @classmethod
     def _of(cls, starts_ps: Times, ends_ps: Times) -> Self:
         made = cls.__new__(cls)
         made.starts_ps, made.ends_ps = starts_ps, ends_ps
@@ -92,6 +99,8 @@ class Intervals:
 
     def __or__(self, other: Self) -> Self:
         """Return the time that either covers."""
+        if not len(self) or not len(other):
+            return self if len(self) else other
         return self.merged(
             np.concatenate((self.starts_ps, other.starts_ps)),
             np.concatenate((self.ends_ps, other.ends_ps)),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.trace.events import EventColumns, decoded
-from tfdoctor.trace.model import EventType, Line
+from tfdoctor.trace.model import Line, TypeTable
 from tfdoctor.trace.names import NOISE
 from tfdoctor.trace.stat_values import StatNames
 from tfdoctor.trace.texts import clean
@@ -34,7 +34,7 @@ class PlaneTypes(NamedTuple):
     """The types of a plane's events, and their ids in order."""
 
     ids: Column
-    all: tuple[EventType, ...]
+    all: TypeTable
 
     def positions(self, ids: Column) -> Column:
         """Return the positions of (n,) ids; -1 for those that are not described."""

@@ -3,13 +3,16 @@
 All times are int64 picoseconds since the start of the profile (int64 holds 106 days).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.trace.stats import EventStats, Value
+
+Tested = TypeVar("Tested")
 
 NO_TASKS: NDArray[np.int64] = np.zeros((0, 2), np.int64)
 
@@ -21,6 +24,29 @@ class EventType:
     name: str
     display_name: str = ""  # the op type, for TensorFlow operations: "Conv2D"
     stats: Mapping[str, Value] = field(default_factory=dict)  # on TPU: category, flops, source, ...
+
+
+class TypeTable(tuple[EventType, ...]):  # noqa: SLOT001 - it keeps what it was asked
+    """The types of a plane's events, which thousands of lines may have in common.
+
+    Each test is asked once. So it must not be a function that is made for the call.
+    """
+
+    def named(self, test: Callable[[str], object]) -> NDArray[np.bool_]:
+        """Return (types,) whether the name of each type passes a test."""
+        return self._passing(test, (kind.name for kind in self))
+
+    def passing(self, test: Callable[[EventType], object]) -> NDArray[np.bool_]:
+        """Return (types,) whether each type passes a test."""
+        return self._passing(test, self)
+
+    def _passing(
+        self, test: Callable[[Tested], object], tested: Iterable[Tested]
+    ) -> NDArray[np.bool_]:
+        masks: dict[object, NDArray[np.bool_]] = self.__dict__.setdefault("masks", {})
+        if test not in masks:
+            masks[test] = np.array([bool(test(one)) for one in tested], bool)
+        return masks[test]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,11 @@ class Line:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @property
+    def table(self) -> TypeTable:
+        """The types, as they can be tested."""
+        return self.types if isinstance(self.types, TypeTable) else TypeTable(self.types)
 
     def event(self, index: int) -> Event:
         """Return one event as an object."""

@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterable
 from itertools import count
 
-from tfdoctor.trace.names import TRAINING_CALLS
+from tfdoctor.trace.names import ITERATOR, NOISE, TRAINING_CALLS
 from tfdoctor.trace.wire import Message
 
 HOST = "/host:CPU"
 GPU = "/device:GPU"
 TPU = "/device:TPU"
+OUTSIDE_LOOPS = (NOISE, ITERATOR)
+"""How the names of events begin that have no iter_num: those of thread pools (half of all events) and tf.data."""
+
 DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
 """Lines that TensorFlow 2.3 and 2.4 derived from others and saved too. (A TPU has its own line "Steps".)"""
 
@@ -68,8 +71,10 @@ def zero_iter_num(space: Message) -> None:
     """Set iter_num to 0, so that xprof sees steps with an inner loop (RNNs, steps_per_execution)."""
     for plane in space.planes:
         key = _stat(plane, "iter_num") if plane.name == HOST else None
+        types = plane.event_metadata.items()
+        without = {of for of, kind in types if kind.name.startswith(OUTSIDE_LOOPS)}
         for event in _events(plane) if key is not None else ():
-            for stat in event.stats:
+            for stat in () if event.metadata_id in without else event.stats:
                 if stat.metadata_id == key:
                     stat.int64_value = 0
 

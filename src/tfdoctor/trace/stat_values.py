@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Bits, MessageBytes, Places
+from tfdoctor.trace.fields import Bits, MessageBytes, Places, fill
 from tfdoctor.trace.names import IDS, NUMERIC
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
 from tfdoctor.trace.texts import Texts, clean
@@ -24,6 +25,15 @@ FORMS = {
     "bytes_value": TEXT,
     "ref_value": TEXT,  # the name of another id
 }
+
+
+@cache
+def _forms() -> NDArray[np.int8]:
+    """Return by number how a field of a stat is to be read; -1 for one without a value, and in the last place."""
+    numbers = field_numbers("XStat")
+    forms = np.full(max(numbers.values()) + 2, -1, np.int8)
+    forms[[numbers[value] for value in FORMS]] = list(FORMS.values())
+    return forms
 
 
 class StatNames(NamedTuple):
@@ -54,22 +64,24 @@ class StatReader:
         """
         name, field = np.zeros((2, len(event)), np.int64)
         bits, first, last = np.zeros(len(event), np.uint64), start.copy(), end.copy()
-        numbers = field_numbers("XStat")
+        forms, number = _forms(), field_numbers("XStat")["metadata_id"]
         for fields in buffer.fields(start, end):
-            named = fields.number == numbers["metadata_id"]
-            name[fields.message[named]] = fields.bits[named].view(np.int64)
-            valued = ~named & np.isin(fields.number, [numbers[value] for value in FORMS])
+            fill(name, fields, number)
+            valued = forms[np.minimum(fields.number, len(forms) - 1)] >= 0
+            if not valued.any():
+                continue
             at = fields.message[valued]
             field[at], bits[at] = fields.number[valued], fields.bits[valued]
             first[at], last[at] = fields.start[valued], fields.end[valued]
-        kept = np.flatnonzero(np.isin(name, self._ids) & (field > 0))
+        known = self._ids.searchsorted(name)
+        kept = np.flatnonzero(
+            (np.append(self._ids, 0)[known] == name) & (known < len(self._ids)) & (field > 0)
+        )
         field, bits = field[kept], bits[kept]
         self._read_texts(buffer.data, field, bits, first[kept], last[kept])
         self._read_references(field, bits)
-        position = self._positions[np.searchsorted(self._ids, name[kept])]
-        form = np.zeros(max(numbers.values()) + 1, np.int8)
-        form[[numbers[value] for value in FORMS]] = list(FORMS.values())
-        self._rows.append(self._numbers(_Rows(event[kept], position, form[field], bits)))
+        rows = _Rows(event[kept], self._positions[known[kept]], forms[field], bits)
+        self._rows.append(self._numbers(rows))
 
     def _read_texts(
         self, data: bytes, field: Places, bits: Bits, start: Places, end: Places

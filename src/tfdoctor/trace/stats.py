@@ -29,6 +29,8 @@ class EventStats:
     form: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))  # (m,)
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))  # (m,)
     texts: Sequence[str | bytes] = ()
+    _integers: dict[str, tuple[Events, NDArray[np.int64]]] = field(default_factory=dict)
+    """What was asked for before: facts ask for the same few names, of each of thousands of lines."""
 
     def of(self, event: int) -> Mapping[str, Value]:
         """Return the stats of one event."""
@@ -48,12 +50,26 @@ class EventStats:
 
     def integers(self, name: str) -> tuple[Events, NDArray[np.int64]]:
         """Return the (k,) events that have a stat that is a number, and their (k,) values."""
+        if name not in self._integers:
+            rows = self._rows(name)
+            rows = rows[self.form[rows] != TEXT]
+            bits, real = self.bits[rows], self.form[rows] == REAL
+            values = bits.view(np.int64)
+            if real.any():
+                values = values.copy()
+                values[real] = np.clip(bits[real].view(np.float64), -MOST, MOST).astype(np.int64)
+            self._integers[name] = self.event[rows], values
+        return self._integers[name]
+
+    def values_of(self, name: str, events: Events) -> list[Value | None]:
+        """Return the values of (n,) events; None for an event without one."""
         rows = self._rows(name)
-        rows = rows[self.form[rows] != TEXT]
-        bits, real = self.bits[rows], self.form[rows] == REAL
-        values = bits.view(np.int64).copy()
-        values[real] = np.clip(bits[real].view(np.float64), -MOST, MOST).astype(np.int64)
-        return self.event[rows], values
+        if not len(rows):
+            return [None] * len(events)
+        at = self.event[rows].searchsorted(events)
+        found = np.append(self.event[rows], -1)[at] == events
+        values = iter(self._decoded(rows[at[found]]))
+        return [next(values) if known else None for known in found.tolist()]
 
     def ids(self, name: str) -> tuple[Events, NDArray[np.uint64]]:
         """Return the (k,) events that have an id, and their (k,) values."""
@@ -63,6 +79,8 @@ class EventStats:
     def ids_of(self, name: str, events: Events) -> NDArray[np.uint64]:
         """Return the ids of (n,) events; 0 for an event without one."""
         having, ids = self.ids(name)
+        if not len(having):
+            return np.zeros(len(events), np.uint64)
         at = having.searchsorted(events)
         found = np.append(having, -1)[at] == events
         return np.where(found, np.append(ids, np.uint64(0))[at], np.uint64(0))
@@ -101,9 +119,13 @@ class EventStats:
         return np.flatnonzero(self.name == self.names.index(name))
 
     def _decoded(self, rows: slice | NDArray[np.intp]) -> list[Value]:
-        bits = self.bits[rows]
+        bits, forms = self.bits[rows], self.form[rows]
+        if len(forms) and (forms == TEXT).all():
+            return [self.texts[at] for at in bits.tolist()]
+        if len(forms) and (forms == UNSIGNED).all():
+            return list(bits.tolist())
         readings = (bits.view(np.float64), bits, bits.view(np.int64))
         return [
             self.texts[int(bits[row])] if form == TEXT else readings[form][row].item()
-            for row, form in enumerate(self.form[rows].tolist())
+            for row, form in enumerate(forms.tolist())
         ]

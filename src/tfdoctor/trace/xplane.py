@@ -8,7 +8,7 @@ import numpy as np
 from tfdoctor.humanize import counted
 from tfdoctor.trace.fields import DamagedError
 from tfdoctor.trace.lines import LIMIT_PS, PlaneTypes, lines_of
-from tfdoctor.trace.model import EventType, Plane, Trace
+from tfdoctor.trace.model import EventType, Plane, Trace, TypeTable
 from tfdoctor.trace.names import IDS, NUMERIC, WANTED
 from tfdoctor.trace.stat_values import StatNames
 from tfdoctor.trace.stats import Value
@@ -70,7 +70,7 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
     names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
     ids = sorted(plane.event_metadata)
     types = PlaneTypes(
-        np.array(ids, np.int64), tuple(_type(plane.event_metadata[key], names) for key in ids)
+        np.array(ids, np.int64), TypeTable(_type(plane.event_metadata[key], names) for key in ids)
     )
     lines = tuple(lines_of(plane.lines, types, names, origin_ns))
     stats = _stats(plane.stats, names.all, names.all)

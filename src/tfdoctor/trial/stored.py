@@ -9,7 +9,6 @@ from tfdoctor.errors import InputError, OutputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.report.files import replace_file, why_unwritable
-from tfdoctor.trial.trial import with_measured
 
 FILE = "trials.json"
 
@@ -59,6 +58,8 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
     path = recording.root / FILE if recording.root else None
     if path is None or not path.is_file():
         return diagnosis
+    from tfdoctor.trial.trial import with_measured  # noqa: PLC0415 - most recordings have no trial
+
     trials = _last_or_none(path)
     if trials is None:
         raise InputError(f"{path} is damaged: remove it, or run `tfdoctor try` again.")

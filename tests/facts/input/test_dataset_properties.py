@@ -8,10 +8,10 @@ import pytest
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
-from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
+from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"

@@ -23,9 +23,9 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.verdict import Location
 
 STEPS, EACH = 4, 100

@@ -31,7 +31,7 @@ from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof import InputVerdict, Opinion
+from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Measure
 

@@ -8,12 +8,12 @@ from operator import attrgetter
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.work import Work
 from tfdoctor.trace import Intervals
 from tfdoctor.verdict import Stage

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.input.pipeline_stages import (
     INJECTED,
@@ -23,6 +22,7 @@ from tfdoctor.facts.input.pipeline_stages import (
 )
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.facts.timeline.iterator_node import Node
 
 GENERATOR = "Generator"
 """The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""

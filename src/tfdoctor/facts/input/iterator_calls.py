@@ -1,32 +1,20 @@
-"""Collects the calls of tf.data's iterators, thread by thread, into one node for each stage."""
+"""Collects the calls of tf.data's iterators into one node for each stage."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.steps.steps import StepSpans
-from tfdoctor.facts.timeline.host_events import executors, operation_label
-from tfdoctor.facts.timeline.trainer import is_named, present
-from tfdoctor.trace import EventType, Intervals, Line
-from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE
-
-PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
-"""Types of operations that call back into the Python interpreter."""
-
-
-READING = re.compile(r"ReadFile")
-"""The operation that reads a whole file."""
-
-
-IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
-"""Types of operations whose cost grows with the size of the stored image."""
-
+from tfdoctor.facts.timeline.iterator_node import Node
+from tfdoctor.facts.timeline.nesting import enclosing, latest_before, nearest
+from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.trace import EventType, Line
+from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE
 
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """The index of an upstream iterator per element or repetition; all of them are one node."""
@@ -46,76 +34,6 @@ class Role(NamedTuple):
     repetition: int = 0  # how many passes its repeat() had completed
 
 
-@dataclass(slots=True)
-class Frame:
-    """An event that contains the current one while a thread's events are traversed."""
-
-    role: Role
-    start_ps: int
-    end_ps: int
-    id: int  # 0: none
-    node: Node | None = None
-    owner: str = ""  # of an XProduce: the path of the stage X
-
-
-class CallCollector:
-    """Adds the calls of each thread to the nodes."""
-
-    def __init__(self, members: set[int]) -> None:
-        self.members = members
-        self.nodes: dict[str, Node] = {}
-        self.owners: dict[int, Node] = {}  # by the id of a captured function's execution
-
-    def line(self, line: Line, window: StepSpans) -> None:
-        """Traverse a thread's events with a stack of the containing ones."""
-        stack: list[Frame] = []
-        events = _relevant(line, window)
-        for frame in _frames(line, events):
-            while stack and stack[-1].end_ps <= frame.start_ps:
-                stack.pop()
-            if frame.role.call and frame.id in self.members:
-                frame.node = self._call(frame, stack)
-            elif frame.role.captured:
-                self._own(frame, stack)
-            stack.append(frame)
-        self._describe(line, events)
-
-    def _call(self, frame: Frame, stack: list[Frame]) -> Node:
-        node = self.nodes.setdefault(frame.role.path, Node(frame.role.path))
-        node.repetition = max(node.repetition, frame.role.repetition)
-        duration = frame.end_ps - frame.start_ps
-        node.called.append((frame.start_ps, frame.end_ps))
-        node.self_ps += duration
-        above = _holder(stack)
-        if above is not None and above.node is not None:
-            above.node.self_ps -= duration
-        elif above is not None:
-            above.owner = node.parent
-        return node
-
-    def _own(self, frame: Frame, stack: list[Frame]) -> None:
-        holder = _holder(stack)
-        if holder is None or not frame.id:
-            return
-        path = holder.node.path if holder.node else holder.owner
-        if path:
-            self.owners[frame.id] = self.nodes.setdefault(path, Node(path))
-
-    def _describe(self, line: Line, events: NDArray[np.intp]) -> None:
-        """Add what calls say of their stages: names, and the parallelism at last."""
-        of_members = np.isin(line.stats.ids_of("id", events), np.array([*self.members], np.uint64))
-        calls = set(events[of_members].tolist())
-        for stat in ("name", "parallelism"):
-            for event, value in zip(*line.stats.values(stat), strict=True):
-                node = self.nodes.get(_role(line.types[line.kind[event]].name).path)
-                if node is None or event not in calls:
-                    continue
-                if stat == "parallelism":
-                    node.parallelism = _integer(value, node.parallelism)
-                elif value and str(value) not in node.names:
-                    node.names.append(str(value))
-
-
 @lru_cache(maxsize=65536)
 def _role(name: str) -> Role:
     """Return what the events of a name are."""
@@ -126,89 +44,132 @@ def _role(name: str) -> Role:
     return Role(captured=name.startswith(CAPTURED_FUNCTION), produces=bool(PRODUCE.fullmatch(name)))
 
 
-def _frames(line: Line, events: NDArray[np.intp]) -> Iterator[Frame]:
-    """Yield (n,) events as frames, in order."""
-    kinds, starts = line.kind[events].tolist(), line.start_ps[events]
-    roles = {kind: _role(line.types[kind].name) for kind in set(kinds)}
-    ends, ids = starts + line.duration_ps[events], line.stats.ids_of("id", events)
-    columns = (kinds, starts.tolist(), ends.tolist(), ids.tolist())
-    for kind, start, end, number in zip(*columns, strict=True):
-        yield Frame(roles[kind], start, end, number)
+def _matters(name: str) -> bool:
+    return any(_role(name)[:3])
 
 
-def _integer(value: object, default: int | None) -> int | None:
-    text = str(value)
-    return int(text) if text.isdigit() else default
+class _Events(NamedTuple):
+    """The n events of a pipeline within the steps, thread by thread."""
+
+    of_line: list[NDArray[np.intp]]  # their positions in each line
+    kind: NDArray[np.int32]  # (n,), in the host's types
+    start_ps: NDArray[np.int64]
+    end_ps: NDArray[np.int64]
+    id: NDArray[np.uint64]  # 0: none
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], window: StepSpans) -> Self:
+        of_line = [chosen_events(line, _matters, window) for line in lines]
+        chosen = list(zip(lines, of_line, strict=True))
+        starts = _joined([line.start_ps[events] for line, events in chosen], np.int64)
+        lasting = _joined([line.duration_ps[events] for line, events in chosen], np.int64)
+        ids = _joined([line.stats.ids_of("id", events) for line, events in chosen], np.uint64)
+        kinds = _joined([line.kind[events] for line, events in chosen], np.int32)
+        return cls(of_line, kinds, starts, starts + lasting, ids)
 
 
-def _holder(stack: list[Frame]) -> Frame | None:
-    """Return the innermost iterator call or ``XProduce`` on the stack."""
-    for frame in reversed(stack):
-        if frame.node is not None or frame.role.produces:
-            return frame
-    return None
+@dataclass(slots=True)
+class PipelineCalls:
+    """The nodes, and the stage whose function each execution that tf.data started belongs to."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    owners: dict[int, Node] = field(default_factory=dict)  # by the execution's id
+
+    @classmethod
+    def of(
+        cls,
+        lines: Sequence[Line],
+        types: Sequence[EventType],
+        members: set[int],
+        window: StepSpans,
+    ) -> Self:
+        """Collect the calls of these iterators on the threads of the host, whose events have these types."""
+        events, made = _Events.of(lines, window), cls()
+        roles = {kind: _role(types[kind].name) for kind in np.unique(events.kind).tolist()}
+        is_call, is_captured, produces = (
+            np.isin(events.kind, [kind for kind, role in roles.items() if role[place]])
+            for place in range(3)
+        )
+        member = np.isin(events.id, np.array([*members], np.uint64))
+        calls = is_call & member
+        around = enclosing(events.start_ps, events.end_ps, [len(of) for of in events.of_line])
+        holder = nearest(around, calls | produces)
+        made._add_calls(events, np.flatnonzero(calls), holder, roles)
+        captured = np.flatnonzero(is_captured & (holder >= 0) & (events.id > 0))
+        made._add_owners(events, captured, np.flatnonzero(calls), holder, roles)
+        made._describe(lines, events, member, roles)
+        return made
+
+    def _node(self, path: str) -> Node:
+        return self.nodes.setdefault(path, Node(path))
+
+    def _add_calls(
+        self,
+        events: _Events,
+        calls: NDArray[np.intp],
+        holder: NDArray[np.int64],
+        roles: dict[int, Role],
+    ) -> None:
+        """Add the times of calls; those within calls of another stage are not that stage's own."""
+        lasting = events.end_ps - events.start_ps
+        called_by = holder[calls]
+        within = np.zeros(len(events.kind), np.int64)  # in calls of other stages
+        np.add.at(within, called_by[called_by >= 0], lasting[calls[called_by >= 0]])
+        for kind in np.unique(events.kind[calls]).tolist():
+            node, mine = self._node(roles[kind].path), calls[events.kind[calls] == kind]
+            node.repetition = max(node.repetition, roles[kind].repetition)
+            node.self_ps += int((lasting[mine] - within[mine]).sum())
+            spans = zip(events.start_ps[mine].tolist(), events.end_ps[mine].tolist(), strict=True)
+            node.called.extend(spans)
+
+    def _add_owners(
+        self,
+        events: _Events,
+        captured: NDArray[np.intp],
+        calls: NDArray[np.intp],
+        holder: NDArray[np.int64],
+        roles: dict[int, Role],
+    ) -> None:
+        """Add the executions that a call started, or an XProduce, which is of the stage that calls others in it."""
+        paths = {kind: role.path for kind, role in roles.items() if role.call}
+        above = {kind: Node(path).parent for kind, path in paths.items()}
+        held = holder[captured]
+        inside = latest_before(holder[calls], calls, held, captured)
+        calling = np.append(calls, -1)[inside]
+        rows = (events.id[captured], events.kind[held], np.append(events.kind, -1)[calling])
+        for run, kind, call in zip(*(row.tolist() for row in rows), strict=True):
+            if path := paths.get(kind, above.get(call, "")):
+                self.owners[run] = self.nodes.get(path) or self._node(path)
+
+    def _describe(
+        self,
+        lines: Sequence[Line],
+        events: _Events,
+        member: NDArray[np.bool_],
+        roles: dict[int, Role],
+    ) -> None:
+        """Add what calls say of their stages: names, and the parallelism at last."""
+        ends = np.cumsum([len(of) for of in events.of_line])
+        for line, chosen, end in zip(lines, events.of_line, ends.tolist(), strict=True):
+            mine = chosen[member[end - len(chosen) : end]]
+            kinds = line.kind[mine].tolist()
+            names = zip(kinds, line.stats.values_of("name", mine), strict=True)
+            for kind, name in dict.fromkeys(names):
+                node = self.nodes.get(roles[kind].path)
+                if node is not None and name and str(name) not in node.names:
+                    node.names.append(str(name))
+            said = [*zip(kinds, line.stats.values_of("parallelism", mine), strict=True)]
+            for kind, threads in reversed(dict.fromkeys(reversed(said))):  # by their last call
+                node = self.nodes.get(roles[kind].path)
+                if node is not None and str(threads).isdigit():
+                    node.parallelism = int(str(threads))
 
 
-def _relevant(line: Line, window: StepSpans) -> NDArray[np.intp]:
-    return chosen_events(line, lambda name: any(_role(name)[:3]), window)
+def _joined(columns: list[NDArray[Any]], kind: type) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, kind), *columns])
 
 
 def chosen_events(line: Line, test: Callable[[str], object], window: StepSpans) -> NDArray[np.intp]:
     """Return the (n,) events whose names pass a test and that begin within the steps."""
     events = np.flatnonzero(is_named(line, test))
     return events[window.holds(line.start_ps[events])]
-
-
-def add_functions(line: Line, owners: dict[int, Node]) -> None:
-    """Give each stage the times in which its function, with its completion, ran on this thread."""
-    stretches: dict[int, list[tuple[int, int]]] = {}
-    for name in (EXECUTOR, EXECUTOR_DONE):
-        starts, ends, ids = executors(line, name)
-        own = np.isin(ids, np.array([*owners], np.uint64))
-        columns = (starts[own].tolist(), ends[own].tolist(), ids[own].tolist())
-        for start, end, run in zip(*columns, strict=True):
-            stretches.setdefault(run, []).append((start, end))
-    for run, spans in stretches.items():
-        owners[run].function.extend(Intervals.union(spans).spans if len(spans) > 1 else spans)
-    _add_operations(line, owners)
-
-
-def _add_operations(line: Line, owners: dict[int, Node]) -> None:
-    starts, ends, ids = executors(line)
-    works = {kind: _work(line.types[kind]) for kind in (present(line) if len(starts) else ())}
-    chosen = np.flatnonzero(np.isin(line.kind, [kind for kind, work in works.items() if any(work)]))
-    if not len(chosen):
-        return
-    at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
-    owned = np.isin(ids, np.array([*owners], np.uint64))
-    inside = (at >= 0) & (line.start_ps[chosen] < ends[at]) & owned[at]
-    events, runs = chosen[inside], ids[at[inside]]
-    columns = (line.kind[events].tolist(), runs.tolist(), line.duration_ps[events].tolist())
-    for kind, run, duration in zip(*columns, strict=True):
-        works[kind].add_to(owners[run], duration)
-
-
-class _Work(NamedTuple):
-    """What an operation of a stage's function does."""
-
-    name: str
-    python: bool
-    reading: bool
-    images: bool
-
-    def add_to(self, node: Node, duration_ps: int) -> None:
-        if self.name:
-            node.operations[self.name] = node.operations.get(self.name, 0) + duration_ps
-        if self.python:
-            node.python_ps += duration_ps
-        if self.reading:
-            node.reading_ps += duration_ps
-            node.reads += 1
-        if self.images:
-            node.image_ps += duration_ps
-
-
-def _work(kind: EventType) -> _Work:
-    label, does = operation_label(kind), (PYTHON, READING, IMAGES)
-    python, reading, images = (bool(types.fullmatch(kind.display_name)) for types in does)
-    return _Work(label[0] if label else "", python, reading, images)

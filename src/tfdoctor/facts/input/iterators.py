@@ -13,10 +13,11 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.iterator_calls import CallCollector, add_functions, chosen_events
-from tfdoctor.facts.input.iterator_node import Node
+from tfdoctor.facts.input.iterator_calls import PipelineCalls, chosen_events
+from tfdoctor.facts.input.iterator_functions import add_functions
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps, StepSpans
+from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import WAIT
@@ -66,16 +67,13 @@ class Iterators:
         if isinstance(steps, Unavailable):
             raise steps
         window = StepSpans.of(steps)
-        lines = trace.host.lines if trace.host else ()
+        lines, types = (trace.host.lines, trace.host.types) if trace.host else ((), ())
         roots = _training_roots(lines, window)
-        walk = CallCollector(_members(lines, set(roots)))
-        for line in lines:
-            walk.line(line, window)
-        for line in lines:
-            add_functions(line, walk.owners)
-        if not walk.nodes:
+        found = PipelineCalls.of(lines, types, _members(lines, set(roots)), window)
+        add_functions(lines, found.owners)
+        if not found.nodes:
             raise Unavailable(_why(framework, waited=any(map(_has_waits, lines))))
-        return cls(dict(sorted(walk.nodes.items())), roots)
+        return cls(dict(sorted(found.nodes.items())), roots)
 
 
 def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[float]]:

@@ -17,7 +17,7 @@ from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
-from tfdoctor.facts.timeline.trainer import present, spans_of
+from tfdoctor.facts.timeline.trainer import spans_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
@@ -82,9 +82,7 @@ def _at_work(line: Line) -> Intervals:
         starts, ends, _ = executors(line, EXECUTOR)
         done, done_ends, _ = executors(line, EXECUTOR_DONE)
         return Intervals.merged(np.append(starts, done), np.append(ends, done_ends))
-    wanted = np.zeros(len(line.types), bool)
-    wanted[[kind for kind in present(line) if operation_label(line.types[kind])]] = True
-    chosen = select(line, wanted[line.kind])
+    chosen = select(line, line.table.passing(operation_label)[line.kind])
     inner = leaves(chosen)
     return spans_of(chosen, inner)
 

@@ -84,10 +84,11 @@ class LoopWork:
             raise Unavailable(
                 "one call contains several steps, so the loop inside a step cannot be told apart"
             )
-        iterating = Intervals()
-        for line in trace.host_lines:
-            if len(line) and not line.name.startswith(INPUT_THREAD):
-                iterating |= _iterating(line)
+        iterating = Intervals.any_of(
+            _iterating(line)
+            for line in trace.host_lines
+            if len(line) and not line.name.startswith(INPUT_THREAD)
+        )
         busy = activity.of(Stage.DEVICE) | activity.wait
         steady = SteadySteps.of(steps)
         numbered = _numbered(trace, steady.stretches)
@@ -195,9 +196,10 @@ def _iterating(line: Line) -> Intervals:
 def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
     """Return the highest number of an iteration in a step: the median of the steps."""
     times, numbers = _iteration_numbers(trace)
-    highest = [
-        float(numbers[(times >= start) & (times < end)].max(initial=0)) for start, end in stretches
-    ]
+    order = times.argsort(kind="stable")
+    times, numbers = times[order], numbers[order]
+    edges = (times.searchsorted(stretch).tolist() for stretch in stretches)
+    highest = [float(numbers[first:last].max(initial=0)) for first, last in edges]
     return float(np.median(highest)) if highest else 0.0
 
 

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import operation_label
-from tfdoctor.trace import Event, Plane, Trace
+from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.trace import Event, EventType, Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
 TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
@@ -75,15 +76,25 @@ def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, 
 def _allocated(host: Plane) -> dict[str, set[Tensor]]:
     """Return the floating-point tensors of two and more dimensions that each operation allocated."""
     tensors: dict[str, set[Tensor]] = defaultdict(set)
-    for line in host.lines:
-        kinds = [index for index, kind in enumerate(line.types) if kind.name == MEMORY]
-        for index in np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else ():
-            stats = line.stats.of(index)
-            dtype = FLOATS.get(int(stats.get("data_type") or 0))
-            tensor = parse(dtype + str(stats.get("shape"))) if dtype else None
-            if tensor and len(tensor[0][1] or ()) > 1:
-                tensors[str(stats.get("tf_op"))].add(tensor[0])
+    found = {one for line in host.lines for one in allocations(line, "shape", "data_type")}
+    for name, shape, number in found:
+        dtype = FLOATS.get(int(number or 0))
+        tensor = parse(f"{dtype}{shape}") if dtype else None
+        if tensor and len(tensor[0][1] or ()) > 1:
+            tensors[name].add(tensor[0])
     return tensors
+
+
+def allocations(line: Line, *stats: str) -> Iterator[tuple[Any, ...]]:
+    """Yield of each allocation the name of the operation ("": unknown), and its values of stats; None without."""
+    events = np.flatnonzero(is_named(line, MEMORY.__eq__))
+    if not len(events):
+        return
+    names = (str(name or "") for name in line.stats.values_of("tf_op", events))
+    columns = [line.stats.values_of(stat, events) for stat in stats]
+    for name, *values in zip(names, *columns, strict=True):
+        if name or values.count(None) < len(values):
+            yield (name, *values)
 
 
 def parse(text: str) -> tuple[Tensor, ...] | None:
@@ -103,11 +114,15 @@ def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
     """Yield name and type of each operation that has a `shape` text, and the text."""
     lines = work_lines(plane) or plane.lines
     for line in lines:
-        for at in line.stats.having("shape").tolist():
-            event = line.event(at)
-            key = _device_key(event) if line.name.startswith(STREAM_PREFIX) else _host_key(event)
-            if key:
-                yield key, str(event.stats["shape"])
+        if line.name.startswith(STREAM_PREFIX):
+            for event in map(line.event, line.stats.having("shape").tolist()):
+                if key := _device_key(event):
+                    yield key, str(event.stats["shape"])
+            continue
+        events, texts = line.stats.values("shape")
+        for kind, text in dict.fromkeys(zip(line.kind[events].tolist(), texts, strict=True)):
+            if key := _host_key(line.types[kind]):
+                yield key, str(text)
 
 
 def _device_key(event: Event) -> Key | None:
@@ -117,6 +132,6 @@ def _device_key(event: Event) -> Key | None:
     return (name, base_type(kind)) if colon else None
 
 
-def _host_key(event: Event) -> Key | None:
-    label = operation_label(event.type)
+def _host_key(kind: EventType) -> Key | None:
+    label = operation_label(kind)
     return (label[0], base_type(label[1])) if label else None

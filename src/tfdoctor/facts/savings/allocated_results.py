@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-import numpy as np
-
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.traced_shapes import MEMORY
+from tfdoctor.facts.operations.traced_shapes import allocations
 from tfdoctor.facts.run.program import Operation, Shape
-from tfdoctor.trace import Line, Trace
-from tfdoctor.trace.stats import Value
+from tfdoctor.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +25,8 @@ class AllocatedResults:
         """Read the memory events of the host."""
         tensors: dict[str, dict[tuple[object, object], float]] = defaultdict(dict)
         for line in trace.host_lines:
-            for stats in _allocations(line):
-                tensor = (stats.get("shape"), stats.get("data_type"))
-                size = float(stats.get("requested_bytes") or 0)
-                tensors[str(stats.get("tf_op", ""))][tensor] = size
+            for name, size, *tensor in allocations(line, "requested_bytes", "shape", "data_type"):
+                tensors[name][tensor[0], tensor[1]] = float(size or 0)
         return cls({name: tuple(sizes.values()) for name, sizes in tensors.items()})
 
     def sized(self, row: OperationTime) -> OperationTime:
@@ -58,9 +53,3 @@ def is_open(operation: Operation, layer: str) -> bool:
 
 def _is_open(shape: Shape | None) -> bool:
     return shape is not None and None in shape
-
-
-def _allocations(line: Line) -> list[Mapping[str, Value]]:
-    kinds = [index for index, kind in enumerate(line.types) if kind.name == MEMORY]
-    events = np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else []
-    return [stats for event in events if (stats := line.stats.of(event))]

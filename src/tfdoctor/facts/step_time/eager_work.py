@@ -106,7 +106,8 @@ def _kernel_times(line: Line, whole: Intervals, steady: SteadySteps) -> NDArray[
         (latest < 0) | (starts >= inside[latest, 1]) if len(inside) else np.ones(len(starts), bool)
     )
     starts, lasting = starts[single], lasting[single]
-    rows = [lasting[(starts >= begin) & (starts < end)] / 1e9 for begin, end in steady.stretches]
+    edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
+    rows = [lasting[first:last] / 1e9 for first, last in edges]
     usual = max((len(row) for row in rows), key=[len(row) for row in rows].count, default=0)
     equal = [row for row in rows if len(row) == usual]
     return np.array(equal) if usual and 2 * len(equal) >= len(rows) else np.zeros((0, 0))

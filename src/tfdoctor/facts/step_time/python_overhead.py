@@ -49,10 +49,12 @@ class PythonOverhead:
         for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
             waits |= activity.of(stage)
         busy = device | waits
-        working = busy
-        for line in trace.host_lines:
-            if len(line) and not line.name.startswith(INPUT_THREAD):
-                working |= spans_of(line, is_named(line, EXECUTOR.__eq__))
+        executors = [
+            spans_of(line, is_named(line, EXECUTOR.__eq__))
+            for line in trace.host_lines
+            if len(line) and not line.name.startswith(INPUT_THREAD)
+        ]
+        working = Intervals.any_of([busy, *executors])
         chosen = steps.steady_steps
         whole = sum(step.end_ps - step.start_ps for step in chosen)
         calls = sum(step.calls for step in chosen)

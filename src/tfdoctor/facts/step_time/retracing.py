@@ -68,11 +68,8 @@ class Retracing:
         lines = [line for line in trace.host_lines if len(line)]
         whole = steps.steps[0].start_ps, steps.steps[-1].end_ps
         steady = SteadySteps.of(steps)
-        tracing, calls, working = Intervals(), Intervals(), activity.of(Stage.DEVICE)
-        for line in lines:
-            tracing |= _tracing(line)
-            calls |= function_calls(line)
-        tracing -= working
+        working, calls = activity.of(Stage.DEVICE), Intervals.any_of(map(function_calls, lines))
+        tracing = Intervals.any_of(map(_tracing, lines)) - working
         inside = steady.ms(tracing & steady.calls)
         return cls(
             tuple(_functions(lines, whole, recording.program)),
@@ -91,12 +88,14 @@ def function_calls(line: Line, name: str = "") -> Intervals:
     """Return when a thread was in calls of tf.functions, or of those of a name."""
     called = np.zeros(len(line), bool)
     called[line.stats.having(CALL)] = True
-    return spans_of(line, called & is_named(line, lambda known: name in {"", known}))
+    return spans_of(line, called & is_named(line, name.__eq__) if name else called)
 
 
 def _tracing(line: Line) -> Intervals:
     """Return when a thread traced: it built a graph, or prepared a new one to run."""
     events, ways = line.stats.values(CALL)
+    if not ways:
+        return Intervals()
     traced = np.zeros(len(line), bool)
     traced[events] = [_is_traced(way) for way in ways]
     calls = spans_of(line, traced)

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.training_work import covering
+from tfdoctor.facts.timeline.host_operations import is_captured
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
-from tfdoctor.trace.names import CAPTURED_FUNCTION, EAGER_NEXT, FUNCTION_RUNS, PIPELINE_CALL
+from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUNS, PIPELINE_CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,7 @@ def _of_line(line: Line) -> Iterator[GraphCall]:
     events = line.stats.having("id")
     runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
     yield from _from_python(line, runs)
-    is_captured = is_named(line, lambda name: name.startswith(CAPTURED_FUNCTION))
-    captured = events[is_captured[events]].tolist()
+    captured = events[is_named(line, is_captured)[events]].tolist()
     if captured:
         kinds = [i for i, kind in enumerate(line.types) if PIPELINE_CALL.match(kind.name)]
         iterators = np.flatnonzero(np.isin(line.kind, kinds)).tolist()

@@ -77,7 +77,8 @@ class SteadySteps:
 
     def ms(self, work: Intervals) -> float:
         """Return how long something lasts, in ms per round."""
-        return self.scaled(sum(work.within(*stretch).total for stretch in self.stretches))
+        starts, ends = np.array(self.stretches, np.int64).reshape(-1, 2).T
+        return self.scaled(int((work.before(np.maximum(starts, ends)) - work.before(starts)).sum()))
 
     def scaled(self, ps: int) -> float:
         """Return ps, summed over the stretches, as ms per round."""

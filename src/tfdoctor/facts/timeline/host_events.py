@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import (
     EAGER_OPERATION,
@@ -56,8 +57,7 @@ def executors(
     line: Line, name: str = EXECUTOR
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the start, end and execution id of every stretch of an executor on this thread."""
-    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
-    indices = np.flatnonzero(np.isin(line.kind, kinds))
+    indices = np.flatnonzero(is_named(line, name.__eq__))
     starts = line.start_ps[indices]
     return starts, starts + line.duration_ps[indices], line.stats.ids_of("id", indices)
 

@@ -63,9 +63,14 @@ def captured_executions(trace: Trace) -> set[int]:
     started: set[int] = set()
     for line in trace.host_lines:
         events, runs = line.stats.ids("id")
-        captured = is_named(line, lambda name: name.startswith(CAPTURED_FUNCTION))
+        captured = is_named(line, is_captured)
         started |= set(runs[captured[events]].tolist())
     return started
+
+
+def is_captured(name: str) -> bool:
+    """Say whether tf.data runs a function in the events of a name."""
+    return name.startswith(CAPTURED_FUNCTION)
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:

@@ -20,6 +20,8 @@ from tfdoctor.trace.names import (
     WAIT_OPERATION,
 )
 
+NEVER = Intervals()
+
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
@@ -34,13 +36,13 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
     """
     threads = [line for line in lines if len(line)]
     training = trainers(threads)
-    waits = Intervals()
+    waits = []
     for line in threads:
         asks = matching(line, EAGER_NEXT)
         if asks and training and not any(line is trainer for trainer in training):
             continue
-        waits |= asks | matching(line, WAIT) | _endings(line)
-    return waits or _waiting_operations(threads)
+        waits += [asks, matching(line, WAIT), _endings(line)]
+    return Intervals.any_of(waits) or _waiting_operations(threads)
 
 
 RELEASE_PS = 1_000_000_000
@@ -56,11 +58,9 @@ def _endings(line: Line) -> Intervals:
 
 
 def _waiting_operations(lines: list[Line]) -> Intervals:
-    waits = Intervals()
-    for line in lines:
-        if not line.name.startswith(INPUT_THREAD):
-            waits |= matching(line, WAIT_OPERATION)
-    return waits
+    return Intervals.any_of(
+        matching(line, WAIT_OPERATION) for line in lines if not line.name.startswith(INPUT_THREAD)
+    )
 
 
 def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
@@ -109,11 +109,8 @@ def present(line: Line) -> list[int]:
 
 
 def is_named(line: Line, test: Callable[[str], object]) -> NDArray[np.bool_]:
-    """Return (n,) whether an event's name passes a test; each name is tested once."""
-    matches = np.zeros(len(line.types), bool)
-    for kind in present(line):
-        matches[kind] = bool(test(line.types[kind].name))
-    return matches[line.kind]
+    """Return (n,) whether an event's name passes a test, which is no function made for this call."""
+    return line.table.named(test)[line.kind]
 
 
 def matching(line: Line, pattern: re.Pattern[str]) -> Intervals:
@@ -123,5 +120,7 @@ def matching(line: Line, pattern: re.Pattern[str]) -> Intervals:
 
 def spans_of(line: Line, mask: NDArray[np.bool_]) -> Intervals:
     """Return when the selected events of a line lasted."""
+    if not mask.any():
+        return NEVER
     starts = line.start_ps[mask]
     return Intervals.merged(starts, starts + line.duration_ps[mask])

@@ -5,6 +5,7 @@ Nothing is registered by hand: a new module is a new value of ``--format`` and w
 Importing this package is cheap: plotly and Jinja load when a report is rendered.
 """
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -18,6 +19,13 @@ def render(file_format: str, diagnosis: Diagnosis) -> str:
     """Return the whole text of a file in one of ``FORMATS``."""
     text: str = _module(file_format).render(diagnosis)
     return text
+
+
+def prepare(file_formats: Iterable[str]) -> None:
+    """Import what renders these formats, and let them do what needs no diagnosis."""
+    for name in file_formats:
+        begin: Callable[[], object] = getattr(_module(name), "prepare", lambda: None)
+        begin()
 
 
 def suffix(file_format: str) -> str:

@@ -1,8 +1,7 @@
 """The report as one HTML file that works offline: text first, charts where the browser runs scripts."""
 
-import base64
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from types import MappingProxyType
 
 from markupsafe import Markup
@@ -13,7 +12,7 @@ from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.template import asset, environment, in_script
+from tfdoctor.report.template import asset, environment, in_script, script_hash
 
 PICTURES: Mapping[str, str] = MappingProxyType(
     {
@@ -25,25 +24,34 @@ PICTURES: Mapping[str, str] = MappingProxyType(
 )
 """The picture that shows what the rules of a topic find."""
 
+TEMPLATE = "report.html.jinja"
+
+
+def prepare() -> None:
+    """Begin to pack the code that draws the pictures, and compile the template."""
+    bundle.packing()
+    environment().get_template(TEMPLATE)
+
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the whole page."""
-    return _render(diagnosis, bundle.plotly() if charts(diagnosis) else "")
+    return _render(diagnosis, bundle.packing)
 
 
 def render_without_plotly(diagnosis: Diagnosis) -> str:
     """Return the page without the code that draws its pictures: 1.8 MB less to compare."""
-    return _render(diagnosis, "")
+    return _render(diagnosis, None)
 
 
-def _render(diagnosis: Diagnosis, plotly: str) -> str:
-    script = asset("report.js")
+def _render(diagnosis: Diagnosis, packing: Callable[[], Future[str]] | None) -> str:
+    script, pictures = asset("report.js"), charts(diagnosis)
+    packed = packing() if packing and pictures else None
     return (
         environment()
-        .get_template("report.html.jinja")
+        .get_template(TEMPLATE)
         .render(
             page=page(diagnosis),
-            charts=charts(diagnosis),
+            charts=pictures,
             missing=_missing(diagnosis),
             pictures=PICTURES,
             colours=PART_COLOURS,
@@ -52,8 +60,8 @@ def _render(diagnosis: Diagnosis, plotly: str) -> str:
             hosts_style=Markup(asset("hosts.css")),  # noqa: S704 - our own file
             trials_style=Markup(asset("trials.css")),  # noqa: S704 - our own file
             script=Markup(script),  # noqa: S704 - our own file
-            script_hash=_hash(script),
-            plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
+            script_hash=script_hash(script),
+            plotly=Markup(packed.result() if packed else ""),  # noqa: S704 - of an alphabet without "<"
             alphabet=bundle.ALPHABET,
             contract=in_script(json.render_for_page(diagnosis)),
         )
@@ -68,9 +76,3 @@ def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
         ("Layers and operations", "" if diagnosis.operations else diagnosis.operations_missing),
     )
     return tuple((title, reason) for title, reason in reasons if reason)
-
-
-def _hash(script: str) -> str:
-    """Return the hash under which the page's policy lets this script run, and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

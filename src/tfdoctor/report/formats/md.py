@@ -30,7 +30,7 @@ _RESERVE = 400
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~$])")
 _REFERENCE = re.compile(r"[@#!$%&~](?=\w)|:(?=\w|//)|(?<=www)\.")
-_LIST_OR_HEADING = re.compile(r"^(\d*)([-+#>=.)])(?=\s|$|[-=#>])")
+_LIST_OR_HEADING = re.compile(r"^(\d*)([-+#=.)])(?=\s|$|[-=#>])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ZERO_WIDTH = "\u200b"
 """Keeps a host from turning @names, #numbers, :emoji: and addresses in a name into links."""
