@@ -149,6 +149,16 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if whole else _trimmed(_digits(value, 3))
 
 
+def amount(value: float | None) -> str:
+    """Return an amount to three digits from 1 on, to two below, however small: ``1,204``, ``3.25``, ``0.00067``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if abs(value) >= 1 or not value:
+        return number(value)
+    places = 1 - math.floor(math.log10(abs(value)))
+    return _trimmed(f"{value:.{places}f}").replace("-", _MINUS)
+
+
 def counted(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun, small ones in words: ``three changes``, ``20 steps``."""
     amount = _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"

@@ -20,6 +20,8 @@ from tfdoctor.rule import Topic
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Severity
 
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
 HEAVY = {"google", "jinja2", "keras", "numpy", "plotly", "psutil", "rich", "tensorflow", "xprof"}
 """What `--help` and a wrong option must not wait for."""
 
@@ -205,6 +207,38 @@ def test_importing_the_command_line_imports_nothing_heavy() -> None:
     assert HEAVY & set(child.stdout.split()) == set()
 
 
+REPORTED = """
+import sys
+from tfdoctor import cli
+from tfdoctor.trace import xprof
+
+class Asked(xprof.Asked):
+    def __init__(self, path):
+        print("asked:", *{name.partition(".")[0] for name in sys.modules})
+        super().__init__(path)
+
+xprof.Asked = Asked
+try:
+    cli.main()
+finally:
+    print("done:", *{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+@pytest.mark.parametrize("file_format", ["json", "html"])
+def test_a_report_imports_what_it_needs_when_it_needs_it(tmp_path: Path, file_format: str) -> None:
+    words = ("report", str(SAMPLES / "cpu-input-bound"), "--format", file_format, "--out", tmp_path)
+    child = subprocess.run(
+        [sys.executable, "-c", REPORTED, *words], capture_output=True, text=True, check=True
+    )
+    lines = dict(line.split(": ", 1) for line in child.stdout.splitlines() if ": " in line)
+    asked, done = set(lines["asked"].split()), set(lines["done"].split())
+    page = {"plotly", "jinja2"}
+
+    assert asked & {"numpy", "tensorflow", "libcst", *page} == set()
+    assert done & {"tensorflow", "libcst", *page} == (page if file_format == "html" else set())
+
+
 def missing(folder: Path) -> Path:
     return folder / "nothing"
 
@@ -293,9 +327,6 @@ def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(
     assert output.err.startswith("tfdoctor: ")
     assert sorted(there.rglob("*")) == before
     assert list(here.iterdir()) == []
-
-
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 
 def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tfdoctor import __version__
 from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
+from tfdoctor.cli.fleet import fleet
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
@@ -105,6 +106,7 @@ app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": 
 app.command()(attach)
 app.command()(report)
 app.command()(diff)
+app.command()(fleet)
 app.command()(check)
 app.command()(rules)
 app.command()(explain)

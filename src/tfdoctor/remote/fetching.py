@@ -72,6 +72,20 @@ def fetched(url: str) -> Path:
     return folder / name
 
 
+def fetched_files(url: str, files: Iterable[str], folder: Path) -> Path:
+    """Return a copy, in a folder, of these files below a URL; of the file at the URL where its name is "".
+
+    Raises:
+        InputError: one cannot be read.
+    """
+    place = opened(url)
+    root = place.path.rstrip("/")
+    name = PurePosixPath(root).name or "recording"
+    for relative in files:
+        _copied(place, f"{root}/{relative}" if relative else root, folder / name / relative)
+    return folder / name
+
+
 def _folder(url: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
     _COPIES[folder] = url.rstrip("/")

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tfdoctor.errors import InputError, OutputError
@@ -15,6 +15,7 @@ class Uploads:
 
     def __init__(self) -> None:
         self._urls: dict[Path, str] = {}
+        self._sent: dict[Path, tuple[int, int]] = {}  # sizes and times of files that were uploaded
 
     def folder(self, url: str) -> Path:
         """Return a new folder whose files are uploaded to a URL when the command ends.
@@ -28,6 +29,21 @@ class Uploads:
             )
         folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
         self._urls[folder] = url.rstrip("/")
+        return folder
+
+    def has(self, folder: Path) -> bool:
+        """Say whether the files of a folder belong at a URL."""
+        return folder in self._urls
+
+    def with_former(self, folder: Path, names: Iterable[str]) -> Path:
+        """Return a folder with the files of these names that are at its URL already, to continue with them.
+
+        Raises:
+            InputError: one is there and cannot be read.
+        """
+        url = self._urls.get(folder)
+        for name in names if url else ():
+            _fetch(f"{url}/{name}", folder / name)
         return folder
 
     def shown(self, path: Path) -> str:
@@ -46,15 +62,43 @@ class Uploads:
         while self._urls:
             folder, url = next(iter(self._urls.items()))
             del self._urls[folder]
-            files = sorted(path for path in folder.rglob("*") if path.is_file())
             try:
-                for file in files:
-                    _upload(file, "/".join((url, *file.relative_to(folder).parts)))
+                files = self._send(folder, url)
             except InputError as error:
                 raise OutputError(f"{error} What was to be uploaded stays in {folder}.") from error
             shutil.rmtree(folder)
             if files:
-                yield f"tfdoctor: uploaded {counted(len(files), 'file')} to {url}"
+                yield f"tfdoctor: uploaded {counted(files, 'file')} to {url}"
+
+    def save(self, folder: Path) -> None:
+        """Upload what is new in a folder now: it is then not lost if this process is killed.
+
+        Raises:
+            InputError: a file could not be uploaded.
+        """
+        if folder in self._urls:
+            self._send(folder, self._urls[folder])
+
+    def _send(self, folder: Path, url: str) -> int:
+        """Upload the files of a folder that have changed since they were uploaded; return how many files it has."""
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        for file in files:
+            state = file.stat().st_size, file.stat().st_mtime_ns
+            if self._sent.get(file) != state:
+                _upload(file, "/".join((url, *file.relative_to(folder).parts)))
+                self._sent[file] = state
+        return len(files)
+
+
+def _fetch(url: str, file: Path) -> None:
+    """Fetch a file if it is there."""
+    place = opened(url)
+
+    def get() -> None:
+        if place.filesystem.exists(place.path):
+            place.filesystem.get_file(place.path, str(file))
+
+    place.attempt(Action.READ, get)
 
 
 def _upload(file: Path, url: str) -> None:

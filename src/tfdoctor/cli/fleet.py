@@ -1,0 +1,236 @@
+"""``tfdoctor fleet``: diagnose many recordings, and rank what they waste."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.options import Scrub, Show, at_least, parse_out
+from tfdoctor.cli.outcome import INTERRUPTED, open_page
+from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.sizes import parse_bytes
+from tfdoctor.errors import InputError, TfdoctorError
+from tfdoctor.remote.uploads import UPLOADS
+
+if TYPE_CHECKING:
+    from tfdoctor.fleet.fleet import FleetPlan
+    from tfdoctor.fleet.job import RecordingJob
+    from tfdoctor.fleet.places import FoundRecording
+    from tfdoctor.fleet.prices import DevicePrices
+    from tfdoctor.fleet.table import FleetTable
+    from tfdoctor.fleet_report import FleetReport, FleetRun
+    from tfdoctor.rulebook.book import Rulebook
+
+SAVE_S = 60.0
+"""Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more."""
+
+TIMEOUT_S = 600.0
+"""For one recording: a gigabyte takes about a minute to read."""
+
+
+def fleet(  # noqa: PLR0913 - its arguments are the command's options
+    *,
+    where: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHERE...",
+            help="Folders or URLs above recordings or TensorBoard log directories, or patterns of these in quotes.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=parse_out,
+            metavar="PATH",
+            help="Folder for the page, the table and the reports; recordings in its table are not examined again "
+            "[default: fleet].",
+        ),
+    ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler of a cluster, such as tcp://scheduler:8786 [default: this machine].",
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            parser=at_least(1),
+            metavar="N",
+            help="Recordings examined at once on this machine [default: its CPUs].",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            parser=parse_seconds,
+            metavar="TIME",
+            help="Longest time for one recording [default: 10m].",
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_bytes,
+            metavar="SIZE",
+            help="Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
+        ),
+    ] = None,
+    reports: Annotated[
+        bool,
+        typer.Option(help="Write the HTML report of each recording too (about 2 MB each)."),
+    ] = True,
+    usd_per_device_hour: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PRICE",
+            help="Price of one device for one hour in US dollars: 3.20, or H100=3.20 for devices with H100 in "
+            "their name; can be repeated.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
+    scrub: Scrub = False,
+    show: Show = False,
+) -> None:
+    """Diagnose many recordings, and rank the runs and the faults by what they waste."""
+    _need_packages()
+    from tfdoctor.fleet.cluster import this_machine  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.fleet.fleet import FleetPlan, settings_of  # noqa: PLC0415 - same
+    from tfdoctor.fleet.prices import DevicePrices  # noqa: PLC0415 - same
+
+    if on and workers:
+        raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
+    folder = out or Path("fleet")
+    prices = DevicePrices.parse(usd_per_device_hour or ())
+    chosen = settings(config, select, ignore, rules)
+    applied = book(chosen)
+    plan = FleetPlan(
+        config=chosen,
+        settings=settings_of(chosen, applied, scrubbed=scrub),
+        timeout_s=timeout or TIMEOUT_S,
+        memory_bytes=memory,
+        scrubbed=scrub,
+        pages=reports,
+        scheduler=on,
+        workers=workers or this_machine(),
+        local=not UPLOADS.has(folder),
+    )
+    raise typer.Exit(_fleet(where, folder, plan, prices, applied, show=show))
+
+
+def _need_packages() -> None:
+    """Check that the optional dependencies are there.
+
+    Raises:
+        InputError: one is not installed.
+    """
+    try:
+        import distributed  # noqa: F401, PLC0415 - an optional dependency
+        import pyarrow  # noqa: F401, ICN001, PLC0415 - same
+    except ImportError as error:
+        raise InputError(
+            f"tfdoctor fleet needs {error.name}, which is not installed: run pip install 'tfdoctor[fleet]'."
+        ) from error
+
+
+def _fleet(
+    where: Sequence[str],
+    out: Path,
+    plan: "FleetPlan",
+    prices: "DevicePrices",
+    applied: "Rulebook",
+    *,
+    show: bool,
+) -> int:
+    """Examine the recordings, write the table and the page, and return the exit code."""
+    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.fleet.fleet import rows_of, to_examine  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.fleet.places import found  # noqa: PLC0415 - same
+    from tfdoctor.fleet.table import ROWS, FleetTable  # noqa: PLC0415 - same
+    from tfdoctor.fleet.totals import report  # noqa: PLC0415 - same
+
+    with line("looking for recordings …", sys.stderr):
+        recordings, empty = found(where)
+    for place in empty:
+        _tell(f"note: no recording at {place}")
+    titles = {rule.name: rule.doc.title for rule in applied.known}
+    with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
+        jobs = to_examine(recordings, table, plan)
+        UPLOADS.save(out)  # what cannot be written there is known before the work
+        _say_what_is_known(recordings, jobs)
+        ending = _examined(jobs, table, plan)
+        rows, left = rows_of(recordings, table, plan)
+        made = report(rows, prices, titles, left)
+        table.finish(made.runs, made.failed)
+        _write(made, out, show=show)
+    if ending:
+        raise ending
+    return 0 if made.runs else TfdoctorError.exit_code
+
+
+def _tell(sentence: str) -> None:
+    typer.echo(f"tfdoctor: {sentence}", err=True)
+
+
+def _say_what_is_known(
+    recordings: "Sequence[FoundRecording]", jobs: "Sequence[RecordingJob]"
+) -> None:
+    known = len(recordings) - len(jobs)
+    if known:
+        _tell(f"{known:,} of {len(recordings):,} recordings are in the table and have not changed")
+
+
+def _examined(
+    jobs: "Sequence[RecordingJob]", table: "FleetTable", plan: "FleetPlan"
+) -> TfdoctorError | typer.Exit | None:
+    """Examine recordings, and return what ended that early: Ctrl-C, or a lost scheduler."""
+    from tfdoctor.fleet.fleet import examine  # noqa: PLC0415 - an optional dependency
+
+    try:
+        saved = time.monotonic()
+        for _ in _shown(examine(jobs, table, plan, _tell), len(jobs)):
+            if time.monotonic() - saved >= SAVE_S:
+                UPLOADS.save(table.folder)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        return typer.Exit(INTERRUPTED)
+    except InputError as error:
+        if not table.rows:
+            raise
+        return error
+    return None
+
+
+def _shown(runs: "Iterable[FleetRun]", jobs: int) -> "Iterator[FleetRun]":
+    """Show on a terminal how far it is."""
+    from tfdoctor.cli.counter import Counter  # noqa: PLC0415 - keeps --help fast
+
+    with Counter(jobs, sys.stderr) as counter:
+        for run in runs:
+            counter.add(failed=bool(run.failure))
+            yield run
+
+
+def _write(report: "FleetReport", out: Path, *, show: bool) -> None:
+    from tfdoctor.fleet.table import PAGES, PARQUET, ROWS  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.report import fleet as rendering  # noqa: PLC0415 - brings jinja2
+    from tfdoctor.report.fleet import terminal  # noqa: PLC0415 - brings rich
+
+    page = rendering.write(report, out)
+    typer.echo(terminal.render(report).rstrip("\n"))
+    typer.echo("")
+    for path in (page, out / PARQUET, out / ROWS):
+        typer.echo(f"wrote {UPLOADS.shown(path)}")
+    pages = sum(1 for one in report.runs if one.run.report)
+    if pages:
+        typer.echo(f"and {pages:,} reports in {UPLOADS.shown(out / PAGES)}")
+    if show:
+        open_page(page)

@@ -1,0 +1,173 @@
+"""Finds the recordings below folders, URLs and patterns of these."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fsspec.utils import glob_translate
+
+from tfdoctor.errors import InputError
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.processes import PROCESSES
+from tfdoctor.recording.workers import WORKERS
+from tfdoctor.remote.fetching import TRACE, chosen
+from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
+
+MAGIC = re.compile(r"[*?\\[]")
+"""What makes a path a pattern."""
+
+MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))
+"""Files whose folder is a recording."""
+
+RUNS_OF = "/plugins/profile"
+"""Where TensorBoard keeps run folders, below a log directory."""
+
+INNER = (WORKERS, PROCESSES)
+"""Folders inside a recording that hold those of single processes."""
+
+CHANGES = ("ETag", "etag", "generation", "content_md5", "mtime", "LastModified", "last_modified")
+"""What filesystems say of a file that changes with its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecording:
+    """A recording that was found: its path or URL, and its files, relative to it ("": it is one file)."""
+
+    place: str
+    files: tuple[str, ...]
+    nbytes: int
+    stamp: str  # "" where the filesystem tells nothing that changes with the files
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of the place."""
+        return hashlib.sha256(self.place.encode(errors="surrogateescape")).hexdigest()
+
+    @property
+    def shown(self) -> str:
+        """The place as text: a name on a disk may be any bytes."""
+        return self.place.encode(errors="backslashreplace").decode()
+
+
+def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[str, ...]]:
+    """Return the recordings at paths, URLs and patterns, each once, by place; and where there was none.
+
+    Raises:
+        InputError: one of them cannot be read or does not exist, or all have no recording.
+    """
+    places: dict[str, FoundRecording] = {}
+    empty = []
+    for pattern in patterns:
+        at = {one.place: one for one in _found(pattern)}
+        places |= at
+        empty += [] if at else [pattern]
+    if not places:
+        raise InputError(
+            f"No recording at {', '.join(empty)}: name a folder above recordings or TensorBoard log directories, "
+            "or a pattern in quotes, such as 'runs/**'."
+        )
+    return tuple(places[place] for place in sorted(places)), tuple(empty)
+
+
+def _found(pattern: str) -> Iterator[FoundRecording]:
+    place = opened(pattern if is_url(pattern) else _absolute(pattern))
+    scheme = place.path[: place.path.find("://") + 3] if place.is_web else ""
+    path = place.path.removeprefix(scheme).rstrip("/").removesuffix(f"/{MANIFEST}")
+    exists = place.attempt(Action.READ, lambda: place.filesystem.exists(place.path))
+    is_pattern = bool(MAGIC.search(path)) and not exists  # a folder may have brackets in its name
+    if not exists and not is_pattern:
+        raise InputError(f"There is nothing at {pattern}: check the path.")
+    infos = {
+        name.removeprefix(scheme): info
+        for name, info in _files(place, scheme + _searched(path, is_pattern=is_pattern)).items()
+    }
+    wanted = re.compile(glob_translate(path) if is_pattern else re.escape(path))
+    for root, files in recordings(infos).items():
+        if _matches(wanted, root, files):
+            yield _described(place, scheme, root, files, infos)
+
+
+def _absolute(path: str) -> str:
+    """Return a path from the root, without links resolved: a pattern means what it says."""
+    return os.path.normpath(Path(path).expanduser().absolute())
+
+
+def _searched(path: str, *, is_pattern: bool) -> str:
+    """Return the folder to look in: above a pattern, and above run folders, which may belong to a recording."""
+    magic = MAGIC.search(path)
+    if magic and is_pattern:
+        path = path[: magic.start()].rpartition("/")[0]
+    return path.partition(RUNS_OF)[0] or path
+
+
+def _files(place: Remote, path: str) -> Mapping[str, Any]:
+    """Return what the filesystem says of each file below a path."""
+    infos: dict[str, Any] = place.attempt(
+        Action.READ, lambda: place.filesystem.find(path, detail=True)
+    )
+    return {
+        name.rstrip("/"): info
+        for name, info in infos.items()
+        if info.get("type", "file") == "file"  # no pipes: reading one would block
+    }
+
+
+def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the roots of the recordings among these files, each with its files, relative to it.
+
+    A root is a recording's folder, or else a run folder of TensorBoard, or else one trace file with the name "".
+    """
+    own = [PurePosixPath(path) for path in paths]
+    marked = {_outer(path.parent) for path in own if path.name in MARKS | {AGENT}}
+    files: dict[PurePosixPath, list[str]] = {}
+    for path in own:
+        root = _root(path, marked)
+        if root is not None:
+            files.setdefault(root, []).append("" if root == path else str(path.relative_to(root)))
+    picked = {
+        root: tuple(sorted(chosen(names) if names != [""] else names))
+        for root, names in files.items()
+    }
+    return {str(root): names for root, names in picked.items() if names}
+
+
+def _outer(folder: PurePosixPath) -> PurePosixPath:
+    """Return the recording that a folder of one of its processes belongs to."""
+    return folder.parent.parent if folder.parent.name in INNER else folder
+
+
+def _root(path: PurePosixPath, marked: set[PurePosixPath]) -> PurePosixPath | None:
+    """Return the root that a file belongs to: the nearest marked folder, or that of a trace."""
+    outer = next((parent for parent in path.parents if parent in marked), None)
+    if outer is not None or not path.name.endswith(TRACE):
+        return outer
+    return path.parent if path.parent.parent.name == "profile" else path
+
+
+def _matches(wanted: re.Pattern[str], root: str, files: Iterable[str]) -> bool:
+    """Say whether a pattern means a recording: its root, a file of it, or a folder between them."""
+    top = PurePosixPath(root)
+    below = {parent for file in files for parent in ((top / file), *(top / file).parents)}
+    return any(wanted.fullmatch(str(path)) for path in (*below, *top.parents))
+
+
+def _described(
+    place: Remote, scheme: str, root: str, files: tuple[str, ...], infos: Mapping[str, Any]
+) -> FoundRecording:
+    known = [infos[f"{root}/{file}" if file else root] for file in files]
+    signs = [[str(info[sign]) for sign in CHANGES if info.get(sign)] for info in known]
+    sizes = [info.get("size") for info in known]
+    stamp = repr([*zip(files, sizes, signs, strict=True)]) if all(signs) else ""
+    name = scheme + root
+    if is_url(place.url) and not scheme:
+        name = place.filesystem.unstrip_protocol(root)
+    return FoundRecording(
+        name,
+        files,
+        sum(size or 0 for size in sizes),
+        hashlib.sha256(stamp.encode()).hexdigest() if stamp else "",
+    )

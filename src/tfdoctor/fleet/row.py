@@ -1,0 +1,87 @@
+"""The row of a recording in the table of a fleet, from its diagnosis."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.fleet import names
+from tfdoctor.fleet_report import FleetFinding, FleetRun
+from tfdoctor.humanize import location
+from tfdoctor.kinds import TrustLevel
+from tfdoctor.recording import Recording
+from tfdoctor.report.entries import entries
+from tfdoctor.report.formats.json import number
+from tfdoctor.scrub import paths
+from tfdoctor.verdict import Bound, Finding
+
+
+def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun:
+    """Return a row with what the diagnosis says; ``known`` has the place and the files."""
+    subject, steps, manifest = diagnosis.subject, diagnosis.steps, recording.manifest
+    step_ms, together = steps.shown_ms, diagnosis.together
+    share = together.share if together else _nothing_to_save(diagnosis)
+    return replace(
+        known,
+        user=_user(recording),
+        host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
+        device=subject.device.value if subject.device else "",
+        device_name=subject.device_name,
+        devices=_devices(diagnosis),
+        steps=max(steps.count, len(steps.rows)),
+        hours=number(names.hours(manifest, step_ms)),
+        step_ms=number(step_ms),
+        parts_ms={part: number(time) or 0.0 for part, time in steps.shown_breakdown_ms.items()},
+        trust=diagnosis.trust.level.value,
+        missing=steps.missing,
+        saving_share=number(share),
+        saving_bound=(together.bound if together else Bound.EXPECTED).value,
+        findings=tuple(_findings(diagnosis)),
+    )
+
+
+def _nothing_to_save(diagnosis: Diagnosis) -> float | None:
+    """Return 0 for a known step that no finding's change shortens; None where the savings are unknown.
+
+    Low trust without a finding says little: most rules could not check the run.
+    """
+    unknown = any(
+        isinstance(result.outcome, Finding)
+        and result.outcome.effects
+        and not result.rule.general
+        and result.saving is None
+        for result in diagnosis.results
+    )
+    doubtful = diagnosis.trust.level is TrustLevel.LOW or diagnosis.steps.shown_ms is None
+    return None if unknown or doubtful else 0.0
+
+
+def _findings(diagnosis: Diagnosis) -> Iterator[FleetFinding]:
+    for entry in entries(diagnosis):
+        result = entry.result
+        if isinstance(result.outcome, Finding):
+            yield _finding(result, result.outcome)
+
+
+def _finding(result: Result, finding: Finding) -> FleetFinding:
+    saving, severity = result.saving, result.severity or finding.severity
+    return FleetFinding(
+        rule=result.rule.name,
+        severity=severity.name.lower() if severity else None,
+        share=number(saving.share) if saving else None,
+        bound=(saving.bound if saving else Bound.EXPECTED).value,
+        summary=finding.summary,
+        at=next((location(remedy.at) for remedy in finding.remedies if remedy.at), ""),
+    )
+
+
+def _devices(diagnosis: Diagnosis) -> int | None:
+    """Return the devices of all hosts, as many on each as on the one that the report shows."""
+    used = diagnosis.subject.devices_used
+    hosts = len(diagnosis.hosts.rows) if diagnosis.hosts else 1
+    return used * hosts if used else None
+
+
+def _user(recording: Recording) -> str:
+    """Return the user in whose home folder the run was started; "" elsewhere."""
+    manifest = recording.manifest
+    return next(iter(paths.of_path(manifest.cwd)), "") if manifest else ""

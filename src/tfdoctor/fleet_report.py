@@ -1,0 +1,184 @@
+"""What `tfdoctor fleet` found in many recordings: a row for each, and what they have in common.
+
+Times are milliseconds per training step unless a name says otherwise. A device is a GPU or a TPU core; of a run on
+CPUs, a machine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tfdoctor.verdict import Bound
+
+
+class Failure(StrEnum):
+    """Why a recording has no diagnosis."""
+
+    UNREADABLE = "unreadable"  # no recording, or a damaged one
+    UNREACHABLE = "unreachable"  # its files could not be fetched
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"  # the process that read it ended
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFinding:
+    """A finding of a run: its cause, without the findings that show the same fault."""
+
+    rule: str
+    severity: str | None = None
+    share: float | None = (
+        None  # of the step that its change saves alone; None where that is unknown
+    )
+    bound: str = Bound.EXPECTED.value
+    summary: str = ""
+    at: str = ""  # "train.py:14"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCopy:
+    """Another place with the same files."""
+
+    place: str
+    key: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetRun:
+    """One recording. Unknown text is "", unknown numbers are None."""
+
+    place: str  # its path or URL
+    key: str  # SHA-256 of the place, by which it is found again
+    stamp: str = ""  # of the sizes and times of its files: equal where none has changed
+    nbytes: int = 0
+    digest: str = ""  # SHA-256 of the files
+    settings: str = ""  # SHA-256 of tfdoctor's version, its rules and their settings
+    failure: str = ""  # of Failure, "" without one
+    error: str = ""
+    recorded: str = ""  # when, ISO 8601 in UTC
+    script: str = ""  # "project/train.py"
+    user: str = ""
+    host: str = ""
+    device: str = ""  # of DeviceKind
+    device_name: str = ""
+    devices: int | None = None  # used by all hosts of the run
+    steps: int = 0  # traced
+    hours: float | None = None  # of training: all its steps, or from the traced ones to its end
+    step_ms: float | None = None
+    parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS
+    trust: str = ""
+    missing: str = ""  # why there is no step
+    saving_share: float | None = (
+        None  # of the step, by all changes together; 0 where nothing is to change
+    )
+    saving_bound: str = Bound.EXPECTED.value
+    findings: tuple[FleetFinding, ...] = ()
+    report: str = ""  # its page, beside this table
+    copies: tuple[FleetCopy, ...] = ()
+
+    @property
+    def wasted_devices(self) -> float | None:
+        """Devices that do nothing useful while it trains: device-hours per hour of training."""
+        if self.saving_share is None or self.devices is None:
+            return None
+        return self.saving_share * self.devices
+
+    @property
+    def device_hours(self) -> float | None:
+        """Devices times the hours of training; None where these are unknown."""
+        if self.hours is None or self.devices is None:
+            return None
+        return self.devices * self.hours
+
+    @property
+    def wasted_device_hours(self) -> float | None:
+        """The part of its device-hours that all changes together would save."""
+        hours = self.device_hours
+        if hours is None or self.saving_share is None:
+            return None
+        return hours * self.saving_share
+
+    @property
+    def at_most(self) -> bool:
+        """Whether what it wastes is a ceiling."""
+        return self.saving_bound == Bound.AT_MOST.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waste:
+    """What several runs waste. Hours are of runs whose length is known, devices of all."""
+
+    runs: int = 0
+    devices: float = 0.0  # device-hours per hour of training
+    device_hours: float = 0.0
+    usd_per_hour: float | None = None  # None where no price was given for any of them
+    usd: float | None = None
+    at_most: bool = False  # for at least one of them it is a ceiling
+    hours_at_most: bool = False  # for at least one of those whose length is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetFault:
+    """A fault, and what it costs over all runs that have it."""
+
+    rule: str
+    title: str
+    waste: Waste
+    unknown: int = 0  # runs that have it and for which the saving is unknown
+    worst: str = ""  # place of the run that loses most by it
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """A run of a job."""
+
+    recorded: str
+    step_ms: float
+    share: float | None
+    at_most: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetJob:
+    """The runs of one program on one kind of device, in the order of time."""
+
+    name: str
+    device_name: str
+    points: tuple[TrendPoint, ...]
+
+    @property
+    def change(self) -> float | None:
+        """How much longer the last step is than the first, relative; None for one run."""
+        if len(self.points) < 2:  # noqa: PLR2004 - a change has two ends
+            return None
+        return self.points[-1].step_ms / self.points[0].step_ms - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedRun:
+    """A row of the table with what depends on the price of its devices."""
+
+    run: FleetRun
+    job: str
+    usd_per_hour: float | None = None  # that it wastes
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetReport:
+    """All recordings of a fleet; the only input of its renderings."""
+
+    version: str  # of tfdoctor
+    runs: tuple[PricedRun, ...]  # diagnosed, those that waste most first
+    failed: tuple[FleetRun, ...]
+    waste: Waste
+    devices: int  # of the runs whose saving is known
+    device_hours: float  # of those among them whose length is known
+    timed: int  # how many these are
+    faults: tuple[FleetFault, ...]  # the most expensive first
+    jobs: tuple[FleetJob, ...]
+    priced: bool  # whether a price was given
+    unpriced: int  # runs whose device has none
+    by_hours: bool  # runs are ranked by device-hours, which nearly all have; otherwise by devices
+    left: int = 0  # recordings that were not examined, because the command was interrupted

@@ -1,0 +1,470 @@
+"""`tfdoctor fleet` as users run it: with workers of this machine, and on a cluster of real processes."""
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from pyarrow import parquet
+
+from benchmarks.fleet import (
+    cluster,
+    examine,
+    rows,
+    same,
+    scheduler_alone,
+    start_process,
+    until,
+    worker_command,
+)
+from benchmarks.fleet_recordings import SAMPLES, recordings, slower
+from tests.remote import servers
+from tfdoctor.fleet import places, worker
+from tfdoctor.fleet.job import RecordingJob
+from tfdoctor.fleet.names import title
+from tfdoctor.fleet.table import FleetTable
+from tfdoctor.remote.uploads import Uploads
+from tfdoctor.rulebook.config import Config
+
+COUNT = 6
+
+Row = Mapping[str, Any]
+
+
+def fleet(*words: object, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tfdoctor", "fleet", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def table(out: Path) -> dict[str, Row]:
+    """Return the rows by the name of their folder; each has one."""
+    lines = [json.loads(line) for line in (out / "runs.jsonl").read_text().splitlines()]
+    by_name = {title(row["place"]): row for row in lines}
+    assert len(by_name) == len(lines)
+    return by_name
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    list(recordings(folder, COUNT))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def examined(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the rows of six recordings and of a damaged one."""
+    broken = source / "job-0" / "broken" / "plugins" / "profile" / "run"
+    broken.mkdir(parents=True)
+    (broken / "host.xplane.pb").write_bytes(b"\n\x7fbroken")
+    out = tmp_path_factory.mktemp("fleet")
+    done = fleet(source, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Runs that waste most" in done.stdout
+    assert "One recording could not be diagnosed." in done.stdout
+    return out
+
+
+def copied(examined: Path, tmp_path: Path) -> Path:
+    out = tmp_path / "fleet"
+    shutil.copytree(examined, out)
+    return out
+
+
+def test_each_recording_has_a_row_and_a_report(examined: Path) -> None:
+    found = table(examined)
+    assert sorted(found) == ["broken", *(f"run-{number:05}" for number in range(COUNT))]
+    assert (found["broken"]["failure"], found["broken"]["report"]) == ("unreadable", "")
+    assert "damaged" in found["broken"]["error"]
+    for name in set(found) - {"broken"}:
+        assert (examined / found[name]["report"]).stat().st_size > 100_000
+    first = found["run-00000"]
+    assert (first["job"], first["device"], first["devices"]) == (
+        "project-0/input_bound.py",
+        "CPU",
+        1,
+    )
+    assert first["findings"][0]["rule"] == "python-input"
+    assert parquet.read_table(examined / "runs.parquet").num_rows == COUNT + 1
+    assert "run-00003" in (examined / "fleet.html").read_text()
+
+
+def test_a_row_has_the_figures_of_the_report(examined: Path, source: Path, tmp_path: Path) -> None:
+    one = source / "job-2" / "run-00002"
+    command = [
+        sys.executable,
+        "-m",
+        "tfdoctor",
+        "report",
+        str(one),
+        "--out",
+        str(tmp_path),
+        "--format",
+        "json",
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    report = json.loads((tmp_path / "report.json").read_text())
+    row = table(examined)["run-00002"]
+    assert row["step_ms"] == report["steps"]["step_ms"]
+    assert row["saving_share"] == report["together"]["share"]
+    assert [one["rule"] for one in row["findings"]] == [one["rule"] for one in report["entries"]]
+    assert row["parts_ms"] == {
+        part: time for part, time in report["breakdown_ms"].items() if part in row["parts_ms"]
+    }
+
+
+def test_only_what_is_new_or_changed_is_examined(
+    examined: Path, source: Path, tmp_path: Path
+) -> None:
+    out, moved = copied(examined, tmp_path), tmp_path / "moved"
+    shutil.copytree(source, moved)
+    first = fleet(moved, "--out", out)
+    assert first.returncode == 0, first.stderr
+    digests = {name: row["digest"] for name, row in table(examined).items()}
+    assert {name: row["digest"] for name, row in table(out).items()} == digests
+    trace = next((moved / "job-1").rglob("*.xplane.pb"))
+    trace.write_bytes(slower(trace.read_bytes(), 1.5))
+    shutil.rmtree(moved / "job-3")
+    second = fleet(moved, "--out", out, "--timeout", "1ms")
+    assert second.returncode == 0, second.stderr
+    found = table(out)
+    assert set(digests) - set(found) == {"run-00003"}
+    assert {name for name, row in found.items() if row["failure"] == "timeout"} == {"run-00001"}
+
+
+def test_nothing_is_read_again_where_nothing_changed(
+    examined: Path, source: Path, tmp_path: Path
+) -> None:
+    out = copied(examined, tmp_path)
+    done = fleet(source, "--out", out, "--timeout", "1ms")
+    assert done.returncode == 0
+    assert (
+        f"{COUNT + 1} of {COUNT + 1} recordings are in the table and have not changed"
+        in done.stderr
+    )
+    assert table(out) == table(examined)
+
+
+def test_copies_are_known_by_their_content(examined: Path, source: Path, tmp_path: Path) -> None:
+    out, moved = copied(examined, tmp_path), tmp_path / "moved"
+    shutil.copytree(source / "job-2", moved / "job-2")
+    shutil.copytree(source / "job-2", moved / "job-3")
+    done = fleet(moved, "--out", out)
+    assert done.returncode == 0, done.stderr
+    (row,) = table(out).values()
+    was = table(examined)["run-00002"]
+    assert row["place"] == str(moved / "job-2" / "run-00002")
+    assert [copy["place"] for copy in row["copies"]] == [str(moved / "job-3" / "run-00002")]
+    changed = {"copies", "key", "place"}
+    assert {key for key in row if row[key] != was[key]} == changed
+    again = fleet(moved, "--out", out)
+    assert "2 of 2 recordings are in the table" in again.stderr
+    assert list(table(out).values()) == [row]
+
+
+def test_a_recording_that_needs_more_memory_costs_one_row(source: Path, tmp_path: Path) -> None:
+    big = tmp_path / "runs" / "big" / "plugins" / "profile" / "run"
+    big.mkdir(parents=True)
+    trace = next((source / "job-0").rglob("run-00000/**/*.xplane.pb")).read_bytes()
+    (big / "host.xplane.pb").write_bytes(
+        trace + b"\x12" + _varint(400_000_000) + bytes(400_000_000)
+    )
+    shutil.copytree(source / "job-1", tmp_path / "runs" / "job-1")
+    done = fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "300MB", "--no-reports")
+    assert done.returncode == 0, done.stderr
+    found = table(tmp_path / "out")
+    assert (found["big"]["failure"], found["run-00001"]["failure"]) == ("memory", "")
+    assert found["big"]["error"] == "It needs more than 300 MB of memory: raise --memory."
+
+
+def test_a_parser_without_memory_does_not_call_a_trace_damaged(tmp_path: Path) -> None:
+    wide = tmp_path / "runs" / "wide"
+    shutil.copytree(SAMPLES / "cpu-input-bound", wide)
+    trace = next(wide.rglob("*.xplane.pb"))
+    empty_plane = b"\x0a\x00"  # of which the parser makes an object fifty times as large
+    trace.write_bytes(trace.read_bytes() + 15_000_000 * empty_plane)
+    done = fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "270MB", "--no-reports")
+    assert done.returncode == 2, done.stdout
+    (row,) = table(tmp_path / "out").values()
+    assert row["failure"] == "memory"
+
+
+def _varint(value: int) -> bytes:
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*digits, value])
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_continues(
+    source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "tfdoctor",
+        "fleet",
+        str(source),
+        "--out",
+        str(out),
+        "--no-reports",
+    ]
+    with subprocess.Popen(
+        [*command, "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal sends Ctrl-C to the whole group
+    ) as run:
+        end = time.monotonic() + 120
+        while not rows(out / "runs.jsonl") and time.monotonic() < end:
+            time.sleep(0.02)
+        os.killpg(run.pid, signal.SIGINT)
+        shown, errors = run.communicate(timeout=60)
+    done = len(table(out))
+    assert run.returncode == 130
+    assert "Traceback" not in errors
+    assert done < COUNT + 1
+    assert "the same command continues" in " ".join(shown.split())
+    again = fleet(source, "--out", out, "--no-reports")
+    assert again.returncode == 0
+    assert set(table(out)) >= {f"run-{number:05}" for number in range(COUNT)}
+
+
+def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> None:
+    """Not in rows that are diagnosed, copied, damaged or too slow, nor in what was written before."""
+    home, out = tmp_path / "home" / "marigold", tmp_path / "out"
+    shutil.copytree(source / "job-0" / "run-00000", home / "first")
+    manifest = home / "first" / "tfdoctor.json"
+    manifest.write_text(
+        manifest.read_text().replace("/home/user", "/home/marigold").replace("host0", "tulipbox")
+    )
+    (home / "bad").mkdir()
+    (home / "bad" / "tulipbox.xplane.pb").write_bytes(b"\n\x7fbroken")
+    assert fleet(tmp_path / "home", "--out", out).returncode == 0
+    assert "marigold" in (out / "runs.jsonl").read_text()
+    shutil.copytree(home / "first", home / "second")
+    assert fleet(tmp_path / "home", "--out", out, "--scrub").returncode == 0
+    shutil.copytree(source / "job-1" / "run-00001", home / "third")
+    done = fleet(tmp_path / "home", "--out", out, "--scrub", "--timeout", "1ms")
+    assert done.returncode == 0, done.stdout
+    failures = sorted(row["failure"] for row in table(out).values())
+    assert failures == ["", "timeout", "unreadable"]
+    for path in out.rglob("*.*"):
+        assert [name for name in (b"marigold", b"tulipbox") if name in path.read_bytes()] == [], (
+            path
+        )
+
+
+def test_rows_of_other_settings_are_not_taken_for_examined(
+    examined: Path, source: Path, tmp_path: Path
+) -> None:
+    out = copied(examined, tmp_path)
+    words = [str(source), "--out", str(out), "--select", "float32-matmul", "--no-reports"]
+    code = interrupted(out, *words, after=COUNT + 2)
+    assert code == 130
+    assert len({row["settings"] for row in table(out).values()}) == 1
+    assert {finding["rule"] for row in table(out).values() for finding in row["findings"]} <= {
+        "float32-matmul"
+    }
+
+
+def test_a_row_of_other_settings_is_no_answer_for_a_copy(
+    examined: Path, source: Path, tmp_path: Path
+) -> None:
+    """The table has the same content under old settings at one place, and under present ones at another."""
+    out, place = copied(examined, tmp_path), tmp_path / "copy"
+    words = ["--out", str(out), "--select", "float32-matmul", "--no-reports"]
+    with FleetTable(out) as before:
+        old = [row for row in before.rows.values() if row.place.endswith("run-00002")]
+    assert fleet(source / "job-2" / "run-00002", *words).returncode == 0
+    with FleetTable(out) as now:  # as an interrupted command leaves them
+        now.add(replace(old[0], key="elsewhere"))
+    shutil.copytree(source / "job-2" / "run-00002", place)
+    done = fleet(place, *words)
+    assert done.returncode == 0, done.stdout
+    assert "not examined" not in done.stdout
+    assert list(table(out)) == ["copy"]
+
+
+def interrupted(out: Path, *words: str, after: int) -> int:
+    """Run the command, press Ctrl-C when its table has so many lines, and return its exit code."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfdoctor", "fleet", *words, "--workers", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        until(lambda: rows(out / "runs.jsonl") >= after, 120)
+        os.killpg(run.pid, signal.SIGINT)
+        return run.wait(timeout=60)
+
+
+def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with contextlib.ExitStack() as stack:
+        address, scheduler = stack.enter_context(scheduler_alone(tmp_path))
+        command = [
+            sys.executable,
+            "-m",
+            "tfdoctor",
+            "fleet",
+            str(source),
+            "--on",
+            address,
+            "--out",
+            str(out),
+        ]
+        run = stack.enter_context(
+            subprocess.Popen(
+                [*command, "--no-reports"],
+                stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        assert run.stderr
+        assert "has no worker yet: waiting" in run.stderr.readline()
+        start_process(stack, *worker_command(address), "--local-directory", str(tmp_path))
+        until(lambda: rows(out / "runs.jsonl") >= 1, 120)
+        scheduler.kill()
+        _, errors = run.communicate(timeout=120)
+    found = table(out)
+    assert run.returncode == 2
+    assert len(found) < COUNT + 1
+    assert "The Dask scheduler is gone" in errors
+    assert {row["failure"] for row in found.values()} <= {"", "unreadable"}
+
+
+def test_nothing_goes_on_reading_after_the_command_was_killed() -> None:
+    """A fork server ends when its worker does, also in the middle of a recording."""
+    server = worker.ForkServer.started()
+    found = places.FoundRecording("memory://nowhere", ("",), 0, "")
+    job = RecordingJob(found=found, config=Config(), settings="", timeout_s=600.0)
+    slow = replace(job, found=replace(found, place=f"http://127.0.0.1:{never_answers()}/a"))
+    pickle.dump(slow, server.jobs)
+    server.jobs.flush()
+    time.sleep(2)
+    assert server.process.poll() is None
+    server.jobs.close()
+    assert server.process.wait(timeout=30) == 0
+    server.answers.close()
+
+
+def never_answers() -> int:
+    """Return the port of a server that takes connections and says nothing."""
+    server = socket.create_server(("127.0.0.1", 0))
+    KEPT.append(server)
+    return int(server.getsockname()[1])
+
+
+KEPT: list[socket.socket] = []
+"""Servers that are open until the tests end."""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nowhere"], "There is nothing at nowhere"),
+        ([".", "--on", "tcp://127.0.0.1:1"], "No Dask scheduler answers at tcp://127.0.0.1:1"),
+        ([".", "--on", "tcp://127.0.0.1:1", "--workers", "2"], "leave --workers out"),
+        ([".", "--memory", "4"], "is too little"),
+        ([".", "--timeout", "soon"], "is not a time"),
+        ([".", "--usd-per-device-hour", "T4=free"], "'free' is not a price"),
+        ([], "missing argument"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    source: Path, tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    places = [str(source) if word == "." else word for word in words]
+    done = fleet(*places, "--out", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_worker_that_is_killed_loses_no_recording(tmp_path: Path) -> None:
+    count = 18
+    list(recordings(tmp_path / "runs", count))
+    with cluster(tmp_path, 1) as (address, _):
+        examine(tmp_path / "runs", tmp_path / "one", address)
+    with cluster(tmp_path, 2) as (address, workers):
+        examine(tmp_path / "runs", tmp_path / "two", address, kill=workers[0])
+        assert workers[0].wait(timeout=10) == -signal.SIGKILL
+        assert workers[1].poll() is None
+    assert same(tmp_path / "one" / "runs.jsonl", tmp_path / "two" / "runs.jsonl", count)
+
+
+@pytest.fixture
+def bucket(source: Path) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
+    patch = pytest.MonkeyPatch()
+    with servers.s3() as environment:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        filesystem = fsspec.filesystem("s3", skip_instance_cache=True)
+        type(filesystem).clear_instance_cache()  # of other servers
+        filesystem.mkdir("team")
+        for job in ("job-1", "job-5"):
+            filesystem.put(str(source / job), f"s3://team/{job}", recursive=True)
+        yield "s3://team", filesystem, environment
+        patch.undo()
+
+
+def test_a_fleet_that_is_killed_continues_in_its_bucket(
+    bucket: tuple[str, Any, Mapping[str, str]],
+) -> None:
+    """Uploads are sent while it works, and only what has changed."""
+    url, filesystem, _ = bucket
+    uploads = Uploads()
+    folder = uploads.folder(f"{url}/killed")
+    (folder / "reports").mkdir()
+    (folder / "reports" / "a.html").write_text("page")
+    (folder / "runs.jsonl").write_text("first\n")
+    uploads.save(folder)
+    (folder / "runs.jsonl").write_text("first\nsecond\n")
+    filesystem.rm(f"{url}/killed/reports/a.html")
+    uploads.save(folder)
+    filesystem.invalidate_cache()
+    assert filesystem.cat(f"{url}/killed/runs.jsonl") == b"first\nsecond\n"
+    assert not filesystem.exists(f"{url}/killed/reports/a.html")
+    again = Uploads()
+    former = again.with_former(again.folder(f"{url}/killed"), ["runs.jsonl", "missing"])
+    assert [path.name for path in former.iterdir()] == ["runs.jsonl"]
+    shutil.rmtree(folder)
+    shutil.rmtree(former)
+
+
+def test_a_fleet_in_a_bucket(bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path) -> None:
+    url, filesystem, environment = bucket
+    words = (f"{url}/**/plugins/profile/*", "--out", f"{url}/fleet", "--workers", "1")
+    done = fleet(*words, **environment)
+    assert done.returncode == 0, done.stderr
+    filesystem.invalidate_cache()
+    filesystem.get(f"{url}/fleet/runs.jsonl", str(tmp_path / "runs.jsonl"))
+    found = table(tmp_path)
+    assert {name: row["place"] for name, row in found.items()} == {
+        "run-00001": f"{url}/job-1/run-00001",
+        "run-00005": f"{url}/job-5/run-00005/plugins/profile/run",
+    }
+    assert filesystem.exists(f"{url}/fleet/{found['run-00005']['report']}")
+    again = fleet(*words, **environment)
+    assert again.returncode == 0, again.stderr
+    assert "2 of 2 recordings are in the table" in again.stderr

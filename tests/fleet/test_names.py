@@ -1,0 +1,73 @@
+"""What places and manifests say of a run's program, time and length."""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+
+from tfdoctor.fleet import names
+from tfdoctor.recording import Manifest
+
+
+@pytest.mark.parametrize(
+    ("place", "title", "job"),
+    [
+        ("/runs/mnist/2026-11-01", "2026-11-01", "runs/mnist"),
+        ("gs://bucket/team/resnet/plugins/profile/2026_11_01_10_00_00", "resnet", "team/resnet"),
+        ("/logs/fit/20261101-100000/plugins/profile/run", "20261101-100000", "logs/fit"),
+        ("/traces/slow/host.xplane.pb", "slow", "traces/slow"),
+        ("/runs/mnist/run-00010", "run-00010", "runs/mnist"),
+        ("/runs/mnist/v2", "v2", "runs/mnist"),
+        ("/profile/run", "/profile/run", "/profile/run"),
+        ("/2026", "2026", "/2026"),
+    ],
+)
+def test_names_of_places(place: str, title: str, job: str) -> None:
+    assert names.title(place) == title
+    assert names.job(place, "") == job
+    assert names.job(place, "project/train.py") == "project/train.py"
+
+
+def manifest(**fields: Any) -> Manifest:
+    return Manifest.from_json({"cwd": "/home/user/vision", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "script"),
+    [
+        ({"command": ["python", "train.py"]}, "vision/train.py"),
+        ({"command": ["python", "../text/run.py", "--epochs=3"]}, "text/run.py"),
+        (
+            {"command": ["python", "-m", "models.train"], "plan": {"script": "models.train"}},
+            "vision/models.train",
+        ),
+        ({"command": ["bash", "launch.sh"]}, ""),
+    ],
+)
+def test_the_script_of_a_run(fields: dict[str, Any], script: str) -> None:
+    assert names.script(manifest(**fields)) == script
+    assert names.script(None) == ""
+
+
+def test_when_a_run_was_recorded() -> None:
+    moment = 1_795_000_000 * 10**9
+    trace = PurePosixPath("/logs/plugins/profile/2026_11_01_10_20_30/host.xplane.pb")
+    assert (
+        names.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
+    )
+    assert names.recorded(manifest(clock=[{"unix_ns": moment}]), ()) == "2026-11-18T11:06:40Z"
+    assert names.recorded(None, (trace,)) == "2026-11-01T10:20:30"
+    assert names.recorded(None, (PurePosixPath("/a/host.xplane.pb"),)) == ""
+
+
+def test_how_long_a_run_trained() -> None:
+    window = {"started_unix_ns": 10**18}
+    counted = manifest(window=window, steps={"seen": 7200, "seen_all": True})
+    assert names.hours(counted, 500.0) == 1.0
+    end = [{"unix_ns": 10**18 - 10**9}, {"unix_ns": 10**18 + 7200 * 10**9}]
+    watched = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end)
+    assert names.hours(watched, 500.0) == 2.0
+    killed = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end[:1])
+    assert names.hours(killed, 500.0) is None
+    assert names.hours(counted, None) is None
+    assert names.hours(None, 500.0) is None

@@ -1,0 +1,165 @@
+"""Which recordings are found below folders and patterns."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.remote import servers
+from tfdoctor.errors import InputError
+from tfdoctor.fleet.places import found, recordings
+
+TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
+
+
+def test_a_root_is_a_recording_a_run_folder_or_a_trace() -> None:
+    files = [
+        "/r/a/tfdoctor.json",
+        f"/r/a/{TRACE}",
+        "/r/a/report.html",
+        f"/logs/fit/{TRACE}",
+        "/logs/fit/plugins/profile/2026_11_02_10_00_00/one.xplane.pb",
+        "/logs/fit/plugins/profile/2026_11_02_10_00_00/two.xplane.pb",
+        "/logs/fit/plugins/profile/2026_11_02_10_00_00/overview.json",
+        "/traces/a.xplane.pb",
+        "/traces/b.xplane.pb",
+        "/traces/notes.txt",
+    ]
+    assert recordings(files) == {
+        "/r/a": (TRACE, "tfdoctor.json"),
+        "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
+        "/logs/fit/plugins/profile/2026_11_02_10_00_00": ("one.xplane.pb", "two.xplane.pb"),
+        "/traces/a.xplane.pb": ("",),
+        "/traces/b.xplane.pb": ("",),
+    }
+
+
+def test_workers_and_processes_belong_to_their_run() -> None:
+    files = [
+        "/r/workers/one/tfdoctor.json",
+        "/r/workers/two/tfdoctor.json",
+        f"/r/{TRACE}",
+        "/killed/tfdoctor.json",
+        "/killed/processes/7/agent.json",
+        f"/killed/processes/7/{TRACE}",
+    ]
+    assert recordings(files) == {
+        "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
+        "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
+    }
+
+
+def test_samples_beside_the_trace_of_another_profiler_belong_to_it() -> None:
+    assert recordings([f"/jax/{TRACE}", "/jax/samples.jsonl"]) == {"/jax": (TRACE, "samples.jsonl")}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a/one", "a/two", "b/three"):
+        trace = tmp_path / name / TRACE
+        trace.parent.mkdir(parents=True)
+        trace.write_bytes(b"\n\0")
+    (tmp_path / "a/one/tfdoctor.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("", ["a/one", "a/two", "b/three"]),
+        ("a", ["a/one", "a/two"]),
+        ("*/t*", ["a/two", "b/three"]),
+        ("**/plugins/profile/*", ["a/one", "a/two", "b/three"]),
+        ("a/**", ["a/one", "a/two"]),
+        ("*", ["a/one", "a/two", "b/three"]),
+        ("b/three/plugins/profile/2026*", ["b/three"]),
+        ("**/*.xplane.pb", ["a/one", "a/two", "b/three"]),
+        ("a/one/tfdoctor.json", ["a/one"]),
+        ("a/one/plugins/profile/2026_11_01_10_00_00", ["a/one"]),
+        ("a/two/plugins", ["a/two"]),
+        (f"b/three/{TRACE}", ["b/three"]),
+        ("c*", []),
+    ],
+)
+def test_patterns(tree: Path, pattern: str, names: list[str]) -> None:
+    if not names:
+        with pytest.raises(InputError, match="No recording at"):
+            found([str(tree / pattern)])
+        return
+    places = [
+        one.place.removesuffix("/" + TRACE.rpartition("/")[0])
+        for one in found([str(tree / pattern)])[0]
+    ]
+    assert places == [str(tree / name) for name in names]
+
+
+def test_a_place_that_two_patterns_mean_is_found_once(tree: Path) -> None:
+    assert len(found([str(tree), str(tree / "a")])[0]) == 3
+
+
+def test_a_path_with_dots_is_that_without(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree / "b")
+    assert [one.place for one in found(["../a/one"])[0]] == [str(tree / "a/one")]
+
+
+def changed(trace: Path) -> None:
+    trace.write_bytes(b"\n\0\n\0")
+
+
+def touched(trace: Path) -> None:
+    os.utime(trace, (1, 1))
+
+
+@pytest.mark.parametrize("change", [changed, touched])
+def test_a_stamp_changes_with_a_file(tree: Path, change: Callable[[Path], None]) -> None:
+    first, _ = found([str(tree)])
+    assert found([str(tree)]) == (first, ())
+    change(tree / "a/one" / TRACE)
+    second, _ = found([str(tree)])
+    assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is nothing at"):
+        found([str(tmp_path / "nowhere")])
+
+
+def test_one_of_several_places_may_have_no_recording(tree: Path) -> None:
+    (tree / "empty").mkdir()
+    places, empty = found([str(tree / "empty"), str(tree / "a"), str(tree / "z*")])
+    assert len(places) == 2
+    assert empty == (str(tree / "empty"), str(tree / "z*"))
+
+
+@pytest.mark.parametrize("name", ["br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's"])
+def test_a_name_may_have_any_characters(tree: Path, name: str) -> None:
+    (tree / "a" / "two").rename(tree / "a" / name)
+    (one,), _ = found([str(tree / "a" / name)])
+    assert one.place == str(tree / "a" / name / TRACE.rpartition("/")[0])
+    assert len(found([str(tree)])[0]) == 3
+
+
+def test_a_name_may_be_any_bytes(tree: Path) -> None:
+    (tree / "a" / "two").rename(tree / "a" / os.fsdecode(b"r\xff1"))
+    one = next(one for one in found([str(tree)])[0] if "\udcff" in one.place)
+    assert "r\\udcff1" in one.shown
+    assert len(one.key) == 64
+
+
+def test_a_pipe_is_no_recording(tree: Path) -> None:
+    os.mkfifo(tree / "a" / "pipe.xplane.pb")
+    assert len(found([str(tree)])[0]) == 3
+
+
+def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:
+    with servers.web(tree) as address:
+        places, _ = found([f"{address}/a"])
+        assert [one.place for one in places] == [
+            f"{address}/a/one",
+            f"{address}/a/two/plugins/profile/2026_11_01_10_00_00",
+        ]

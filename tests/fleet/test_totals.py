@@ -1,0 +1,133 @@
+"""What runs waste together, and how they are ranked."""
+
+import pytest
+
+from tests.fleet.runs import failed, finding, reported, run
+from tfdoctor.errors import ConfigError
+from tfdoctor.fleet.prices import DevicePrices
+
+
+def test_runs_are_ranked_by_device_hours() -> None:
+    rows = [run("/a", hours=1.0), run("/b", hours=3.0), run("/c", hours=1.0, devices=8)]
+    made = reported(rows)
+    assert [one.run.place for one in made.runs] == ["/c", "/b", "/a"]
+    assert made.by_hours
+    assert (made.timed, made.devices, made.device_hours) == (3, 10, 12.0)
+    assert made.waste.device_hours == pytest.approx(0.4 * 12)
+    assert made.waste.devices == pytest.approx(0.4 * 10)
+
+
+def test_few_runs_of_unknown_length_come_after_the_others() -> None:
+    rows = [run("/a", hours=None, devices=8), *(run(f"/b{number}") for number in range(9))]
+    assert reported(rows).by_hours
+    assert reported(rows).runs[-1].run.place == "/a"
+
+
+def test_where_lengths_are_unknown_devices_count() -> None:
+    rows = [run("/a"), run("/b", hours=None, devices=8), run("/c", devices=2)]
+    made = reported(rows)
+    assert not made.by_hours
+    assert [one.run.place for one in made.runs] == ["/b", "/c", "/a"]
+
+
+def test_a_run_whose_saving_is_unknown_is_not_called_healthy() -> None:
+    made = reported([run("/a", saving_share=None), run("/b")])
+    assert [one.run.place for one in made.runs] == ["/b", "/a"]
+    assert (made.waste.runs, made.devices) == (1, 1)
+
+
+def test_dollars_go_before_hours() -> None:
+    rows = [run("/cheap", hours=5.0, device_name="Tesla T4"), run("/dear", hours=2.0)]
+    made = reported(rows, ("0.40", "A100=3.00"))
+    assert [one.run.place for one in made.runs] == ["/dear", "/cheap"]
+    assert [one.usd for one in made.runs] == [pytest.approx(2.4), pytest.approx(0.8)]
+    assert made.waste.usd == pytest.approx(3.2)
+    assert made.waste.usd_per_hour == pytest.approx(0.4 * 3.4)
+
+
+def test_a_fault_costs_what_its_change_alone_saves_in_all_runs() -> None:
+    rows = [
+        run("/a", findings=(finding("one", 0.3), finding("two", 0.2)), hours=1.0),
+        run("/b", findings=(finding("two", 0.2),), hours=10.0, saving_share=0.2),
+        run("/c", findings=(finding("two", None),)),
+    ]
+    two, one = reported(rows).faults
+    assert (two.rule, two.waste.runs, two.unknown, two.worst) == ("two", 2, 1, "/b")
+    assert two.waste.device_hours == pytest.approx(0.2 * 1 + 0.2 * 10)
+    assert one.waste.device_hours == pytest.approx(0.3)
+    assert not two.waste.at_most
+
+
+def test_a_run_in_which_a_fault_costs_nothing_is_not_counted() -> None:
+    rows = [run("/a", findings=(finding("one", 0.0),)), run("/b", findings=(finding("one", 0.2),))]
+    (fault,) = reported(rows).faults
+    assert (fault.waste.runs, fault.unknown) == (1, 0)
+
+
+def test_the_worst_run_of_a_fault_is_worst_in_what_faults_are_ranked_by() -> None:
+    short = run("/short", hours=0.001, findings=(finding("one", 0.1),))
+    others = [
+        run(f"/{devices}", hours=None, devices=devices, findings=(finding("one", 0.4),))
+        for devices in (4, 8)
+    ]
+    (fault,) = reported([short, *others]).faults
+    assert fault.worst == "/8"
+    (fault,) = reported([short, run("/long", findings=(finding("one", 0.05),))]).faults
+    assert fault.worst == "/long"
+    dear = run("/dear", devices=1, device_name="Tesla T4", findings=(finding("one", 0.05),))
+    (fault,) = reported(
+        [run("/long", findings=(finding("one", 0.1),)), dear], ("T4=90", "1")
+    ).faults
+    assert fault.worst == "/dear"
+
+
+def test_runs_without_a_price_are_counted() -> None:
+    made = reported([run("/a"), run("/b", device_name="Tesla T4")], ("A100=3",))
+    assert made.unpriced == 1
+    assert reported([run("/a")]).unpriced == 0
+
+
+def test_a_fault_costs_no_more_than_all_changes_save() -> None:
+    rows = [run(saving_share=0.1, findings=(finding("one", 0.3, "at-most"),))]
+    (fault,) = reported(rows).faults
+    assert fault.waste.device_hours == pytest.approx(0.1 * 2)
+    assert fault.waste.at_most
+
+
+def test_the_same_files_at_two_places_count_once() -> None:
+    made = reported(
+        [run("/b", digest="same"), run("/a", digest="same"), failed("/x"), failed("/y")]
+    )
+    assert [(one.run.place, tuple(copy.place for copy in one.run.copies)) for one in made.runs] == [
+        ("/a", ("/b",))
+    ]
+    assert [one.place for one in made.failed] == ["/x", "/y"]
+
+
+def test_a_job_is_a_program_on_a_device() -> None:
+    rows = [
+        run("/c", recorded="2026-11-03", step_ms=30.0),
+        run("/a", recorded="2026-11-01", step_ms=20.0),
+        run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
+    ]
+    first, second = reported(rows).jobs
+    assert [point.step_ms for point in first.points] == [20.0, 30.0]
+    assert first.change == pytest.approx(0.5)
+    assert second.change is None
+
+
+@pytest.mark.parametrize("price", ["free", "-1", "0", "nan", "A100=", "1e9"])
+def test_what_is_no_price_is_one_sentence(price: str) -> None:
+    with pytest.raises(ConfigError, match="is not a price"):
+        DevicePrices.parse([price])
+
+
+def test_without_runs_nothing_is_wasted() -> None:
+    made = reported([])
+    assert (made.runs, made.faults, made.jobs, made.waste.devices) == ((), (), (), 0.0)
+
+
+@pytest.mark.parametrize("price", ["A100=3,T4=1", "=3", "a=b=3"])
+def test_a_price_is_of_one_device(price: str) -> None:
+    with pytest.raises(ConfigError, match="is not the name of one device"):
+        DevicePrices.parse([price])

@@ -1,0 +1,192 @@
+"""The page and the terminal summary of a fleet."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.fleet.runs import finding, reported, run
+from tfdoctor.errors import OutputError
+from tfdoctor.fleet_report import FleetReport
+from tfdoctor.report import fleet
+from tfdoctor.report.fleet import html, terminal, words
+from tfdoctor.report.fleet.view import FleetView
+
+Compare = Callable[[str, str], None]
+
+MOST_BYTES = 3_000_000
+
+
+def test_page(golden: Compare) -> None:
+    golden("fleet.html", html.render(reported()))
+
+
+def test_terminal(golden: Compare) -> None:
+    golden("fleet.txt", terminal.render(reported(prices=("2.5",)), width=80, color=False))
+
+
+def test_names_do_not_become_markup() -> None:
+    page = html.render(reported())
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+
+
+def many(count: int) -> FleetReport:
+    rules = ("input-bound", "float32-matmul", "python-input", "unfused-batch-norm")
+    rows = [
+        run(
+            f"gs://a-bucket-of-the-team/experiments/resnet-50/run-{number:05}/plugins/profile/2026_11_01_10_00_00",
+            hours=1 + number / 7,
+            step_ms=20 + number / 9,
+            saving_share=(number % 97) / 100,
+            script=f"project-{number % 40}/train.py",
+            recorded=f"2026-11-{1 + number % 28:02}T10:00:00Z",
+            findings=tuple(finding(rule, 0.1) for rule in rules[: number % 5]),
+            report=f"reports/{number:016x}.html",
+        )
+        for number in range(count)
+    ]
+    return reported(rows)
+
+
+def test_a_page_of_ten_thousand_runs_has_at_most_3_mb_and_all_of_them() -> None:
+    page = html.render(many(10_000))
+    assert len(page.encode()) <= MOST_BYTES
+    assert "run-09999/" in page
+    assert "runs that waste most; the other" not in page
+
+
+def test_runs_that_the_page_does_not_bear_are_counted() -> None:
+    page = html.render(many(15_000))
+    assert len(page.encode()) <= MOST_BYTES
+    shown, omitted = (
+        int(found.replace(",", ""))
+        for found in re.findall(
+            r"The page has the ([\d,]+) runs that waste most; the other ([\d,]+)", page
+        )[0]
+    )
+    assert shown + omitted == 15_000
+    assert shown > 10_000
+
+
+@pytest.mark.parametrize(
+    ("report", "headline"),
+    [
+        (reported([]), "No recording was examined"),
+        (reported([run(saving_share=0.0, findings=())]), "No known change saves time in one run"),
+        (reported([run()]), "0.8 of 2 device-hours (40 %) could be saved in one run"),
+        (
+            reported([run(hours=None, devices=8, saving_bound="at-most")]),
+            "Up to 3.2 of eight devices could be saved while one run trains",
+        ),
+    ],
+)
+def test_headline(report: FleetReport, headline: str) -> None:
+    assert words.headline(report) == headline
+
+
+def test_a_run_without_a_known_change_is_not_called_healthy() -> None:
+    (line,) = FleetView.of(reported([run(saving_share=0.0, findings=())])).lines
+    assert (line.saved, line.share) == ("none known", "none known")
+
+
+def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / fleet.PAGE).mkdir()
+    with pytest.raises(OutputError, match="is not a file"):
+        fleet.write(reported(), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def many_runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    page = browser.new_page()
+    page.goto(fleet.write(many(250), tmp_path_factory.mktemp("fleet")).as_uri())
+    return page
+
+
+def places(page: Page) -> list[str]:
+    return page.locator("#runs tbody tr small").all_inner_texts()
+
+
+AMOUNTS = (
+    0.0000042, 0.00067, 0.0042, 0.042, 0.42, 0.996, 1.0, 4.25, 9.996, 42.3, 99.96, 412.6, 999.6, 1234.5, 62185.0,
+)  # fmt: skip
+
+SHARES = (0.0, 0.004, 0.05, 0.125, 0.505, 0.994, 0.996, 1.0)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("hours", [1.0, None])
+def test_numbers_are_the_same_with_and_without_scripts(
+    browser: Browser, tmp_path: Path, hours: float | None
+) -> None:
+    """Those that scripts show are those of the rest of the page, whatever their size."""
+    rows = [
+        run(
+            f"/{at:03}",
+            step_ms=amount,
+            hours=None if hours is None else amount,
+            devices=1 + at,
+            saving_share=share,
+            saving_bound="at-most" if at % 2 else "expected",
+        )
+        for at, (amount, share) in enumerate((a, s) for a in AMOUNTS for s in SHARES)
+    ]
+    for first in range(0, len(rows), 60):
+        compare_without_scripts(browser, tmp_path, reported(rows[first : first + 60]), 60)
+
+
+@pytest.mark.browser
+def test_rows_are_the_same_with_and_without_scripts(browser: Browser, tmp_path: Path) -> None:
+    compare_without_scripts(browser, tmp_path, reported(), 9)
+
+
+def compare_without_scripts(
+    browser: Browser, tmp_path: Path, report: FleetReport, rows: int
+) -> None:
+    path = fleet.write(report, tmp_path)
+    texts = []
+    for scripts in (True, False):
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        texts.append(page.locator("#runs tbody tr").all_inner_texts())
+        context.close()
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == rows
+
+
+@pytest.mark.browser
+def test_runs_are_searched(many_runs: Page) -> None:
+    assert len(places(many_runs)) == 100
+    many_runs.fill("#search", "run-00017 RESNET")
+    assert [re.findall(r"run-\d+", place) for place in places(many_runs)] == [["run-00017"]]
+    assert many_runs.inner_text("#count") == "1 of 250 runs"
+    many_runs.fill("#search", "nothing like it")
+    assert places(many_runs) == []
+    many_runs.fill("#search", "")
+    assert many_runs.inner_text("#count") == "250 runs"
+
+
+@pytest.mark.browser
+def test_runs_are_sorted_and_more_are_shown(many_runs: Page) -> None:
+    many_runs.click("#runs th button:text-is('step')")
+    assert "run-00249" in places(many_runs)[0]
+    many_runs.click("#runs th button:text-is('step')")
+    assert "run-00000" in places(many_runs)[0]
+    assert (
+        many_runs.get_attribute("#runs th:has(button:text-is('step'))", "aria-sort") == "ascending"
+    )
+    many_runs.click("#more")
+    many_runs.click("#more")
+    assert len(places(many_runs)) == 250
+    assert not many_runs.is_visible("#more")
+    assert many_runs.get_attribute("#runs tbody a >> nth=0", "href") == f"reports/{0:016x}.html"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_not_wider_than_the_window(many_runs: Page, width: int) -> None:
+    many_runs.set_viewport_size({"width": width, "height": 800})
+    assert many_runs.evaluate("document.documentElement.scrollWidth") == width
