@@ -12,6 +12,7 @@ from typing import Any, Self
 from tfdoctor.api.results import Results, say
 from tfdoctor.api.run import PROFILED, begin, planned
 from tfdoctor.capture import in_process
+from tfdoctor.capture.agent.other_threads import OtherThreads
 from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
 
 
@@ -89,10 +90,12 @@ class Fit:
     def going_on(self) -> bool:
         """Say whether it is on the stack of any thread."""
         callbacks = self.callbacks() if self.callbacks else None
-        stacks = sys._current_frames().values()  # noqa: SLF001 - there is no other way to them
-        return callbacks is not None and any(
-            _callbacks(frame) is callbacks for stack in stacks for frame in _above(stack)
-        )
+        with OtherThreads() as stacks:
+            return callbacks is not None and any(
+                _callbacks(frame) is callbacks
+                for stack in stacks.values()
+                for frame in _above(stack)
+            )
 
 
 def _above(frame: FrameType | None) -> Iterator[FrameType]:

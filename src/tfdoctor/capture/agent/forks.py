@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from . import other_threads
 from .journal import quietly
 from .runtime import in_use
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def watch(installed: Installed) -> None:
     """Act in each fork as it begins."""
     child = quietly("fork", installed.log)(lambda: _begun(installed))
+    os.register_at_fork(after_in_child=other_threads.collector.after_fork)
     os.register_at_fork(after_in_child=child)
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 
 from .journal import guarded
+from .other_threads import OtherThreads
 from .stack import Stack, public_name
 
 TYPE_CHECKING = False
@@ -135,16 +136,16 @@ class StackSampler:
         """Note where a thread is at this moment."""
         inside = bool(training.running or training.depth or training.function is not None)
         self.inside += inside
-        frames = sys._current_frames()
-        frame = frames.pop(thread, None)
-        frames.pop(threading.get_ident(), None)
-        self._others(frames.values())
-        if frame is None:
-            return
-        now = (time.time_ns() - self.began_ns) // 1000
-        at = self._place(frame, inside=inside)
-        if at in self.places or len(self.places) < MOST_PLACES:
-            self.places.setdefault(at, []).append(now)
+        with OtherThreads() as frames:
+            frame = frames.pop(thread, None)
+            frames.pop(threading.get_ident(), None)
+            self._others(frames.values())
+            if frame is None:
+                return
+            now = (time.time_ns() - self.began_ns) // 1000
+            at = self._place(frame, inside=inside)
+            if at in self.places or len(self.places) < MOST_PLACES:
+                self.places.setdefault(at, []).append(now)
 
     def _others(self, frames: Iterable[FrameType]) -> None:
         """Count where threads other than the trainer are, unless only others' code runs there."""

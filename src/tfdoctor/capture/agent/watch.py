@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 
 from .call_loop import GRAPH_SECONDS
 from .journal import guarded
 from .marks import LOOPS
+from .other_threads import OtherThreads
 from .runtime import in_use
 from .stack import user_line, way_of
 from .steps import StepKind
@@ -86,8 +86,10 @@ class Watch:
         if running is not None and LOOPS in running[0]:
             _, since, thread = running
             if now - since >= LONG_CALL_S:
-                frame = sys._current_frames().get(thread)
-                source = window.source(StepKind.GRAPH, way_of(frame), lambda: user_line(frame))
+                with OtherThreads() as frames:
+                    frame = frames.get(thread)
+                    way, at = way_of(frame), user_line(frame)
+                source = window.source(StepKind.GRAPH, way, lambda: at)
                 window.open_for(source, seconds or GRAPH_SECONDS)
         elif seconds and self._unseen(now):
             window.open_for(None, seconds)
