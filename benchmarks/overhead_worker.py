@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +24,14 @@ import tfdoctor.capture
 BLOCKS, BLOCK = 30, 60
 """How often to take turns, and for how many steps: long enough for a median, short against drift."""
 
+WINDOWS = 60
+"""How often to take turns inside the window, which has fewer steps."""
+
 SETTLED = 400
 """Steps after which the hooks rest: the window, and 200 more whose time is taken."""
+
+MOST_SAMPLED = 5
+"""After a window, at most so many times its steps are traced for samples of the stack."""
 
 TRACED = 20
 """Steps in a traced window: what `tfdoctor profile` takes."""
@@ -171,27 +177,29 @@ def inside(style: str, width: int) -> list[tuple[float, float]]:
     """Return (our window, TensorFlow's profiler alone) by turns, in ms a step."""
     window = hook(steps=TRACED)
     loop = Loop(style, width)
-    loop.steps(100)
+    loop.steps(TRACED * (2 + MOST_SAMPLED))
     window.plan["warmup"] = 0  # a place that has not called before need not wait
     pairs = []
-    for _ in range(BLOCKS // 2):
+    for _ in range(WINDOWS):
+        loop.steps(BLOCK)  # what was written is on its way to the disk
         ours = _window(window, loop)
         with unhooked():
+            loop.steps(BLOCK)
             window.profiler.start(tempfile.mkdtemp())
-            bare = median(loop.steps(TRACED))
+            bare = mean(loop.steps(TRACED)[1:])
             window.profiler.stop()
         pairs.append((ours, bare))
     return pairs
 
 
 def _window(window: Any, loop: Loop) -> float:
-    """Trace one window as if it were the first, and return the median of its steps."""
+    """Trace one window as if it were the first, and return the mean of its steps."""
     window.state, window.kept, window.captures = type(window.state)("waiting"), None, 0
     window.sources.clear()
-    times = loop.steps(TRACED + 1)[:-1]  # the call after the last step closes the window
+    times = loop.steps(TRACED * (2 + MOST_SAMPLED))  # after TRACED, for samples of the stack
     if window.kept is None or window.kept.record["steps"] != TRACED:
         raise SystemExit(f"no window was traced: {window.log.state}")
-    return median(times)
+    return mean(times[1:TRACED])  # in the first, the profiler starts; few are sampled, so no median
 
 
 def program(name: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ import gc
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,11 +78,75 @@ def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: in
 
 def test_it_leaves_python_as_it_was(sampler: Any) -> None:
     before = sys.getswitchinterval(), list(gc.callbacks)
-    sampler.begin(training())
+    sampler.begin(training(), more_to_come=True)
     gc.collect()
+    sampler.measured()
+    collected = sampler.collected_ns
+    gc.collect()
+    sampler.hurry()
     sampler.end()
     assert (sys.getswitchinterval(), gc.callbacks) == before
-    assert sampler.collected_ns > 0
+    assert sampler.collected_ns == collected > 0
+
+
+def pace(*, hurries: bool) -> Any:
+    return agent.load("stack_samples").Pace(hurries=hurries)
+
+
+def test_samples_are_rare_while_steps_are_measured() -> None:
+    """One of 0.1 ms comes after 25 ms on the average."""
+    rare = pace(hurries=False)
+    began = time.monotonic()
+    for _ in range(4):
+        assert rare.rest(1e-4)
+    assert time.monotonic() - began > 4 * 0.5 * 250 * 1e-4
+    assert rare.hurries_on()  # there are not enough
+
+
+def test_samples_hurry_once_nothing_is_measured() -> None:
+    """A rest that goes on is cut short, and no sample is taken at that moment."""
+    rare, taken = pace(hurries=False), []
+    thread = threading.Thread(target=lambda: taken.append(rare.rest(1.0)))  # of minutes
+    thread.start()
+    rare.hurry()
+    thread.join(timeout=60)
+    assert taken == [True]
+    assert rare.hurries_on()
+
+
+def test_no_samples_are_taken_between_the_window_and_the_calls_after_it() -> None:
+    """What is alive is described then, which may take seconds."""
+    rare, taken = pace(hurries=True), []
+    rare.pause()
+    thread = threading.Thread(target=lambda: taken.append(rare.rest(0.0)))
+    thread.start()
+    thread.join(timeout=0.1)  # fifty times as long as a rest
+    assert thread.is_alive()
+    rare.hurry()
+    thread.join(timeout=60)
+    assert taken == [True]
+
+
+def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = agent.load("stack_samples")
+    many = pace(hurries=True)
+    many.taken = module.ENOUGH
+    assert not many.hurries_on()
+    few, now = pace(hurries=False), [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    few.hurry()
+    assert few.hurries_on()
+    now[0] += module.LONGEST_S
+    assert not few.hurries_on()
+
+
+def test_the_end_wakes_a_rest() -> None:
+    rare, taken = pace(hurries=False), []
+    thread = threading.Thread(target=lambda: taken.append(rare.rest(1.0)))
+    thread.start()
+    rare.end()
+    thread.join(timeout=60)
+    assert taken == [False]
 
 
 class Array:

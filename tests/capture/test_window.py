@@ -209,6 +209,131 @@ def test_the_end_of_a_window_is_no_work_of_a_step(
     assert list(loop.numbers) == [0]
 
 
+# Calls that are traced for samples only
+
+
+def sampled(window: Any, calls: int) -> Any:
+    """Let the stack show too little for so many calls, and return the session of the window that opens next."""
+    left = [calls]
+
+    def wanted() -> bool:
+        left[0] -= 1
+        return left[0] >= 0
+
+    window.samples_wanted = wanted
+    run(window, 11)
+    return window.session
+
+
+def names() -> list[str]:
+    return [name for name, _, _ in Session.marked]
+
+
+def test_calls_after_the_window_are_sampled_until_there_are_enough(window: Any) -> None:
+    session = sampled(window, 8)
+    run(window, 50)
+    assert names() == ["train"] * 20 + ["sampled"] * 7  # the first answer says that any are needed
+    assert session.finished == [20, 27]
+    record = window.log.state["window"]
+    assert (record["steps"], record["calls"], record["stopped_by"]) == (20, 20, "steps")
+    assert window.state == "done"
+
+
+def test_very_short_steps_are_not_sampled_for_ever(window: Any) -> None:
+    sampled(window, 1000)
+    run(window, 500)
+    assert names().count("sampled") == 5 * 20
+
+
+def test_what_ends_the_run_meanwhile_does_not_end_the_window(window: Any) -> None:
+    """What was measured before is complete."""
+    sampled(window, 8)
+    run(window, 22)
+    assert window.state == "sampling"
+    fit = source(window, "keras-fit")
+    fit.retract(fit.begin(1), 1)  # the data ends
+    window.fit_over(fit, "exception")
+    record = window.log.state["window"]
+    assert (record["steps"], record["calls"], record["stopped_by"]) == (20, 20, "steps")
+    assert window.kept.discarded == [33]
+    assert window.state == "done"
+
+
+@pytest.mark.parametrize(("total", "more"), [(49, 0), (50, 8)])
+def test_a_loop_that_ends_soon_is_not_sampled_later(window: Any, total: int, more: int) -> None:
+    """Its samples are taken while its steps are measured."""
+    window.announce(source(window, "keras-fit"), total)
+    goes_on = []
+    window.after_open.append(
+        lambda source: goes_on.append(agent.load("planning").goes_on(window, source))
+    )
+    sampled(window, 9)
+    run(window, total - 11)
+    assert names().count("sampled") == more
+    assert goes_on == [bool(more)]
+
+
+def test_steps_that_the_framework_marks_are_not_sampled_later(window: Any) -> None:
+    source(window, "keras-fit").marks = False
+    sampled(window, 8)
+    run(window, 50)
+    assert names() == []
+    assert window.log.state["window"]["stopped_by"] == "steps"
+
+
+def test_a_worker_of_several_does_not_keep_the_others_waiting(window: Any) -> None:
+    window.log.state["rank"] = {"name": "worker 1 of 2", "rank": 1, "size": 2}
+    sampled(window, 8)
+    run(window, 50)
+    assert names() == ["train"] * 20
+
+
+def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
+    sampled(window, 8)
+    run(window, 22)
+    window.samples_late = lambda now: now > 5.0
+    watch(window).look()
+    assert window.state == "done"
+    assert window.log.state["window"]["stopped_by"] == "steps"
+
+
+def test_stop_after_leaves_when_the_samples_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, stop_after=True)
+    window.announce(source(window, "keras-fit"), 100)
+    sampled(window, 4)
+    with pytest.raises(SystemExit):
+        run(window, 50)
+    assert names() == ["train"] * 20 + ["sampled"] * 3
+
+
+def test_stop_after_does_not_wait_for_calls_that_may_not_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, stop_after=True)
+    sampled(window, 4)
+    with pytest.raises(SystemExit):
+        run(window, 50)
+    assert names() == ["train"] * 20
+
+
+def test_half_of_the_calls_after_the_window_stay_as_they_are(window: Any) -> None:
+    """They show how long a step takes without the profiler."""
+    window.announce(source(window, "keras-fit"), 60)
+    sampled(window, 1000)
+    run(window, 49)
+    assert names().count("sampled") == 15
+
+
+def test_the_end_of_an_epoch_says_nothing_of_later_ones(window: Any) -> None:
+    window.announce(source(window, "keras-fit"), 5)
+    source(window, "keras-fit").alarm = 10  # it is longer than it said
+    sampled(window, 8)
+    run(window, 50)
+    assert names().count("sampled") == 7
+
+
 # Windows by time
 
 

@@ -26,7 +26,8 @@ class Session:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.stopped_ns = 0
+        self.stopped_ns: int | None = None
+        self.finished: list[int] = []  # how many calls were marked by each end
 
     @classmethod
     def start(cls, _api: object, folder: str) -> "Session":
@@ -38,8 +39,14 @@ class Session:
     def marker(self, name: str, number: int, k: int) -> Marker:
         return Marker(self.marked, name, number, k)
 
+    def sampled(self, number: int, k: int) -> Marker:
+        return Marker(self.marked, "sampled", number, k)
+
+    def finish(self) -> None:
+        self.finished.append(len(self.marked))
+        self.stopped_ns = self.stopped_ns or 5
+
     def stop(self, _capture: object) -> None:
-        self.stopped_ns = 5
         run = self.folder / "plugins" / "profile" / "now"
         run.mkdir(parents=True)
         (run / "host.xplane.pb").write_text(self.folder.name)
@@ -64,6 +71,10 @@ class ProgramFile:
 
     def describe(self, *, last: bool) -> None:
         self.written.append(last)
+
+    def keep(self) -> None: ...
+
+    def forget(self) -> None: ...
 
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:

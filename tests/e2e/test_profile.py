@@ -103,7 +103,8 @@ def test_training_is_bit_identical(fit: Run, script: Path) -> None:
 def test_fit_says_what_it_cost(fit: Run) -> None:
     untraced = fit.manifest.steps.untraced
     assert untraced is not None
-    assert untraced.count == 38  # 60 less 20 traced, the one that builds, and the last
+    # 60 less 20 traced, up to half of the 30 after them, which are sampled, the one that builds, and the last:
+    assert 23 <= untraced.count < 38
     assert 0 < (untraced.median_ms or 0.0) < 1000
 
 
@@ -256,7 +257,7 @@ def test_stop_after_ends_the_run_and_runs_finally(profile: Profile) -> None:
     assert run.code == 0
     assert run.stdout == "cleaned up\n"
     assert kept(run) == [3, 4, 5, 6]
-    assert run.manifest.steps.seen == 7
+    assert 7 <= run.manifest.steps.seen <= 7 + 5 * 4  # those that are sampled
 
 
 def test_a_run_that_ends_in_warm_up_says_so(profile: Profile) -> None:
@@ -316,7 +317,8 @@ def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
     assert custom.manifest.window.source == "tf-data-loop"
     assert (custom.manifest.window.first_step, custom.manifest.window.steps) == (1, 25)
     assert custom.manifest.steps.seen == 36
-    assert len(custom.manifest.steps.discarded) == 2  # the end of the data, at each epoch's end
+    # The end of the data, at each epoch's end; a third one may have been traced for samples only:
+    assert custom.manifest.steps.discarded[:2] == (12, 25)
     assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
 
 

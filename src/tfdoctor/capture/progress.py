@@ -91,7 +91,7 @@ def state(processes: Path) -> str:
     """Return the state of the run from its agents' files; "" until a process imports TensorFlow."""
     agents = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
     states = {agent.state for agent in agents}
-    if "open" in states:
+    if states & {"open", "sampling"}:
         return "recording"
     if "done" in states:
         return "recorded"

@@ -127,6 +127,9 @@ class Trace:
     warnings: tuple[str, ...] = ()  # of the profiler: "Detected GPU events dropped ..."
     damage: tuple[str, ...] = ()  # what could not be read
     started_unix_ns: int | None = None  # absent in traces of TensorFlow 2.3 and 2.4
+    sampled: "Trace | None" = (
+        None  # all of it, where the profiler ran on after what this trace holds
+    )
 
     @property
     def host(self) -> Plane | None:
@@ -137,6 +140,13 @@ class Trace:
     def host_lines(self) -> tuple[Line, ...]:
         """The host's threads; none if the trace has no host."""
         return self.host.lines if self.host else ()
+
+    def host_events(self, name: str) -> Iterator[Event]:
+        """Yield the host's events of a name that few events have, thread by thread."""
+        types = self.host.types if self.host else ()
+        keys = [key for key, kind in enumerate(types) if kind.name == name]
+        for line in self.host_lines if keys else ():
+            yield from map(line.event, np.flatnonzero(np.isin(line.kind, keys)).tolist())
 
     def devices(self, kind: str) -> tuple[Plane, ...]:
         """Return the planes of one kind of device: "GPU" or "TPU"."""

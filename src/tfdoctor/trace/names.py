@@ -3,7 +3,10 @@
 import re
 
 END_OF_WINDOW = "tfdoctor_end"
-"""Emitted by tfdoctor's agent when the traced window ends."""
+"""Emitted by tfdoctor's agent when the traced window ends, and again when calls for samples end."""
+
+SAMPLED = "tfdoctor_sampled"
+"""Around each call that is traced after the window: the stack is sampled often, and no time is measured."""
 
 TRAINING_CALLS = ("multi_step_on_iterator", "train_function")
 """Keras' training function: Keras 3, and Keras of TensorFlow 2.3 to 2.15."""

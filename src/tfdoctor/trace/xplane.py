@@ -8,6 +8,7 @@ import numpy as np
 from tfdoctor.humanize import counted
 from tfdoctor.trace.fields import DamagedError
 from tfdoctor.trace.lines import LIMIT_PS, PlaneTypes, lines_of
+from tfdoctor.trace.measured import measured
 from tfdoctor.trace.model import EventType, Plane, Trace, TypeTable
 from tfdoctor.trace.names import IDS, NUMERIC, WANTED
 from tfdoctor.trace.stat_values import StatNames
@@ -25,7 +26,7 @@ ABSOLUTE_NS = 10**17
 
 
 def read(path: Path) -> Trace:
-    """Read one host's trace.
+    """Read one host's trace, up to the end of the measured steps; what was traced later is in its ``sampled``.
 
     Raises:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
@@ -37,7 +38,7 @@ def read(path: Path) -> Trace:
     except DamagedError as error:
         raise damaged(path) from error
     started = (plane.stats.get("profile_start_time") for plane in planes)
-    return Trace(
+    trace = Trace(
         planes,
         tuple(map(clean, space.hostnames)),
         tuple(map(clean, space.errors)),
@@ -45,6 +46,7 @@ def read(path: Path) -> Trace:
         tuple(_damage(planes)),
         next((int(start) for start in started if start), None),
     )
+    return measured(trace)
 
 
 def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:

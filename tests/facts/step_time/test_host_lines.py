@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.host_lines import (
     HostLine,
     HostLines,
@@ -15,7 +15,11 @@ from tfdoctor.facts.step_time.host_lines import (
     shown,
     work_of,
 )
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.trace.measured import measured
 from tfdoctor.verdict import Location, Stage
 
 STEPS, BEGAN_NS = 8, 1_000_000_000_000
@@ -55,6 +59,59 @@ def test_samples_count_where_the_device_is_idle() -> None:
     assert (host.at, host.seen) == (Location("train.py", 3), 14)
     assert host.ms == pytest.approx(5.0, rel=0.03)  # all: 2 + 1 + 2 ms; the last step has no end
     assert lines.parts[Stage.BETWEEN] == ()
+
+
+SAMPLED_MS = (20, 20, 20, 400, 20, 20, 20, 20, 20)
+"""The calls after the measured steps: the fourth is at the end of an epoch, the fifth was none."""
+
+
+def sampled_calls(*places: dict[str, Any]) -> Chart:
+    """The measured steps, the calls after them, and what was sampled in all of these."""
+    end = at = 10.0 * STEPS
+    rows = [row for n in range(STEPS) for row in step(n)] + [("tfdoctor_end", end, end)]
+    for n, took in enumerate(SAMPLED_MS, STEPS):
+        stats = {"step_num": n, "steps": 1}
+        rows += [
+            ("tfdoctor_sampled", at, at + 16, stats),
+            executor(at + 3, at + 8, n + 1),
+            ("model/dense/MatMul:MatMul", at + 4, at + 7),
+        ]
+        at += took
+    python = {"began_unix_ns": BEGAN_NS, "places": list(places)}
+    host = [line("python", *rows, ("tfdoctor_end", at, at))]
+    known = manifest(steps=StepsSeen(discarded=(STEPS + 4,)))
+    recorded = measured(replace(trace(host=host), started_unix_ns=BEGAN_NS))
+    return chart(recorded, recording({"python": python}, manifest=known))
+
+
+def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
+    """A place that was seen in one of those calls, so many ms after the call began."""
+    began = 10 * STEPS + sum(SAMPLED_MS[:call])
+    when = [round(1e3 * (began + ms)) for ms in offsets_ms]
+    return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when}
+
+
+def numbers(lines: tuple[HostLine, ...]) -> dict[int, int]:
+    return {one.at.line: one.seen for one in lines if one.at}
+
+
+def test_samples_of_calls_that_are_not_measured_count_too() -> None:
+    """Lines are found in all samples, times in the measured steps alone."""
+    known = sampled_calls(place(3, 1.0), later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0))
+    lines = known.fact(HostLines)
+    assert known.fact(Steps).count == STEPS
+    assert numbers(lines.parts[Stage.HOST]) == {3: STEPS - 1, 4: 3}
+    assert numbers(lines.parts[Stage.BETWEEN]) == {4: 1}
+    assert sum(one.ms for one in lines.parts[Stage.HOST]) == pytest.approx(5.0)
+    assert sum(one.seen for one in known.fact(StackSamples).places) == STEPS - 1 + 4
+
+
+@pytest.mark.parametrize("call", [3, 4, 8])
+def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call: int) -> None:
+    """A long call, one that had no batch, and the last one, after which the loop may have been left."""
+    known = sampled_calls(place(3, 1.0), later(4, call, 1.0, 9.0, 19.0))
+    assert numbers(known.fact(HostLines).parts[Stage.HOST]) == {3: STEPS - 1}
+    assert [one.seen for one in known.fact(StackSamples).places] == [STEPS - 1]
 
 
 def test_a_part_is_divided_by_samples() -> None:

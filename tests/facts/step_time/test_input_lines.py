@@ -25,7 +25,7 @@ def measured(
     *others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None
 ) -> InputLines:
     record = ProgramRecord(python=PythonRecord(places=trainer, others=others))
-    return InputLines.measure(recording(record), Framework(), program)
+    return InputLines.measure(recording(record), Framework(), program, None)
 
 
 def seen(lines: InputLines) -> list[tuple[int, int]]:
@@ -72,7 +72,7 @@ def test_python_within_the_training_function_is_told_from_input() -> None:
 
 def test_an_older_recording_has_no_other_threads() -> None:
     with pytest.raises(Unavailable, match="not sampled"):
-        InputLines.measure(recording(ProgramRecord(python=PythonRecord())), Framework(), None)
+        InputLines.measure(recording(ProgramRecord(python=PythonRecord())), Framework(), None, None)
 
 
 def recording(record: ProgramRecord) -> Recording:

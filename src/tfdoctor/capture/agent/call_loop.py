@@ -9,7 +9,7 @@ from __future__ import annotations
 from .marks import LOOPS
 from .stack import here, way_here
 from .steps import StepKind
-from .tracing import State
+from .tracing import PROFILED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class CallLoops:
         source = window.source(GRAPH, way_here(), here)
         if window.state is State.WAITING and source.calls:
             window.open_for(source, window.plan.get("seconds") or GRAPH_SECONDS)
-        source.called(traced=window.state is State.OPEN)
+        source.called(traced=window.state in PROFILED)
         return source, None
 
     def gradient(self) -> None:

@@ -94,9 +94,9 @@ class Capture:
         """Say whether its loop was left, as far as the time since its last step tells."""
         return now - self.stepped_at > max(IDLE_S, IDLE_STEPS * self.longest)
 
-    def retract(self, number: int) -> None:
+    def retract(self, number: int, *, measured: bool) -> None:
         """A marker of this number stood for no step."""
-        self.calls -= 1
+        self.calls -= measured
         self.discarded.append(number)
 
     def drop_last(self) -> None:

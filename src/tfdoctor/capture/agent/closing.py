@@ -1,4 +1,7 @@
-"""Closing the window: the steps under way end, the profiler stops, and the capture is judged."""
+"""Closing the window: the steps under way end, the profiler stops, and the capture is judged.
+
+Where the stack was sampled too rarely, the profiler runs on for some calls, which are not measured.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,10 @@ import time
 
 from .choosing import choose
 from .steps import OPEN_ENDED
-from .tracing import State
+from .tracing import PROFILED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .captures import Capture
-    from .profiler import Session
     from .tracing import Tracing
 
 COMPLETE = ("steps", "time")
@@ -21,21 +22,35 @@ COMPLETE = ("steps", "time")
 def close(window: Tracing, reason: str, reached: int | None = None) -> None:
     """Stop the profiler and write what was learnt, at a step; a second call does nothing."""
     with window.lock:
-        if window.state is not State.OPEN or not window.log.ours():
+        if window.state not in PROFILED or not window.log.ours():
             return
-        for end_step in window.before_close:
-            end_step()
-        for callback in window.after_steps:
-            callback()
-        capture, session = window.capture, window.session
-        window.enter(State.WAITING)
-        if capture is not None and session is not None:
-            _end(window, capture, session, reason, reached)
+        if window.state is State.OPEN:  # a call that is sampled may go on, in another thread
+            _end_steps(window)
+            _end_measuring(window, reason, reached)
+        _stop(window)
 
 
-def _end(
-    window: Tracing, capture: Capture, session: Session, reason: str, reached: int | None
-) -> None:
+def sample_on(window: Tracing, reason: str, reached: int) -> None:
+    """End what is measured, at a step, and let the profiler run on."""
+    _end_steps(window)
+    _end_measuring(window, reason, reached)
+    window.program.keep()
+    window.enter(State.SAMPLING)
+    for callback in window.before_sampling:
+        callback()
+
+
+def _end_steps(window: Tracing) -> None:
+    for end_step in window.before_close:
+        end_step()
+
+
+def _end_measuring(window: Tracing, reason: str, reached: int | None) -> None:
+    for callback in window.after_steps:
+        callback()
+    capture, session = window.capture, window.session
+    if capture is None or session is None:
+        return
     source = capture.source
     if reached is None:
         reached = source.seen if source else 0
@@ -44,10 +59,23 @@ def _end(
     if source and source.kind in OPEN_ENDED and reason not in COMPLETE:
         capture.drop_last()
     capture.count_reads()
+    session.finish()
+    capture.end(reached, reason, session.stopped_ns or time.time_ns())
+
+
+def _stop(window: Tracing) -> None:
+    for callback in window.before_stop:
+        callback()
+    capture, session, sampled = window.capture, window.session, window.state is State.SAMPLING
+    window.enter(State.WAITING)
+    if capture is None or session is None:
+        return
     try:
+        if sampled:
+            session.finish()  # the last of the calls that were sampled ends here
         session.stop(capture)
     except Exception as error:  # for example: the recording's folder is gone
         window.log.fault("profiler.stop", error)
         window.log.missing("trace", f"the trace could not be written: {error}")
-    capture.end(reached, reason, session.stopped_ns or time.time_ns())
-    choose(window, capture, complete=reason in COMPLETE)
+    choose(window, capture, complete=capture.record["stopped_by"] in COMPLETE)
+    window.program.forget()

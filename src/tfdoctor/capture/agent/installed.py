@@ -5,6 +5,7 @@ from __future__ import annotations
 from .data_loop import ThreadLoops
 from .feeding import CallArguments
 from .passed_batches import PassedBatches
+from .planning import goes_on
 from .program import ProgramFile
 from .registry import Registry
 from .stack_samples import StackSampler
@@ -55,14 +56,19 @@ class Installed:
         self.program.python = self.samples.describe
         self.window.after_start.append(self.watch.begin)
         self.window.after_open.append(self._opened)
-        self.window.after_steps.append(self.samples.end)
+        self.window.after_steps.append(self.samples.measured)
         self.window.after_steps.append(self.aids.end)
+        self.window.before_sampling.append(self.samples.hurry)
+        self.window.before_stop.append(self.samples.end)
+        self.window.samples_wanted = self.samples.wanted
+        self.window.samples_late = self.samples.late
 
     def _opened(self, source: StepCounter) -> None:
         """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
         self.arguments.begin()
         self.aids.begin()
-        self.samples.begin(None if source.kind is StepKind.SESSION else self.local.loops)
+        training = None if source.kind is StepKind.SESSION else self.local.loops
+        self.samples.begin(training, more_to_come=goes_on(self.window, source))
 
     def again(self, plan: AgentPlan) -> None:
         """Begin another recording in this process."""

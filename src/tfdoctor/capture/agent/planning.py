@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 FEWEST_CALLS = 5
 """With several steps a call, a window of `--steps` alone could hold a single call."""
 
+MOST_SAMPLED = 5
+"""After the window, at most so many times its steps are sampled: very short steps give few samples."""
+
 MANY_ROUNDS = 3
 """A fit that is entered so often is itself inside a loop, and the window may outlast it."""
 
@@ -21,6 +24,35 @@ def planned(window: Tracing, k: int) -> int:
     """Return how many steps to trace when a call takes k of them."""
     steps = window.plan["steps"]
     return steps if k == 1 else max(steps, FEWEST_CALLS * k)
+
+
+def goes_on(window: Tracing, source: StepCounter) -> bool:
+    """Say whether the loop probably has more steps than the window, for samples of the stack that cost them time.
+
+    Keras 2 marks steps itself, so that those could not be told from the ones that are measured. Workers of a job
+    wait for each other: none keeps its profiler longer than the others.
+    """
+    by_time = window.stop == NEVER
+    if by_time or not source.marks or window.log.state["rank"]:
+        return False
+    left = calls_left(window, source)
+    if left is None:
+        return not window.plan["stop_after"]  # only a step ends the run, and there may be none
+    return left >= window.plan["steps"]
+
+
+def calls_left(window: Tracing, source: StepCounter) -> int | None:
+    """Return how many steps follow the window; None is unknown, as where the end of an epoch was announced."""
+    if source.end is None or source.end < source.seen or source.rounds >= MANY_ROUNDS:
+        return None
+    return source.end - window.stop
+
+
+def most_sampled(window: Tracing, source: StepCounter, measured: int) -> int:
+    """Return how many steps after the window may be sampled: at least half of them remain as they are."""
+    left = calls_left(window, source)
+    most = MOST_SAMPLED * measured
+    return most if left is None else min(most, left // 2)
 
 
 def announce(window: Tracing, source: StepCounter, total: int, k: int, skip: int) -> None:

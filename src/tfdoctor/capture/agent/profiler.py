@@ -60,15 +60,18 @@ class Session:
         """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for."""
         return self.trace(name, step_num=number, _r=1, steps=k)
 
+    def sampled(self, number: int, k: int) -> TraceMarker:
+        """Open the marker of a call that is sampled and not measured: no analyser takes it for a step."""
+        return self.trace("tfdoctor_sampled", step_num=number, steps=k)
+
     def finish(self) -> None:
-        """Mark when the last step was over, by an empty event."""
+        """Mark when the last step was over, by an empty event; the first time, nothing later is measured."""
         with self.trace("tfdoctor_end"):
-            self.stopped_ns = time.time_ns()
+            self.stopped_ns = self.stopped_ns or time.time_ns()
 
     def stop(self, capture: Capture) -> None:  # noqa: ARG002  # the profiler knows where to write
         """Stop and write the trace."""
         try:
-            self.finish()
             with LogLevel():
                 self.api.stop()
         finally:

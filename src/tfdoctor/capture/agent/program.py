@@ -49,6 +49,9 @@ class ProgramFile:
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self.described = False
+        self.kept: dict[str, object] | None = (
+            None  # what was alive when nothing was measured any more
+        )
         self.python: Callable[[], object] = dict  # describes where Python was between the calls
         self.before: list[Callable[[], object]] = []  # called before the description
 
@@ -59,9 +62,17 @@ class ProgramFile:
             return
         self.described = True
         registry.written = last
-        for prepare in self.before:
-            prepare()
-        quietly("program", registry.log)(self._write)()
+        program = self.kept or self._alive()
+        quietly("program", registry.log)(self._write)(program)
+
+    def keep(self) -> None:
+        """Keep what is alive for the next description: the run may end before its profiler stops."""
+        if not self.registry.written and self.registry.log.ours() and CONTEXT in sys.modules:
+            self.kept = self._alive()
+
+    def forget(self) -> None:
+        """A profiler has stopped: what was kept is described, or not needed."""
+        self.kept = None
 
     def end(self) -> None:
         """The run is over: describe it, unless its traced window was, while all of it was alive."""
@@ -72,11 +83,17 @@ class ProgramFile:
         """Let the next recording of this process describe the program again."""
         self.described = False
 
-    def _write(self) -> None:
+    def _alive(self) -> dict[str, object]:
+        """Return what is alive; nothing where that fails."""
+        for prepare in self.before:
+            prepare()
+        return quietly("program", self.registry.log)(self._parts)() or {}
+
+    def _parts(self) -> dict[str, object]:
         registry, part = self.registry, self._part
         layers, datasets = Layers(registry.layers), Datasets(registry)
         adapter = registry.fit.get("adapter")
-        program = {
+        return {
             "schema": SCHEMA,
             "graphs": self._graphs(layers, datasets),
             "layers": part("layers", layers.describe) or [],
@@ -89,10 +106,14 @@ class ProgramFile:
                 "sequence lengths", lambda: registry.lengths.describe(registry.feeds())
             )
             or [],
-            "python": part("stack samples", self.python) or {},
         }
+
+    def _write(self, program: dict[str, Any]) -> None:
+        if not program:
+            return
+        program["python"] = self._part("stack samples", self.python) or {}
         program["sources"] = _sources(program)
-        _replace(os.path.join(registry.log.out, "program.json.gz"), program)
+        _replace(os.path.join(self.registry.log.out, "program.json.gz"), program)
 
     def _graphs(self, layers: Layers, datasets: Datasets) -> list[dict[str, object]]:
         registry = self.registry

@@ -91,9 +91,10 @@ def way_here() -> Way:
 
 def way_of(frame: FrameType | None) -> Way:
     """Return all places of the user's at or above a frame, which may be another thread's."""
-    places = []
+    places, known = [], _known
     while frame is not None:
-        path = user_file(frame.f_code.co_filename)
+        name = frame.f_code.co_filename
+        path = known[name] if name in known else user_file(name)  # each step walks its whole stack
         if path is not None:
             places.append((path, frame.f_lasti))
         frame = frame.f_back

@@ -1,4 +1,7 @@
-"""Where Python is in and between the calls that train: sampled while the window is open, and only then.
+"""Where Python is in and between the calls that train: sampled while the profiler runs, and only then.
+
+A sample takes the trainer's time. So samples are rare while steps are measured, and frequent in some calls that
+are traced afterwards; where the loop ends with the window, the first samples in it are frequent.
 
 A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines, and notes
 when it saw each: what else ran at that moment, and so how long a line takes, the trace shows. Of other threads
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import sys
 import threading
 import time
@@ -39,14 +43,17 @@ if TYPE_CHECKING:
     Instructions = tuple[int, ...]
 
 EVERY_S = 0.002
-"""The least mean time between two samples: a window of 20 steps of 4 ms gets about 40."""
+"""The least mean time between two samples: 20 steps of 4 ms get about 40."""
 
 AT_MOST = 250
 """A sample is followed by so many times its own duration of rest: 0.4 % of one core."""
 
-CREDIT_S = 0.003
-"""Processor time of the first samples of a window, which come without that rest: a window of 20 short steps
-is over after some ten samples otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms."""
+ENOUGH = 75
+"""Samples that come without that rest, where nothing is measured or the loop ends with the window: a window of
+20 short steps has some ten otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms."""
+
+LONGEST_S = 0.5
+"""Time for such samples after the window: no thread may get Python's lock often enough."""
 
 SWITCH_S = 0.0001
 """Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next
@@ -63,12 +70,60 @@ TRAINER_AND_WATCH = 2
 """The threads of a run that has none of its own."""
 
 
+class Pace:
+    """When the samples of a window are taken: rarely, or in a hurry until there are enough."""
+
+    def __init__(self, *, hurries: bool) -> None:
+        self.hurries = hurries
+        self.until = math.inf  # on the monotonic clock: when there is no more time for samples
+        self.taken, self.phase = 0, 0.0
+        self.paused = self.over = False
+        self.woken = threading.Event()
+
+    def rest(self, took: float) -> bool:
+        """Wait after a sample that took so many seconds; return False once all is over.
+
+        The rests differ so that they keep no time with the steps.
+        """
+        self.phase = (self.phase + 0.618) % 1.0
+        while self.woken.wait(self._seconds(took)) and not self.over:
+            self.woken.clear()  # the pace has changed
+        self.taken += 1
+        return not self.over
+
+    def _seconds(self, took: float) -> float | None:
+        if self.paused:
+            return None
+        hurries = self.hurries and self.taken < ENOUGH
+        mean = EVERY_S if hurries else max(EVERY_S, AT_MOST * took)
+        return mean * (0.5 + self.phase)
+
+    def pause(self) -> None:
+        """Nothing is measured any more; what comes now is none of the script's."""
+        self.paused = True
+        self.woken.set()
+
+    def hurry(self) -> None:
+        """The script goes on, and is not measured."""
+        self.paused, self.hurries, self.until = False, True, time.monotonic() + LONGEST_S
+        self.woken.set()
+
+    def hurries_on(self) -> bool:
+        """Say whether samples are missing, and there is time for them."""
+        return self.taken < ENOUGH and time.monotonic() < self.until
+
+    def end(self) -> None:
+        """Take no more samples."""
+        self.over = True
+        self.woken.set()
+
+
 class StackSampler:
     """Where the trainer's thread was, by place."""
 
     def __init__(self, log: Journal, arguments: CallArguments) -> None:
         self.log, self.arguments = log, arguments
-        self.over: threading.Event | None = None  # set when the present window is
+        self.pace: Pace | None = None  # of the present window
         self.switch: float | None = None  # the interval to restore
         self.clear()
 
@@ -86,17 +141,20 @@ class StackSampler:
         self.collecting: int | None = None  # when the garbage collection under way began
 
     @guarded("stack samples")
-    def begin(self, training: Training | None) -> None:
-        """Sample this thread from now on, unless its calls cannot be separated from what lies between."""
+    def begin(self, training: Training | None, *, more_to_come: bool) -> None:
+        """Sample this thread from now on, unless its calls cannot be separated from what lies between.
+
+        Where the loop probably has `more_to_come` after the window, samples are rare until then.
+        """
         self.clear()
         if training is None:
             return
-        self.over = threading.Event()
+        self.pace = Pace(hurries=not more_to_come)
         self._switch_faster()
         gc.callbacks.append(self._collect)
         threading.Thread(
             target=self._run,
-            args=(self.over, threading.get_ident(), training),
+            args=(self.pace, threading.get_ident(), training),
             name="tfdoctor-stack-samples",
             daemon=True,
         ).start()
@@ -110,27 +168,44 @@ class StackSampler:
             sys.setswitchinterval(SWITCH_S)
 
     @guarded("stack samples")
+    def measured(self) -> None:
+        """The last step that is measured is over: garbage collection counts no more."""
+        if self.pace is not None:
+            self.pace.pause()
+            gc.callbacks.remove(self._collect)
+
+    def hurry(self) -> None:
+        """Calls begin that are traced for samples only."""
+        if self.pace is not None:
+            self.pace.hurry()
+
+    def wanted(self) -> bool:
+        """Say whether more samples than there are would help, and are likely to come."""
+        return self.pace is not None and self.pace.hurries_on()
+
+    def late(self, now: float) -> bool:
+        """Say whether the loop was probably left: no call has ended the samples although it is past their time."""
+        pace = self.pace
+        return pace is None or now > pace.until + LONGEST_S
+
+    @guarded("stack samples")
     def end(self) -> None:
-        """Stop sampling when the window closes, and restore the interval at which threads switch."""
-        if self.over is None:
+        """Stop sampling when the profiler stops, and restore the interval at which threads switch."""
+        if self.pace is None:
             return
-        self.over.set()
-        self.over = None
-        gc.callbacks.remove(self._collect)
+        self.pace.end()
+        self.pace = None
         if self.switch is not None:
             sys.setswitchinterval(self.switch)
 
     @guarded("stack samples")
-    def _run(self, over: threading.Event, thread: int, training: Training) -> None:
-        """Sample, and rest; the rests differ so that they keep no time with the steps."""
-        phase, rest, credit = 0.0, EVERY_S, CREDIT_S
-        while not over.wait(rest * (0.5 + phase)):
+    def _run(self, pace: Pace, thread: int, training: Training) -> None:
+        """Sample, and rest."""
+        took = 0.0
+        while pace.rest(took):
             began = time.thread_time()
             self.sample(thread, training)
             took = time.thread_time() - began
-            credit -= took
-            rest = EVERY_S if credit > 0 else max(EVERY_S, AT_MOST * took)
-            phase = (phase + 0.618) % 1.0
 
     def sample(self, thread: int, training: Training) -> None:
         """Note where a thread is at this moment."""

@@ -31,15 +31,20 @@ class State(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
 
     WAITING = "waiting"  # for a step that is worth a window
     OPEN = "open"  # the profiler runs
+    SAMPLING = "sampling"  # it runs on, for samples of the stack: nothing is measured any more
     DONE = "done"  # nothing more is traced
 
 
 FOLLOWING = {
     State.WAITING: (State.OPEN, State.DONE),
-    State.OPEN: (State.WAITING, State.DONE),
+    State.OPEN: (State.SAMPLING, State.WAITING, State.DONE),
+    State.SAMPLING: (State.WAITING, State.DONE),
     State.DONE: (State.DONE,),
 }
 """The states that may follow one; with the next recording, all begins at WAITING."""
+
+PROFILED = (State.OPEN, State.SAMPLING)
+"""The states in which a profiler runs."""
 
 
 class Tracing:
@@ -58,7 +63,12 @@ class Tracing:
         self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
         self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
-        self.after_steps: list[Callable[[], object]] = []  # then, just before the profiler stops
+        self.after_steps: list[Callable[[], object]] = []  # then: nothing is measured any more
+        self.before_sampling: list[Callable[[], object]] = []  # the calls after the window begin
+        self.before_stop: list[Callable[[], object]] = []  # just before the profiler stops
+        # Whether the stack shows too little, and whether to wait no longer for more:
+        self.samples_wanted: Callable[[], bool] = lambda: False
+        self.samples_late: Callable[[float], bool] = lambda _: True
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
         self.reset()
 

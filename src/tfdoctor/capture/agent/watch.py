@@ -12,7 +12,7 @@ from .other_threads import OtherThreads
 from .runtime import in_use
 from .stack import user_line, way_of
 from .steps import StepKind
-from .tracing import State
+from .tracing import PROFILED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ class Watch:
         window = self.window
         if not window.log.ours() or window.state is State.DONE:
             return False
-        return window.state is State.OPEN or self.graphs or bool(window.plan.get("seconds"))
+        return window.state in PROFILED or self.graphs or bool(window.plan.get("seconds"))
 
     @guarded("watch")
     def look(self) -> None:
         """Open or close a window if it is time."""
         now = time.monotonic()
-        if self.window.state is State.OPEN:
+        if self.window.state in PROFILED:
             self._close(now)
         elif self.window.state is State.WAITING:
             self._open(now)
@@ -72,7 +72,10 @@ class Watch:
         """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
         window = self.window
         capture = window.capture
-        if window.deadline is not None:
+        if window.state is State.SAMPLING:
+            if window.samples_late(now):
+                window.close("idle")
+        elif window.deadline is not None:
             if now >= window.deadline:
                 window.close("time")
         elif capture is not None and capture.idle(now) and not window.borrowed():

@@ -15,7 +15,7 @@ from . import closing, opening, planning, state_file
 from .journal import guarded
 from .planning import MANY_ROUNDS
 from .steps import StepCounter
-from .tracing import AFTERWARDS, State, Tracing
+from .tracing import AFTERWARDS, PROFILED, State, Tracing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class TraceWindow(Tracing):
             self.quiet = self.state is State.DONE and not self.leave
             if self.state is State.WAITING and planning.is_worth(self, source, number, k):
                 opening.open_at(self, source, number, k)
-            return self._marker(source, number, k) if self.state is State.OPEN else None
+            if self.state is State.OPEN:
+                return self._marker(source, number, k)
+            return self._sampled(source, number, k) if self.state is State.SAMPLING else None
 
     def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
@@ -74,17 +76,36 @@ class TraceWindow(Tracing):
         if source is not capture.source:
             return None
         if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
-            self.close("steps" if number >= self.stop else "time", number)
-            return None
+            return self._over(source, number, k)
         capture.stepped()
         if not source.marks:
             return SILENT
         return session.marker("train", number + source.discarded, k)
 
+    def _over(self, source: StepCounter, number: int, k: int) -> Marker | None:
+        """The window has got its steps or its time: close it, or let the profiler run on for samples."""
+        reason = "steps" if number >= self.stop else "time"
+        if not planning.goes_on(self, source) or not self.samples_wanted():
+            self.close(reason, number)
+            return None
+        closing.sample_on(self, reason, number)
+        return self._sampled(source, number, k)
+
+    def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
+        """Return the marker of a call that is sampled and not measured; close the window after enough of them."""
+        capture, session = self.capture, self.session
+        if capture is None or session is None or source is not capture.source:
+            return None
+        most = planning.most_sampled(self, source, self.stop - capture.start)
+        if number >= self.stop + most or not self.samples_wanted():
+            self.close("steps")
+            return None
+        return session.sampled(number + source.discarded, k)
+
     def retract(self, number: int) -> None:
         """A marker of this number stood for no step."""
         if self.capture is not None:
-            self.capture.retract(number)
+            self.capture.retract(number, measured=self.state is State.OPEN)
 
     @guarded("open")
     def open_for(self, source: StepCounter | None, seconds: float) -> None:
@@ -102,7 +123,7 @@ class TraceWindow(Tracing):
 
     def _traces(self, source: StepCounter) -> bool:
         """Say whether our profiler traces this source at the moment."""
-        if self.state is not State.OPEN or self.capture is None:
+        if self.state not in PROFILED or self.capture is None:
             return False
         return self.capture.source is source and not self.borrowed()
 

@@ -13,6 +13,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
@@ -107,8 +108,7 @@ class HostLines:
         cls,
         recording: Recording,
         trace: Trace,
-        steps: Steps,
-        activity: Activity,
+        sampled: SampledSteps,
         breakdown: Breakdown,
         framework: Framework,
     ) -> Self:
@@ -117,14 +117,14 @@ class HostLines:
         Raises:
             Unavailable: the stack was not sampled, or the samples have no time in the trace.
         """
-        record = recording.program.python if recording.program else None
+        record = sampled.python
         if record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         if record.began_unix_ns is None or trace.started_unix_ns is None:
             raise Unavailable(
                 "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
             )
-        host_time = HostTime.of(steps, activity)
+        host_time = HostTime.of(sampled.steps, sampled.activity)
         origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
         times = {
             place: origin_ps + np.array(place.when_us, np.int64) * PS_PER_US

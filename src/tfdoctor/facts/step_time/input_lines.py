@@ -8,6 +8,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.verdict import Location
@@ -45,14 +46,21 @@ class InputLines:
     lines: tuple[InputLine, ...]
 
     @classmethod
-    def measure(cls, recording: Recording, framework: Framework, program: Program | None) -> Self:
-        """Read the program record.
+    def measure(
+        cls,
+        recording: Recording,
+        framework: Framework,
+        program: Program | None,
+        sampled: SampledSteps | None,
+    ) -> Self:
+        """Read the program record; of calls that were traced for samples only, those in steady calls.
 
         Raises:
             Unavailable: the recording has no samples of these threads, they show no line of the user's, or the
                 lines cannot be told from those of a training function's own Python.
         """
         record = recording.program.python if recording.program else None
+        record = sampled.python if sampled else record
         if record is None or record.others is None:
             raise Unavailable(
                 f"the threads that make input were not sampled{framework.with_tfdoctor}"

@@ -12,6 +12,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.host_lines import PS_PER_NS, PS_PER_US, covered
 from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
@@ -64,6 +65,7 @@ class SingleCalls:
         trace: Trace,
         steps: Steps,
         activity: Activity,
+        sampled: SampledSteps,
         framework: Framework,
     ) -> Self:
         """Count the calls in the steady steps, and find their lines by the stack samples within them.
@@ -72,7 +74,7 @@ class SingleCalls:
             Unavailable: the stack was not sampled, or the samples have no time in the trace.
         """
         program = recording.program
-        record = program.python if program else None
+        record = sampled.python
         if program is None or record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         if record.began_unix_ns is None or trace.started_unix_ns is None:
@@ -80,16 +82,19 @@ class SingleCalls:
         origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
         own = record.fed.function if record.fed else ""
         steady, locate = SteadySteps.of(steps), Places.of(recording)
-        lines = trainers(line for line in trace.host_lines if len(line))
         found = []
         for name in _singles(program.graphs) - {own}:
-            spans = Intervals.union(
-                span for line in lines for span in function_calls(line, name).spans
-            )
-            at = _most(_callers(record, spans, origin_ps))
+            at = _most(_callers(record, _calls_of(name, sampled.trace), origin_ps))
+            spans = _calls_of(name, trace)
             found.append(_call(name, spans, steady, activity, (at, locate)))
         kept = [call for call in found if call]
         return cls(tuple(sorted(kept, key=lambda call: (-call.line.ms, call.name))))
+
+
+def _calls_of(name: str, trace: Trace) -> Intervals:
+    """Return when the trainer's threads call a function."""
+    lines = trainers(line for line in trace.host_lines if len(line))
+    return Intervals.union(span for line in lines for span in function_calls(line, name).spans)
 
 
 Caller = tuple[SourceLine | None, int]

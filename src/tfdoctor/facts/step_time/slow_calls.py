@@ -21,7 +21,7 @@ from tfdoctor.facts.step_time.host_lines import (
     LineWork,
     work_of,
 )
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
@@ -115,12 +115,11 @@ class SlowCalls:
     step_count: int = 0  # steady steps that were sampled
 
     @classmethod
-    def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
+    def measure(
         cls,
         recording: Recording,
         trace: Trace,
-        steps: Steps,
-        activity: Activity,
+        sampled_steps: SampledSteps,
         breakdown: Breakdown,
         framework: Framework,
         eager: EagerWork | None,
@@ -130,12 +129,13 @@ class SlowCalls:
         Raises:
             Unavailable: the stack was not sampled, or the samples have no time in the trace.
         """
-        record = recording.program.python if recording.program else None
+        record = sampled_steps.python
         if record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         if record.began_unix_ns is None or trace.started_unix_ns is None:
             raise Unavailable("the stack samples have no time in the trace")
         origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+        steps, activity = sampled_steps.steps, sampled_steps.activity
         time, others = HostTime.of(steps, activity), _others(activity)
         sampled = [Sampled.of(place, origin_ps, time, others) for place in record.places]
         total = sum(one.seen for one in sampled)
@@ -144,7 +144,7 @@ class SlowCalls:
         groups = _slow_groups([one for one in sampled if one.seen])
         locate = Places.of(recording)
         lines = [_line(kind, group, each_ms, locate) for kind, group in groups]
-        regular = _regular(groups, count)
+        regular = _regular(groups, _per_step(sampled))
         if not _fits_are_short(recording):
             regular -= {SlowCall.FIT}
         if eager and eager.operations_ms > eager.functions_ms:
@@ -274,18 +274,28 @@ def _between_weights(group: Sequence[Sampled], weights: Sequence[Sampled]) -> Sl
     return None
 
 
-def _regular(groups: Iterable[tuple[SlowCall, Group]], step_count: int) -> set[SlowCall]:
+def _per_step(sampled: Iterable[Sampled]) -> NDArray[np.int64]:
+    """Return the number of samples in each steady step that has any: some are sampled more often than others."""
+    steps = [one.steps for one in sampled]
+    return (
+        np.unique(np.concatenate(steps), return_counts=True)[1] if steps else np.zeros(0, np.int64)
+    )
+
+
+def _regular(
+    groups: Iterable[tuple[SlowCall, Group]], per_step: NDArray[np.int64]
+) -> set[SlowCall]:
     """Return the calls whose samples are spread over the steps as those of work in every step are."""
     steps: dict[SlowCall, list[int]] = defaultdict(list)
     for kind, group in groups:
         steps[kind] += [int(step) for one in group for step in one.steps]
-    return {kind for kind, seen in steps.items() if _spread(seen, step_count)}
+    return {kind for kind, seen in steps.items() if _spread(seen, per_step)}
 
 
-def _spread(steps: Sequence[int], step_count: int) -> bool:
-    """Compare the steps seen with those that as many samples would hit by chance."""
-    expected = step_count * (1.0 - float(np.exp(-len(steps) / step_count)))
-    return len(set(steps)) >= SPREAD * expected
+def _spread(steps: Sequence[int], per_step: NDArray[np.int64]) -> bool:
+    """Compare the steps seen with those that as many of all samples would hit by chance."""
+    missed = (1.0 - len(steps) / per_step.sum()) ** per_step if len(steps) else np.ones(1)
+    return len(set(steps)) >= SPREAD * float((1.0 - missed).sum())
 
 
 def _line(kind: SlowCall, group: Group, each_ms: float, locate: Places) -> SlowLine | None:

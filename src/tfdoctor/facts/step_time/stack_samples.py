@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, SeenPlace
@@ -41,13 +42,16 @@ class StackSamples:
     function: str = ""  # the training function's name in the trace; "" is unknown
 
     @classmethod
-    def measure(cls, recording: Recording, framework: Framework) -> Self:
-        """Read the program record.
+    def measure(
+        cls, recording: Recording, framework: Framework, sampled: SampledSteps | None
+    ) -> Self:
+        """Read the program record; of calls that were traced for samples only, those in steady calls.
 
         Raises:
             Unavailable: the recording has no stack samples.
         """
         record = recording.program.python if recording.program else None
+        record = sampled.python if sampled else record
         if record is None:
             raise Unavailable(
                 f"the stack of Python between two steps was not sampled{framework.with_tfdoctor}"

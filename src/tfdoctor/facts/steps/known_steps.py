@@ -1,9 +1,6 @@
 """The steps by precedence: what the recorder, markers or the device recorded, else what a search finds."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-
-import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
@@ -16,7 +13,7 @@ from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Event, Line, Trace
+from tfdoctor.trace import Trace
 from tfdoctor.trace.names import END_OF_WINDOW
 
 GRAPH_LOOP = StepSource.GRAPH_LOOP
@@ -101,13 +98,7 @@ def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
 def _window_end(trace: Trace, last: Step) -> int | None:
     ends = [
         event.start_ps
-        for line in trace.host_lines
-        for event in _named(line, END_OF_WINDOW)
+        for event in trace.host_events(END_OF_WINDOW)
         if event.start_ps >= last.call_end_ps
     ]
     return min(ends, default=None)
-
-
-def _named(line: Line, name: str) -> Iterator[Event]:
-    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
-    return (line.event(int(i)) for i in np.flatnonzero(np.isin(line.kind, kinds)))

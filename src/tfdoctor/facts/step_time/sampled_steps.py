@@ -1,0 +1,86 @@
+"""The steps in which stack samples count: the measured ones, and calls that were traced only to be sampled."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.steps.compilations import compilations
+from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import PythonRecord, SeenPlace
+from tfdoctor.trace import Event, Trace
+from tfdoctor.trace.names import SAMPLED
+
+PS_PER_NS, PS_PER_US = 1_000, 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledSteps:
+    """The trace with the calls after the measured steps, its steps, what ran when, and the samples that count.
+
+    Such calls show where Python is, and not how long a step takes: frequent samples cost time. Of ``python``, the
+    samples after the measured steps are those in calls that are as long as a steady step; None is not sampled.
+    """
+
+    trace: Trace
+    steps: Steps
+    activity: Activity
+    python: PythonRecord | None
+
+    @classmethod
+    def measure(cls, trace: Trace, recording: Recording, steps: Steps, activity: Activity) -> Self:
+        """Add the calls that were traced for samples, where there are any."""
+        python = recording.program.python if recording.program else None
+        whole = trace.sampled
+        if whole is None:
+            return cls(trace, steps, activity, python)
+        together = _with(steps, _calls(whole, recording), whole)
+        if python is not None:
+            python = _within(python, steps.steps[-1].end_ps, together, whole)
+        return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
+
+
+def _calls(trace: Trace, recording: Recording) -> list[Step]:
+    """Return the calls for samples but the last, after which the loop may have been left."""
+    seen = recording.manifest.steps if recording.manifest else None
+    known = (event for event in trace.host_events(SAMPLED) if "step_num" in event.stats)
+    calls = chain(map(_call, known))[:-1]
+    return [call for call in calls if not seen or call.number not in seen.discarded]
+
+
+def _call(event: Event) -> Step:
+    steps = max(1, int(event.stats.get("steps", 1)))
+    return Step(int(event.stats["step_num"]), event.start_ps, event.end_ps, event.end_ps, steps)
+
+
+def _with(steps: Steps, calls: list[Step], trace: Trace) -> Steps:
+    """Add calls to the measured steps; whether one is steady is judged beside these."""
+    every = (*steps.steps, *calls)
+    judged = Steps.of(every, steps.source, compiling=compilations(trace))
+    return replace(
+        steps,
+        steps=every,
+        steady=(*steps.steady, *judged.steady[len(steps.steps) :]),
+        stalled=(),
+    )
+
+
+def _within(python: PythonRecord, end_ps: int, steps: Steps, trace: Trace) -> PythonRecord:
+    """Leave out the samples after the measured steps that lie in no steady call."""
+    if python.began_unix_ns is None or trace.started_unix_ns is None:
+        return python
+    origin_ps = (python.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+    spans = StepSpans.of(steps)
+
+    def counted(place: SeenPlace) -> SeenPlace:
+        when_us = np.array(place.when_us, np.int64)
+        times = origin_ps + when_us * PS_PER_US
+        kept = when_us[(times < end_ps) | spans.holds(times)]
+        return replace(place, when_us=tuple(kept.tolist()), seen=len(kept))
+
+    places = tuple(place for place in map(counted, python.places) if place.seen)
+    return replace(python, places=places)
