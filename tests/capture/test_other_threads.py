@@ -40,3 +40,17 @@ def test_garbage_collection_does_not_break_the_stacks_that_are_read() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 100
+
+
+def test_a_fork_of_a_process_whose_stacks_are_read_collects_garbage() -> None:
+    collector = agent.load("other_threads").Collector()
+    collector.stop()
+    try:
+        collector.after_fork()  # as in the child
+        assert gc.isenabled()
+        collector.stop()
+        assert not gc.isenabled()
+        collector.go_on()
+        assert gc.isenabled()
+    finally:
+        gc.enable()

@@ -67,3 +67,8 @@ def test_a_profiler_that_stopped_there_left_all_it_had(
 ) -> None:
     whole = of(host, other, gpu, *ends)
     assert measured(whole) is whole
+
+
+def test_calls_for_samples_are_cut_where_the_second_end_is_missing() -> None:
+    whole = of([("x", 10.0, 20.0), ("tfdoctor_sampled", 60.0, 70.0)], [], [], END)
+    assert [name for name, *_ in events(measured(whole).host_lines[0])] == ["x", "tfdoctor_end"]

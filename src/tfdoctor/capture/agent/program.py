@@ -85,11 +85,11 @@ class ProgramFile:
 
     def _alive(self) -> dict[str, object]:
         """Return what is alive; nothing where that fails."""
-        for prepare in self.before:
-            prepare()
         return quietly("program", self.registry.log)(self._parts)() or {}
 
     def _parts(self) -> dict[str, object]:
+        for prepare in self.before:
+            prepare()
         registry, part = self.registry, self._part
         layers, datasets = Layers(registry.layers), Datasets(registry)
         adapter = registry.fit.get("adapter")

@@ -13,7 +13,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.sampled_steps import SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
@@ -22,8 +22,6 @@ from tfdoctor.trace import Trace
 from tfdoctor.verdict import Location, Stage
 
 K = TypeVar("K")
-
-PS_PER_NS, PS_PER_US = 1_000, 1_000_000
 
 
 class LineWork(StrEnum):

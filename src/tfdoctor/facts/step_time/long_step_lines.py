@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.host_lines import PS_PER_NS, PS_PER_US
+from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording

@@ -10,9 +10,9 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.host_lines import PS_PER_NS, PS_PER_US, covered
+from tfdoctor.facts.step_time.host_lines import covered
 from tfdoctor.facts.step_time.retracing import function_calls
-from tfdoctor.facts.step_time.sampled_steps import SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps

@@ -15,13 +15,11 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import (
-    PS_PER_NS,
-    PS_PER_US,
     HostTime,
     LineWork,
     work_of,
 )
-from tfdoctor.facts.step_time.sampled_steps import SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
