@@ -36,6 +36,9 @@ MOST_SAMPLED = 5
 TRACED = 20
 """Steps in a traced window: what `tfdoctor profile` takes."""
 
+WARMUP = 3
+"""Steps before a window: some, for the agent learns there what its calls are given."""
+
 
 def load_agent() -> ModuleType:
     """Load the agent by path, under its private name."""
@@ -54,7 +57,7 @@ def hook(steps: int) -> Any:
     """Install the agent as `tfdoctor profile` does, before TensorFlow, and return its window."""
     agent = load_agent()
     out = tempfile.mkdtemp()
-    plan = {"out": out, "steps": steps, "warmup": 3, "stop_after": False, "seconds": None}
+    plan = {"out": out, "steps": steps, "warmup": WARMUP, "stop_after": False, "seconds": None}
     return agent.install(plan).window
 
 
@@ -178,7 +181,6 @@ def inside(style: str, width: int) -> list[tuple[float, float]]:
     window = hook(steps=TRACED)
     loop = Loop(style, width)
     loop.steps(TRACED * (2 + MOST_SAMPLED))
-    window.plan["warmup"] = 0  # a place that has not called before need not wait
     pairs = []
     for _ in range(WINDOWS):
         loop.steps(BLOCK)  # what was written is on its way to the disk
@@ -196,7 +198,9 @@ def _window(window: Any, loop: Loop) -> float:
     """Trace one window as if it were the first, and return the mean of its steps."""
     window.state, window.kept, window.captures = type(window.state)("waiting"), None, 0
     window.sources.clear()
-    times = loop.steps(TRACED * (2 + MOST_SAMPLED))  # after TRACED, for samples of the stack
+    times = loop.steps(TRACED * (2 + MOST_SAMPLED))[
+        WARMUP:
+    ]  # after TRACED, for samples of the stack
     if window.kept is None or window.kept.record["steps"] != TRACED:
         raise SystemExit(f"no window was traced: {window.log.state}")
     return mean(times[1:TRACED])  # in the first, the profiler starts; few are sampled, so no median

@@ -19,7 +19,7 @@ def arguments(tmp_path: Path) -> Any:
 
 
 def noted(arguments: Any, first: tuple[Any, ...], second: tuple[Any, ...], **named: Any) -> Any:
-    arguments.begin()
+    arguments.begin("loop")
     for given in (first, second):
         arguments.note(given, named)
     assert not arguments.wanted
@@ -54,7 +54,7 @@ def test_new_objects_are_told_from_new_values(
 def test_an_array_that_is_filled_again_has_new_values(arguments: Any) -> None:
     """Trap: a buffer that every step writes its batch into is the same object."""
     buffer = np.zeros((64, 100), np.float32)
-    arguments.begin()
+    arguments.begin("loop")
     arguments.note((buffer,), {})
     buffer[:] = 1.0
     arguments.note((buffer,), {})

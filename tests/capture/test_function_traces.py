@@ -22,10 +22,11 @@ class Function:
 
 def described(*tracings: int, opened: int | None = None) -> list[Any]:
     """Call a function once for each number; the profiler runs from the call ``opened`` on."""
-    function, number = Function(*tracings), 0
-    traces = FunctionTraces(Journal("unused"), lambda: opened is not None and number >= opened)
-    for number in range(len(tracings)):  # noqa: B007 - the lambda reads it
-        traces.called(function, time.perf_counter_ns() - 5_000_000)
+    function = Function(*tracings)
+    traces = FunctionTraces(Journal("unused"))
+    for number in range(len(tracings)):
+        outside = opened is None or number < opened
+        traces.called(function, time.perf_counter_ns() - 5_000_000, outside=outside)
     assert not traces.log.errors
     return list(traces.describe())
 
@@ -49,10 +50,10 @@ def test_times_while_the_profiler_runs_are_not_kept() -> None:
 
 
 def test_a_function_that_is_gone_is_forgotten() -> None:
-    traces = FunctionTraces(Journal("unused"), lambda: False)
+    traces = FunctionTraces(Journal("unused"))
     function = Function(1, 2, 3)
     for _ in range(3):
-        traces.called(function, 0)
+        traces.called(function, 0, outside=True)
     assert len(traces.describe()) == 1
     del function
     assert traces.describe() == []

@@ -115,12 +115,13 @@ def place() -> str:
 
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(agent.load("call_loop"), "way_here", lambda: place())  # noqa: PLW0108  # looked up anew
+    for name in ("way_here", "way_of"):
+        monkeypatch.setattr(agent.load("call_loop"), name, lambda *_: place())
     return Loop(window).loops.calls
 
 
 def call(calls: Any, *, failed: bool = False) -> None:
-    calls.enter(TRAINS)
+    calls.enter(TRAINS, None)
     calls.leave(failed=failed)
 
 
@@ -190,11 +191,11 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
     window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0, 9_000, 9_010, 9_022, 9_034, 9_044, 9_054])  # ms at which each call begins
-    monkeypatch.setattr("time.perf_counter_ns", lambda: next(clock) * 1_000_000 + 1)
+    monkeypatch.setattr(agent.load("steps"), "perf_counter_ns", lambda: next(clock) * 1_000_000 + 1)
     for number in range(7):
         if number == 4:
             window.close("time")
-        calls.enter(TRAINS | {"_tfdoctor_loops": True})
+        calls.enter(TRAINS | {"_tfdoctor_loops": True}, None)
         calls.leave(failed=False)
     loop = source(window, "graph-loop", "here")
     assert (loop.calls, loop.seen) == (7, 0)

@@ -195,7 +195,7 @@ def test_the_end_of_a_window_is_no_work_of_a_step(
 ) -> None:
     """Writing the trace takes seconds."""
     loop, now = source(window, "keras-fit"), [0]
-    monkeypatch.setattr(agent.load("steps").time, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(agent.load("steps"), "perf_counter_ns", lambda: now[0])
 
     def arrive(*_: object) -> None:
         now[0] += 5_000_000_000
@@ -370,6 +370,7 @@ def test_a_loop_that_is_left_does_not_trace_for_ever(
 ) -> None:
     now = clock(monkeypatch)
     run(window, 15)
+    watch(window).look()
     now[0] += 9.0
     watch(window).look()
     assert window.state == "open"
@@ -393,7 +394,7 @@ def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(
     window: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = clock(monkeypatch)
-    window.running = {"_tfdoctor_loops": True}, now[0], threading.get_ident()
+    window.looping = now[0], threading.get_ident()
     watch(window).look()
     assert window.state == "waiting"
     now[0] += 1.0

@@ -6,13 +6,18 @@ taken while it was traced. When a loop over a dataset contains the calls, that l
 
 from __future__ import annotations
 
+import threading
+import time
+
 from .marks import LOOPS
-from .stack import here, way_here
+from .stack import here, way_here, way_of
 from .steps import StepKind
-from .tracing import PROFILED, State
+from .tracing import PROFILED, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sized
+    from types import FrameType
     from typing import Protocol
 
     from .marks import Marks
@@ -25,6 +30,10 @@ if TYPE_CHECKING:
         @property
         def current(self) -> object:
             """The loop known to train that is under way, or None."""
+
+        @property
+        def live(self) -> Sized:
+            """The iterators at hand."""
 
         def training(self) -> bool:
             """Note a training event; say whether a loop known to train contains it."""
@@ -46,7 +55,7 @@ class CallLoops:
     """The repeated calls of one thread."""
 
     def __init__(self, window: TraceWindow, loops: OuterLoops) -> None:
-        self.window = window
+        self.window, self.log = window, window.log
         self.loops = loops
         # The marker, if any, of each source's eager gradient that came last:
         self.open: dict[StepCounter, Marker | None] = {}
@@ -54,34 +63,44 @@ class CallLoops:
         self.called: tuple[StepCounter, Marker | None] | None = None  # the call that is running
         window.before_close.append(self.over)
 
-    def enter(self, marks: Marks) -> None:
-        """A function that trains is about to run; `marks` are those of its trace."""
-        self.called = None
-        if self.loops.current is not None:
-            return
-        if LOOPS in marks:
-            self.called = self._enter_graph_loop()
-            return
-        source = self.window.source(FUNCTION, way_here(), here)
-        self.called = source, self._begin(source)
+    def enter(self, marks: Marks, caller: FrameType) -> None:
+        """A function that trains is about to run; `marks` are those of its trace, `caller` is what called it."""
+        window, self.called = self.window, None
+        try:  # not `guarded`, here and in `leave`: each call of Python shows in a step of 2 ms
+            if LOOPS in marks:
+                window.looping = time.monotonic(), threading.get_ident()
+            if self.loops.current is not None:
+                return
+            if LOOPS in marks:
+                self.called = self._enter_graph_loop(caller)
+                return
+            key = FUNCTION, way_of(caller)
+            source = window.sources.get(key) or window.source(*key, here)
+            self.called = source, self._begin(source)
+        except Exception as error:
+            self.log.fault("call", error)
 
     def leave(self, *, failed: bool) -> None:
         """Close the step after its call returned; a failed call does not count as one."""
         called, self.called = self.called, None
-        if called is not None and called[0].kind is not GRAPH:
-            source, marker = called
-            if marker is not None:
-                marker.__exit__(None, None, None)
-            if failed:
-                source.retract(marker, 1)
-        if not failed:
-            self.loops.training()
+        self.window.looping = None
+        try:
+            if called is not None and called[0].kind is not GRAPH:
+                source, marker = called
+                if marker is not None:
+                    marker.__exit__(None, None, None)
+                if failed:
+                    source.retract(marker, 1)
+            if self.loops.live and not failed:
+                self.loops.training()
+        except Exception as error:
+            self.log.fault("call", error)
 
-    def _enter_graph_loop(self) -> tuple[StepCounter, None]:
+    def _enter_graph_loop(self, caller: FrameType) -> tuple[StepCounter, None]:
         """A call whose steps are all inside begins: there is a window by time only."""
         window = self.window
-        source = window.source(GRAPH, way_here(), here)
-        if window.state is State.WAITING and source.calls:
+        source = window.source(GRAPH, way_of(caller), here)
+        if window.state is WAITING and source.calls:
             window.open_for(source, window.plan.get("seconds") or GRAPH_SECONDS)
         source.called(traced=window.state in PROFILED)
         return source, None
@@ -113,9 +132,10 @@ class CallLoops:
 
     def _begin(self, source: StepCounter) -> Marker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
-        if self.loops.pending() and source.seen < PATIENCE:
+        if self.loops.live and self.loops.pending() and source.seen < PATIENCE:
             self.counted.append(source)
             source.count(1)
             return None
-        self.counted.clear()
+        if self.counted:
+            self.counted.clear()
         return source.begin(1)

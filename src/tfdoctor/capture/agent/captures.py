@@ -55,7 +55,7 @@ class Capture:
         self.source = source  # None while a window by time has met no step
         self.warmup = warmup
         self.calls = 0
-        self.stepped_at, self.longest = time.monotonic(), 0.0
+        self.known, self.known_at, self.longest = 0, time.monotonic(), 0.0  # what `idle` saw last
         self.discarded: list[int] = []  # numbers of markers that were no steps
         self.start = source.seen if source else 0
         self.record: WindowRecord = {
@@ -82,17 +82,15 @@ class Capture:
         self.record["source"], self.record["at"] = source.kind.value, source.at
         self.record["contains_warmup"] = number < self.warmup
 
-    def stepped(self) -> None:
-        """A traced call begins."""
-        now = time.monotonic()
-        if self.calls:
-            self.longest = max(self.longest, now - self.stepped_at)
-        self.stepped_at = now
-        self.calls += 1
-
     def idle(self, now: float) -> bool:
-        """Say whether its loop was left, as far as the time since its last step tells."""
-        return now - self.stepped_at > max(IDLE_S, IDLE_STEPS * self.longest)
+        """Say whether its loop was left, as far as the time since the last look tells that saw a new step."""
+        since = now - self.known_at
+        if self.calls == self.known:
+            return since > max(IDLE_S, IDLE_STEPS * self.longest)
+        if self.known:
+            self.longest = max(self.longest, since)
+        self.known, self.known_at = self.calls, now
+        return False
 
     def retract(self, number: int, *, measured: bool) -> None:
         """A marker of this number stood for no step."""

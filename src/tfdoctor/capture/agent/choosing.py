@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import state_file
-from .tracing import State
+from .tracing import DONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def choose(window: Tracing, capture: Capture, *, complete: bool) -> None:
     elif capture.source is not None:
         capture.source.alarm = max(capture.source.seen, window.plan["warmup"])
     if window.kept is capture:
-        window.program.describe(last=window.state is State.DONE)
+        window.program.describe(last=window.state is DONE)
     state_file.save(window)
 
 

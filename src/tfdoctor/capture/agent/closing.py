@@ -9,7 +9,7 @@ import time
 
 from .choosing import choose
 from .steps import OPEN_ENDED
-from .tracing import PROFILED, State
+from .tracing import OPEN, PROFILED, SAMPLING, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def close(window: Tracing, reason: str, reached: int | None = None) -> None:
     with window.lock:
         if window.state not in PROFILED or not window.log.ours():
             return
-        if window.state is State.OPEN:  # a call that is sampled may go on, in another thread
+        if window.state is OPEN:  # a call that is sampled may go on, in another thread
             _end_steps(window)
             _end_measuring(window, reason, reached)
         _stop(window)
@@ -35,7 +35,7 @@ def sample_on(window: Tracing, reason: str, reached: int) -> None:
     _end_steps(window)
     _end_measuring(window, reason, reached)
     window.program.keep()
-    window.enter(State.SAMPLING)
+    window.enter(SAMPLING)
     for callback in window.before_sampling:
         callback()
 
@@ -52,6 +52,8 @@ def _end_measuring(window: Tracing, reason: str, reached: int | None) -> None:
     if capture is None or session is None:
         return
     source = capture.source
+    if source:
+        source.marking = None
     if reached is None:
         reached = source.seen if source else 0
     reached = min(reached, window.stop)
@@ -66,8 +68,8 @@ def _end_measuring(window: Tracing, reason: str, reached: int | None) -> None:
 def _stop(window: Tracing) -> None:
     for callback in window.before_stop:
         callback()
-    capture, session, sampled = window.capture, window.session, window.state is State.SAMPLING
-    window.enter(State.WAITING)
+    capture, session, sampled = window.capture, window.session, window.state is SAMPLING
+    window.enter(WAITING)
     if capture is None or session is None:
         return
     try:

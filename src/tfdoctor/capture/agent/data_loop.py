@@ -19,12 +19,16 @@ from .steps import StepKind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from types import FrameType
 
     from .steps import Marker, StepCounter
     from .window import TraceWindow
 
 
 DATA = StepKind.DATA
+
+KEY = DATA, None
+"""All loops over datasets are one source."""
 
 
 class ThreadLoops(threading.local):
@@ -61,6 +65,7 @@ class DataLoops:
         self.live: dict[int, IteratorLoop] = {}  # by the iterator's id
         self.current: IteratorLoop | None = None  # the loop whose steps are counted
         self.function: object = None  # the outermost tf.function being called
+        self.caller: FrameType | None = None  # what calls it
         self.calling = False  # one is being called, perhaps by Keras
         self.running = False  # something that trains is running
         self.calls = CallLoops(window, self)  # loops that have no iterator
@@ -103,7 +108,8 @@ class DataLoops:
             self.window.registry.looped(iterator)
         loop.trained = 0
         if self.current is loop:
-            loop.marker = self._source().begin(1)
+            source = self.window.sources.get(KEY) or self._source()  # one call of Python less
+            loop.marker = source.begin(1)
 
     def _enter(self, iterator: object) -> IteratorLoop:
         """An iterator is seen for the first time."""

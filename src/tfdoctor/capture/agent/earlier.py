@@ -11,7 +11,7 @@ import functools
 import sys
 import weakref
 
-from . import traced
+from . import by_identity, traced
 from .alive import alive
 from .frames import hide
 from .journal import guarded
@@ -85,7 +85,8 @@ class Earlier:
             of_graph = traced.marks_of(concrete.graph, memory)
             if TRAINS in of_graph:
                 marks.update(of_graph)
-                graph_marks.setdefault(concrete.graph, {}).update(of_graph)
+                known = graph_marks.get(id(concrete.graph), {})
+                by_identity.keep(graph_marks, concrete.graph, {**known, **of_graph})
         if marks:
             self.waiting[id(function)] = weakref.ref(function), marks
 

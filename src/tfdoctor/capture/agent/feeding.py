@@ -1,4 +1,4 @@
-"""What the function that trains is given, noted at two calls of the window."""
+"""What the function that trains is given, noted at two calls: just before the window, or else in it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .declared import Foreign
     from .journal import Journal
     from .stack import Line
+    from .steps import StepCounter
 
     class Argument(TypedDict, total=False):
         """An array that a call is given."""
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         same: bool  # whether the second call is given the same values, as far as compared
 
     class Call(TypedDict):
-        """The first call of the window."""
+        """The first of the two calls."""
 
         at: Line
         function: str  # the name of its calls in the trace; "" where Keras calls it
@@ -52,6 +53,7 @@ class CallArguments:
     def __init__(self, log: Journal) -> None:
         self.log = log
         self.wanted = False
+        self.prepared: StepCounter | None = None  # whose window may open next
         self._forget()
 
     def _forget(self) -> None:
@@ -60,10 +62,16 @@ class CallArguments:
         # The arrays with some of their values, until the second call:
         self.first: Sequence[tuple[object, bytes | None]] | None = None
 
-    def begin(self) -> None:
-        """A window opens: the next two calls are of interest."""
+    def prepare(self, source: StepCounter) -> None:
+        """A window of this source may open two calls later: these are of interest."""
         self._forget()
-        self.wanted = True
+        self.prepared, self.wanted = source, True
+
+    def begin(self, source: StepCounter) -> None:
+        """A window opens: its first two calls are of interest, unless those before it were noted."""
+        if self.prepared is not source:
+            self.prepare(source)
+        self.prepared = None
 
     @guarded("arguments")
     def note(

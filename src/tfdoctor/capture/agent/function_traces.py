@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import collections
 import sys
-import time
-import weakref
+from time import perf_counter_ns
 
+from . import by_identity
 from .journal import guarded
 from .stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import TypedDict
 
+    from .by_identity import Notes
     from .declared import Foreign
     from .journal import Journal
     from .stack import Line
@@ -72,18 +72,17 @@ class Calls:
 class FunctionTraces:
     """Follows the outermost calls of the tf.functions of a process."""
 
-    def __init__(self, log: Journal, is_open: Callable[[], bool]) -> None:
-        self.log, self.is_open = log, is_open  # whether the profiler runs
-        self.known: weakref.WeakKeyDictionary[Foreign, Calls] = weakref.WeakKeyDictionary()
+    def __init__(self, log: Journal) -> None:
+        self.log = log
+        self.known: Notes[Calls] = {}
 
     @guarded("function traces")
-    def called(self, function: Foreign, began_ns: int) -> None:
-        """A call that began at a time of `perf_counter_ns` is over."""
-        took_ns = time.perf_counter_ns() - began_ns
-        calls = self.known.get(function) or self._enter(function)
+    def called(self, function: Foreign, began_ns: int, *, outside: bool) -> None:
+        """A call that began at a time of `perf_counter_ns` is over; `outside` says that it was not traced."""
+        took_ns = perf_counter_ns() - began_ns
+        calls = self.known.get(id(function)) or self._enter(function)
         if calls is None:
             return
-        outside = not self.is_open()
         tracings = function.experimental_get_tracing_count()
         if tracings > calls.tracings:
             calls.tracings = tracings
@@ -96,8 +95,8 @@ class FunctionTraces:
         if len(self.known) >= MOST_FUNCTIONS:
             return None
         name = str(getattr(function, "_name", ""))
-        calls = self.known[function] = Calls(name, user_line(sys._getframe(1)))
-        return calls
+        calls = Calls(name, user_line(sys._getframe(1)))
+        return by_identity.keep(self.known, function, calls)
 
     def describe(self) -> list[FunctionTraceEntry]:
         """Return the functions that were traced in several calls."""

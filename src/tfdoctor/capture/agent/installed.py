@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Protocol
 
+    from .data_loop import DataLoops
     from .declared import AgentPlan
     from .imports import Watcher
     from .journal import Journal
@@ -54,6 +55,7 @@ class Installed:
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()
         self.program.python = self.samples.describe
+        self.window.before_window.append(self._prepare)
         self.window.after_start.append(self.watch.begin)
         self.window.after_open.append(self._opened)
         self.window.after_steps.append(self.samples.measured)
@@ -63,12 +65,21 @@ class Installed:
         self.window.samples_wanted = self.samples.wanted
         self.window.samples_late = self.samples.late
 
+    def _prepare(self, source: StepCounter) -> None:
+        """A window of this source may open some calls later."""
+        self.arguments.prepare(source)
+        self.samples.prepare(self._training(source))
+
     def _opened(self, source: StepCounter) -> None:
-        """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
-        self.arguments.begin()
+        """A window begins at a step of this source."""
+        self.arguments.begin(source)
         self.aids.begin()
-        training = None if source.kind is StepKind.SESSION else self.local.loops
-        self.samples.begin(training, more_to_come=goes_on(self.window, source))
+        more = goes_on(self.window, source)
+        self.samples.begin(self._training(source), more_to_come=more)
+
+    def _training(self, source: StepCounter) -> DataLoops | None:
+        """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
+        return None if source.kind is StepKind.SESSION else self.local.loops
 
     def again(self, plan: AgentPlan) -> None:
         """Begin another recording in this process."""

@@ -11,7 +11,7 @@ from .journal import guarded
 from .keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from .stack import here, way_here
 from .steps import StepKind
-from .tracing import State
+from .tracing import OPEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Trainers:
             loops, session = installed.local.loops, window.session
             loops.depth += 1
             try:
-                if window.state is not State.OPEN or session is None or self.dialect.marks:
+                if window.state is not OPEN or session is None or self.dialect.marks:
                     return function(*args)
                 number, self.tested = self.tested, self.tested + 1
                 with session.marker("test", number, self.dialect.steps_per_call(reference())):

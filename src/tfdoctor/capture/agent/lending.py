@@ -9,7 +9,7 @@ from .captures import USERS, Capture
 from .frames import hide
 from .journal import guarded
 from .profiler import Borrowed, ProfilerApi
-from .tracing import State
+from .tracing import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Lending:
     @guarded("user's profiler")
     def give_way(self) -> None:
         """The user starts a profiler: ours stops."""
-        self.window.interrupted |= self.window.state is State.OPEN
+        self.window.interrupted |= self.window.state is OPEN
         self.window.close("user-profiler")
 
     @guarded("user's profiler")
@@ -40,7 +40,7 @@ class Lending:
         """The user's profiler is running: mark its steps, and use its trace."""
         window = self.window
         with window.lock:
-            if window.state is State.WAITING and window.profiler is not None and logdir:
+            if window.state is WAITING and window.profiler is not None and logdir:
                 warmup = window.plan["warmup"]
                 capture = Capture(window.log.out, window.captures, None, warmup)
                 capture.record["profiler"] = USERS

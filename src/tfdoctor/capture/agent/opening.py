@@ -10,7 +10,7 @@ from .collectives import UnsafeError
 from .planning import planned
 from .profiler import Session
 from .steps import NEVER
-from .tracing import State
+from .tracing import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ MOST_REFUSALS = 5
 """How often to ask again for a profiler that somebody else has."""
 
 NO_PROFILER = "the profiler could not be started: the script did not import all of TensorFlow (import tensorflow)"
+
+
+def prepare(window: Tracing, source: StepCounter) -> None:
+    """A window may open some calls later: what is learnt before it costs it no time."""
+    source.alarm = source.opens
+    for get_ready in window.before_window:
+        get_ready(source)
 
 
 def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
@@ -41,13 +48,13 @@ def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
 def open_for(window: Tracing, source: StepCounter | None, seconds: float) -> None:
     """Trace for a time, whatever is seen meanwhile."""
     with window.lock:
-        if window.state is State.WAITING and _start(window, source, seconds) is not None:
+        if window.state is WAITING and _start(window, source, seconds) is not None:
             state_file.save(window)
 
 
 def opened(window: Tracing, capture: Capture, session: Session) -> None:
     """A profiler is running."""
-    window.enter(State.OPEN)
+    window.enter(OPEN)
     window.capture, window.session = capture, session
     window.captures += 1
     window.stop, window.deadline = NEVER, None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import tensorflow_api
 from .journal import guarded
-from .tracing import State
+from .tracing import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class PassedBatches:
     @guarded("batches of fit")
     def wanted(self, iterator: Foreign, calls: int, k: int) -> bool:
         """Say whether to take the next batch: one call is one step, which is not the first, for that is traced."""
-        waiting = self.lengths.left > 0 and self.window.state is State.WAITING
+        waiting = self.lengths.left > 0 and self.window.state is WAITING
         return waiting and k == 1 and calls > 1 and self._is_readable(iterator)
 
     def passed(self, iterator: Foreign, calls: int, k: int) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .steps import NEVER
-from .tracing import State
+from .tracing import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def announce(window: Tracing, source: StepCounter, total: int, k: int, skip: int
 
     `skip` steps build the graph; they are only traced when there are no others.
     """
-    if window.state is not State.WAITING or total <= 0:
+    if window.state is not WAITING or total <= 0:
         return
     done, end = source.seen, source.seen + total
     source.end = end
@@ -68,7 +68,7 @@ def announce(window: Tracing, source: StepCounter, total: int, k: int, skip: int
     if end < first + planned(window, k) and source.rounds < MANY_ROUNDS:
         earliest = done + skip if total > skip else done
         first = max(earliest, min(first, end - planned(window, k)))
-    source.alarm = max(0, first if source.marks else first - k)
+    source.ask_at(max(0, first if source.marks else first - k), k)
 
 
 def is_worth(window: Tracing, source: StepCounter, number: int, k: int) -> bool:

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 EVERY_S = 0.002
 """The least mean time between two samples: 20 steps of 4 ms get about 40."""
 
-AT_MOST = 250
-"""A sample is followed by so many times its own duration of rest: 0.4 % of one core."""
+AT_MOST = 1000
+"""A sample is followed by so many times its own duration of rest: 0.1 % of one core. Steps that use all cores take
+two to three times the sample's duration longer."""
 
 ENOUGH = 75
 """Samples that come without that rest, where nothing is measured or the loop ends with the window: a window of
@@ -66,15 +67,19 @@ MOST_PLACES, MOST_WRITTEN = 1000, 200
 MOST_THREADS = 32
 """Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured)."""
 
-TRAINER_AND_WATCH = 2
-"""The threads of a run that has none of its own."""
+TRAINER_AND_OURS = 3
+"""The threads of a run that has none of its own, while its window is open."""
+
+IDLE_RESTS = 100
+"""A thread that is ready for a window and waits for so many rests ends, and the window starts another."""
 
 
 class Pace:
     """When the samples of a window are taken: rarely, or in a hurry until there are enough."""
 
-    def __init__(self, *, hurries: bool) -> None:
-        self.hurries = hurries
+    def __init__(self) -> None:
+        self.begun = self.hurries = False
+        self.idle = 0  # rests before the window
         self.until = math.inf  # on the monotonic clock: when there is no more time for samples
         self.taken, self.phase = 0, 0.0
         self.paused = self.over = False
@@ -85,11 +90,18 @@ class Pace:
 
         The rests differ so that they keep no time with the steps.
         """
+        self._wait(took)
+        while not self.begun and not self.over:
+            self.idle += 1
+            self.over = self.idle >= IDLE_RESTS
+            self._wait(took)
+        self.taken += 1
+        return not self.over
+
+    def _wait(self, took: float) -> None:
         self.phase = (self.phase + 0.618) % 1.0
         while self.woken.wait(self._seconds(took)) and not self.over:
             self.woken.clear()  # the pace has changed
-        self.taken += 1
-        return not self.over
 
     def _seconds(self, took: float) -> float | None:
         if self.paused:
@@ -97,6 +109,12 @@ class Pace:
         hurries = self.hurries and self.taken < ENOUGH
         mean = EVERY_S if hurries else max(EVERY_S, AT_MOST * took)
         return mean * (0.5 + self.phase)
+
+    def begin(self, *, hurries: bool) -> None:
+        """The window opens; a thread that need not hurry is left asleep, for to wake costs the first steps time."""
+        self.begun, self.hurries = True, hurries
+        if hurries:
+            self.woken.set()
 
     def pause(self) -> None:
         """Nothing is measured any more; what comes now is none of the script's."""
@@ -124,6 +142,7 @@ class StackSampler:
     def __init__(self, log: Journal, arguments: CallArguments) -> None:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
+        self.ready: tuple[Pace, threading.Thread, int] | None = None  # and the thread it samples
         self.switch: float | None = None  # the interval to restore
         self.clear()
 
@@ -146,23 +165,49 @@ class StackSampler:
 
         Where the loop probably has `more_to_come` after the window, samples are rare until then.
         """
-        self.clear()
         if training is None:
+            self.clear()
             return
-        self.pace = Pace(hurries=not more_to_come)
+        self.prepare(training)
+        self.clear()
+        if self.ready is None:
+            return
+        self.pace, self.ready = self.ready[0], None
         self._switch_faster()
         gc.callbacks.append(self._collect)
-        threading.Thread(
+        self.pace.begin(hurries=not more_to_come)
+
+    @guarded("stack samples")
+    def prepare(self, training: Training | None) -> None:
+        """Start the thread that will sample this one, unless it is there: to start costs the next steps time."""
+        me, ready = threading.get_ident(), self.ready
+        if ready is not None and ready[1].is_alive() and ready[2] == me and not ready[0].over:
+            return
+        if ready is not None:
+            ready[0].end()
+        self.ready = None
+        if training is None:
+            return
+        pace, took = Pace(), self._practise(training)
+        thread = threading.Thread(
             target=self._run,
-            args=(self.pace, threading.get_ident(), training),
+            args=(pace, me, training, took),
             name="tfdoctor-stack-samples",
             daemon=True,
-        ).start()
+        )
+        thread.start()
+        self.ready = pace, thread, me
+
+    def _practise(self, training: Training) -> float:
+        """Read this thread's stack once for nothing, since the first time takes longer; return the seconds."""
+        began = time.thread_time()
+        self.sample(threading.get_ident(), training)
+        return time.thread_time() - began
 
     def _switch_faster(self) -> None:
         """Have Python hand over more often, where the script has no threads and no wish of its own."""
         self.switch = None
-        alone = threading.active_count() <= TRAINER_AND_WATCH
+        alone = threading.active_count() <= TRAINER_AND_OURS
         if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
             self.switch = sys.getswitchinterval()
             sys.setswitchinterval(SWITCH_S)
@@ -199,9 +244,8 @@ class StackSampler:
             sys.setswitchinterval(self.switch)
 
     @guarded("stack samples")
-    def _run(self, pace: Pace, thread: int, training: Training) -> None:
-        """Sample, and rest."""
-        took = 0.0
+    def _run(self, pace: Pace, thread: int, training: Training, took: float) -> None:
+        """Sample, and rest; the last sample took so many seconds."""
         while pace.rest(took):
             began = time.thread_time()
             self.sample(thread, training)

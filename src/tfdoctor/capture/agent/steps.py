@@ -5,19 +5,25 @@ from __future__ import annotations
 import collections
 import enum
 import sys
-import time
+from time import perf_counter_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Protocol
 
+    from .journal import Journal
     from .stack import Line
 
     class Marker(Protocol):
         """The span of a call in the trace."""
 
         def __exit__(self, kind: object, error: object, trace: object) -> object: ...
+
+    class CallCount(Protocol):
+        """How many calls were marked."""
+
+        calls: int
 
     class StepListener(Protocol):
         """Who decides whether a call is traced."""
@@ -47,6 +53,9 @@ LONG, LONGEST = 2, 40
 """Untraced steps of at least so many times the median are told one by one, at most so many: the first steps of
 epochs, which a short window does not hold."""
 
+AHEAD = 2
+"""So many calls before a window may open, it is announced: what is learnt from calls is learnt there."""
+
 ROUNDS = 2
 """How often a call must have come before it is taken for one that recurs."""
 
@@ -72,6 +81,18 @@ TAKING_TURNS = OPEN_ENDED | {StepKind.BATCH, StepKind.SESSION}
 """Sources that are single calls: several of them may make up one round of the user's loop."""
 
 
+class Marking:
+    """Marks the steps of a window, as long as it is open."""
+
+    __slots__ = ("capture", "log", "mark", "stop")
+
+    def __init__(
+        self, stop: int, mark: Callable[[int, int], Marker], capture: CallCount, log: Journal
+    ) -> None:
+        self.stop = stop  # the step at which the window closes
+        self.mark, self.capture, self.log = mark, capture, log
+
+
 class StepCounter:
     """One loop that trains: what shows its steps, and how many there were."""
 
@@ -85,34 +106,56 @@ class StepCounter:
         self.rounds = 0  # how often this loop was entered, where that can be seen
         self.end: int | None = None  # the step at which it will end, where it says so
         self.marks = True  # False: the framework sets markers itself, just before it calls us
-        self.alarm = listener.first_alarm()
+        self.opens = 0  # the step at which a window may open
+        self.alarm = 0  # the step from which on each call asks the listener
+        self.ask_at(listener.first_alarm(), 1)
         self.began, self.size = 0, 1  # when the last call began, 0 when it is traced, and its steps
         # (ns, steps) from one untraced call to the next, and the numbers of their first steps:
         self.spans: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
         self.numbers: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
         self.traced: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
         self.under_profiler = False
+        self.marking: Marking | None = None  # while its window is open
         # The source whose rounds seem to hold several calls of this one:
         self.outer: StepCounter | None = None
         self.outer_seen = 0
 
+    def ask_at(self, number: int, k: int) -> None:
+        """Let a window open at this step, and announce it some calls of k steps before."""
+        self.opens, self.alarm = number, max(0, number - AHEAD * k)
+
     def begin(self, k: int) -> Marker | None:
         """A call of k steps begins; return its marker, or None outside the window."""
-        number = self.seen
+        number, marking = self.seen, self.marking
+        if marking is not None and number < marking.stop:
+            return self._mark(marking, k)
         self.count(k)
         if number < self.alarm:
             return None
         marker = self.listener.arrive(self, number, k)
         # What is traced takes longer, and the end of a window is no work of a step:
-        self.began = time.perf_counter_ns() if marker is None else 0
+        self.began = perf_counter_ns() if marker is None else 0
         if self.listener.leave:
             self.retract(None, k)
             self.listener.depart()
         return marker
 
+    def _mark(self, marking: Marking, k: int) -> Marker | None:
+        """Mark a call of an open window; each call of Python more would show in a step of 2 ms."""
+        number = self.seen + self.discarded
+        self.seen += k
+        self.calls += 1
+        self.began, self.size = 0, k
+        marking.capture.calls += 1
+        try:
+            return marking.mark(number, k)
+        except Exception as error:
+            marking.log.fault("marker", error)
+            return None
+
     def count(self, k: int) -> None:
         """Count a call of k steps, and note the time since the one before."""
-        now = time.perf_counter_ns()
+        now = perf_counter_ns()
         if self.began:
             self.spans.append((now - self.began, self.size))
             self.numbers.append(self.seen - self.size)
@@ -125,7 +168,7 @@ class StepCounter:
 
         The times of calls with and without the profiler show its cost, where no step can.
         """
-        now = time.perf_counter_ns()
+        now = perf_counter_ns()
         if self.began and traced == self.under_profiler:  # else it began or ended meanwhile
             (self.traced if traced else self.spans).append((now - self.began, 1))
         self.calls += 1

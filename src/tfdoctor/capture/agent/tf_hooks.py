@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import threading
-import time
+import sys
+from time import perf_counter_ns
 
-from . import tensorflow_api
+from . import by_identity, tensorflow_api
 from .frames import hide
-from .journal import guarded, quietly
+from .journal import guarded
 from .marks import LOOPS, TRAINS, while_traced
-from .tracing import State
+from .tracing import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
             raise
         finally:
             loops.depth -= 1
-        if lengths.left and window.state is State.WAITING:
+        if lengths.left and window.state is WAITING:
             lengths.batch(batch)
         return batch
 
@@ -119,16 +119,17 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
         own = not loops.depth  # else it is Keras's
         if own:
             loops.function = window.calling = self
+            loops.caller = sys._getframe(1)
         if own and arguments.wanted and registry.trainer() is self:
             arguments.note(args, kwargs, self)
-        loops.calling, began_ns = True, time.perf_counter_ns()
+        loops.calling, began_ns = True, perf_counter_ns()
         try:
             return original(self, *args, **kwargs)
         finally:
             loops.calling = False
             if own:
-                loops.function = window.calling = None
-            traces.called(self, began_ns)
+                loops.function = window.calling = loops.caller = None
+            traces.called(self, began_ns, outside=window.state is not OPEN)
 
     kind.__call__ = hide(__call__)
 
@@ -140,7 +141,6 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
     """
     original, eager = kind._call_flat, tensorflow_api.context().executing_eagerly
     window = installed.window
-    enter, leave = quietly("call", window.log)(_enter), quietly("call", window.log)(_leave)
 
     @functools.wraps(original)
     def _call_flat(self: Foreign, *args: object, **kwargs: object) -> object:
@@ -148,31 +148,22 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
             return original(self, *args, **kwargs)
         loops = installed.local.loops
         outermost = not loops.running and not loops.depth and eager()
-        marks = window.graph_marks.get(self.graph, NONE) if outermost else NONE
+        marks = window.graph_marks.get(id(self.graph), NONE) if outermost else NONE
         if TRAINS not in marks:
             return original(self, *args, **kwargs)
         loops.running, failed = True, True
-        window.running = marks, time.monotonic(), threading.get_ident()
         try:
-            enter(loops.calls, marks)
+            loops.calls.enter(marks, loops.caller or sys._getframe(1))
             result = original(self, *args, **kwargs)
             failed = False
         finally:
-            loops.running, window.running = False, None
-            leave(loops.calls, failed)
+            loops.running = False
+            loops.calls.leave(failed=failed)
         if window.returned is not None:
             window.returned(result)
         return result
 
     kind._call_flat = hide(_call_flat)
-
-
-def _enter(calls: CallLoops, marks: Marks) -> None:
-    calls.enter(marks)
-
-
-def _leave(calls: CallLoops, failed: bool) -> None:  # noqa: FBT001  # one call less than by keyword
-    calls.leave(failed=failed)
 
 
 def patch_tape(kind: TapeClass, installed: Installed) -> None:
@@ -218,7 +209,8 @@ class Gradients:
         """Note on a function, and on its graph, that it trains, and whether in a loop of its own."""
         marks, outermost = while_traced(graph)
         if outermost is not None:
-            self.window.graph_marks.setdefault(outermost, {}).update(marks)
+            known = self.window.graph_marks.get(id(outermost), {})
+            by_identity.keep(self.window.graph_marks, outermost, {**known, **marks})
         if function is not None:
             self.registry.trains(function)
         if LOOPS in marks:

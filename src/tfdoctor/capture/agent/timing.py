@@ -11,7 +11,7 @@ from . import training_state
 from .journal import guarded
 from .runner_settings import RunnerSettings
 from .steps import NEVER, StepKind
-from .tracing import State
+from .tracing import DONE
 from .window import TraceWindow
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ class TimedWindow(TraceWindow):
 
     def first_alarm(self) -> int:
         """Ask for every step."""
-        return NEVER if self.state is State.DONE else 0
+        return NEVER if self.state is DONE else 0
 
     @guarded("announce")
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:  # noqa: ARG002  # as above it
@@ -192,14 +192,14 @@ class TimedWindow(TraceWindow):
 
     def rest(self) -> None:
         """Time nothing more."""
-        self.enter(State.DONE)
+        self.enter(DONE)
         self.quiet = True
         for source in self.sources.values():
             source.alarm = NEVER
 
     def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # same
         """Write the times at the end of the run."""
-        if self.state is not State.DONE:
+        if self.state is not DONE:
             self._finish()
         self._write(reason)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import threading
-import weakref
 
 from .function_traces import FunctionTraces
 from .steps import NEVER
@@ -13,8 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from .by_identity import Notes
     from .captures import Capture
-    from .declared import AgentPlan, Graph
+    from .declared import AgentPlan
     from .journal import Journal
     from .marks import Marks
     from .profiler import ProfilerApi, Session
@@ -35,15 +35,19 @@ class State(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
     DONE = "done"  # nothing more is traced
 
 
+WAITING, OPEN, SAMPLING, DONE = State
+"""In Python 3.11, to read a member of an enumeration calls Python; each step asks for some."""
+
+
 FOLLOWING = {
-    State.WAITING: (State.OPEN, State.DONE),
-    State.OPEN: (State.SAMPLING, State.WAITING, State.DONE),
-    State.SAMPLING: (State.WAITING, State.DONE),
-    State.DONE: (State.DONE,),
+    WAITING: (OPEN, DONE),
+    OPEN: (SAMPLING, WAITING, DONE),
+    SAMPLING: (WAITING, DONE),
+    DONE: (DONE,),
 }
 """The states that may follow one; with the next recording, all begins at WAITING."""
 
-PROFILED = (State.OPEN, State.SAMPLING)
+PROFILED = (OPEN, SAMPLING)
 """The states in which a profiler runs."""
 
 
@@ -56,9 +60,10 @@ class Tracing:
         self.plan, self.log, self.registry, self.program = plan, log, registry, program
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
-        self.graph_marks: weakref.WeakKeyDictionary[Graph, Marks] = weakref.WeakKeyDictionary()
-        self.traces = FunctionTraces(log, lambda: self.state is State.OPEN)
+        self.graph_marks: Notes[Marks] = {}
+        self.traces = FunctionTraces(log)
         self.lock = threading.RLock()
+        self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
         self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
@@ -74,13 +79,13 @@ class Tracing:
 
     def reset(self) -> None:
         """Forget all steps: a new recording begins, or a fork of the process its own."""
-        self.state = State.WAITING  # changed by `enter` alone
+        self.state = WAITING  # changed by `enter` alone
         self.quiet = False  # done, and enough was seen after it: hooks do nothing any more
         self.sources: dict[tuple[str, Hashable], StepCounter] = {}
         self.training_keys: set[Hashable] = set()  # the datasets that train
         self.calling: object = None  # the outermost tf.function being called, by whichever thread
-        # What trains and is running now: its marks, since when, and in which thread.
-        self.running: tuple[Marks, float, int] | None = None
+        # The tf.function with a training loop inside that is running: since when, and in which thread.
+        self.looping: tuple[float, int] | None = None
         self.session: Session | None = None
         self.capture: Capture | None = None  # the one under way
         self.kept: Capture | None = None  # the best one so far
@@ -102,6 +107,6 @@ class Tracing:
 
     def rest(self) -> None:
         """Let every source count on for a while, without asking."""
-        self.enter(State.DONE)
+        self.enter(DONE)
         for source in self.sources.values():
             source.alarm = 0 if self.leave else source.seen + AFTERWARDS

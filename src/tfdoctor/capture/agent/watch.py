@@ -7,12 +7,11 @@ import time
 
 from .call_loop import GRAPH_SECONDS
 from .journal import guarded
-from .marks import LOOPS
 from .other_threads import OtherThreads
 from .runtime import in_use
 from .stack import user_line, way_of
 from .steps import StepKind
-from .tracing import PROFILED, State
+from .tracing import DONE, PROFILED, SAMPLING, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Watch:
     def _needed(self) -> bool:
         """Say whether there may be something to do."""
         window = self.window
-        if not window.log.ours() or window.state is State.DONE:
+        if not window.log.ours() or window.state is DONE:
             return False
         return window.state in PROFILED or self.graphs or bool(window.plan.get("seconds"))
 
@@ -65,14 +64,14 @@ class Watch:
         now = time.monotonic()
         if self.window.state in PROFILED:
             self._close(now)
-        elif self.window.state is State.WAITING:
+        elif self.window.state is WAITING:
             self._open(now)
 
     def _close(self, now: float) -> None:
         """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
         window = self.window
         capture = window.capture
-        if window.state is State.SAMPLING:
+        if window.state is SAMPLING:
             if window.samples_late(now):
                 window.close("idle")
         elif window.deadline is not None:
@@ -85,9 +84,8 @@ class Watch:
         """Open a window for what has been running long enough without a step."""
         window = self.window
         seconds = window.plan.get("seconds")
-        running = window.running
-        if running is not None and LOOPS in running[0]:
-            _, since, thread = running
+        if window.looping is not None:
+            since, thread = window.looping
             if now - since >= LONG_CALL_S:
                 with OtherThreads() as frames:
                     frame = frames.get(thread)

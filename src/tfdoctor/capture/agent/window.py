@@ -7,6 +7,7 @@ A window that got all its steps after the warm-up is the recording. One that had
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -14,8 +15,8 @@ import time
 from . import closing, opening, planning, state_file
 from .journal import guarded
 from .planning import MANY_ROUNDS
-from .steps import StepCounter
-from .tracing import AFTERWARDS, PROFILED, State, Tracing
+from .steps import Marking, StepCounter
+from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,25 +47,34 @@ class TraceWindow(Tracing):
 
     def first_alarm(self) -> int:
         """Return the step at which a new source asks for the first time."""
-        if self.state is State.OPEN and self.capture is not None and self.capture.source is None:
+        if self.state is OPEN and self.capture is not None and self.capture.source is None:
             return 0
-        return AFTERWARDS if self.state is State.DONE else self.plan["warmup"]
+        return AFTERWARDS if self.state is DONE else self.plan["warmup"]
 
     @guarded("announce")
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
         planning.announce(self, source, total, k, skip)
 
-    @guarded("arrive")
     def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
-        with self.lock:
-            self.quiet = self.state is State.DONE and not self.leave
-            if self.state is State.WAITING and planning.is_worth(self, source, number, k):
-                opening.open_at(self, source, number, k)
-            if self.state is State.OPEN:
-                return self._marker(source, number, k)
-            return self._sampled(source, number, k) if self.state is State.SAMPLING else None
+        try:  # not `guarded`: each call of Python shows in a step of 2 ms
+            with self.lock:
+                return (self._marker if self.state is OPEN else self._asked)(source, number, k)
+        except Exception as error:
+            self.log.fault("arrive", error)
+            return None
+
+    def _asked(self, source: StepCounter, number: int, k: int) -> Marker | None:
+        """Open a window at this call, or prepare for one; return the marker of what is traced then."""
+        self.quiet = self.state is DONE and not self.leave
+        if self.state is WAITING and number < source.opens:
+            opening.prepare(self, source)
+        elif self.state is WAITING and planning.is_worth(self, source, number, k):
+            opening.open_at(self, source, number, k)
+        if self.state is OPEN:
+            return self._marker(source, number, k)
+        return self._sampled(source, number, k) if self.state is SAMPLING else None
 
     def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
@@ -77,10 +87,13 @@ class TraceWindow(Tracing):
             return None
         if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
             return self._over(source, number, k)
-        capture.stepped()
+        capture.calls += 1
         if not source.marks:
             return SILENT
-        return session.marker("train", number + source.discarded, k)
+        mark = functools.partial(session.marker, "train")
+        if self.deadline is None:
+            source.marking = Marking(self.stop, mark, capture, self.log)
+        return mark(number + source.discarded, k)
 
     def _over(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
@@ -105,7 +118,7 @@ class TraceWindow(Tracing):
     def retract(self, number: int) -> None:
         """A marker of this number stood for no step."""
         if self.capture is not None:
-            self.capture.retract(number, measured=self.state is State.OPEN)
+            self.capture.retract(number, measured=self.state is OPEN)
 
     @guarded("open")
     def open_for(self, source: StepCounter | None, seconds: float) -> None:
@@ -151,7 +164,7 @@ class TraceWindow(Tracing):
 
     def after_fork(self) -> None:
         """Forget the parent's steps; a fork of a process that had begun to train stays silent."""
-        used = self.state is not State.WAITING or self.any_step()
+        used = self.state is not WAITING or self.any_step()
         if self.session is not None:
             self.session.unnumbered.end()  # the window is the parent's
         self.lock = threading.RLock()
