@@ -465,6 +465,13 @@ def test_a_fleet_in_a_bucket(bucket: tuple[str, Any, Mapping[str, str]], tmp_pat
         "run-00005": f"{url}/job-5/run-00005/plugins/profile/run",
     }
     assert filesystem.exists(f"{url}/fleet/{found['run-00005']['report']}")
+    assert f"uploading {url}/fleet/fleet.html" in done.stdout
+    filesystem.pipe(f"{url}/fleet/reports/notes.html", b"the user's own")
     again = fleet(*words, **environment)
     assert again.returncode == 0, again.stderr
     assert "2 of 2 recordings are in the table" in again.stderr
+    fewer = fleet(f"{url}/job-1/**", *words[1:], **environment)
+    assert fewer.returncode == 0, fewer.stderr
+    filesystem.invalidate_cache()
+    pages = {path.rpartition("/")[2] for path in filesystem.find(f"{url}/fleet/reports")}
+    assert pages == {found["run-00001"]["report"].rpartition("/")[2], "notes.html"}

@@ -151,6 +151,28 @@ def test_a_name_may_be_any_bytes(tree: Path) -> None:
     assert len(one.key) == 64
 
 
+def test_links_are_followed_to_what_is_not_there_itself(tree: Path) -> None:
+    """Trap: `latest` is a second name of a run, and a link to a folder above would be followed for ever."""
+    runs = tree / "runs"
+    runs.mkdir()
+    (tree / "b" / "three").rename(runs / "three")
+    (runs / "latest").symlink_to(runs / "three")
+    (runs / "elsewhere").symlink_to(tree / "a")
+    (tree / "a" / "up").symlink_to(runs)
+    (runs / "gone").symlink_to(tree / "nowhere")
+    places = [one.place.removeprefix(f"{runs}/") for one in found([str(runs)])[0]]
+    folder = TRACE.rpartition("/")[0]
+    assert places == ["elsewhere/one", f"elsewhere/two/{folder}", f"three/{folder}"]
+
+
+def test_a_trace_may_be_a_link(tree: Path) -> None:
+    links = tree / "links"
+    links.mkdir()
+    (links / "host.xplane.pb").symlink_to(tree / "b/three" / TRACE)
+    (one,), _ = found([str(links)])
+    assert (one.place, one.nbytes) == (str(links / "host.xplane.pb"), 2)
+
+
 def test_a_pipe_is_no_recording(tree: Path) -> None:
     os.mkfifo(tree / "a" / "pipe.xplane.pb")
     assert len(found([str(tree)])[0]) == 3

@@ -30,7 +30,7 @@ def test_a_recording_is_uploaded_and_can_be_reported_on(
         words = ("profile", "--out", "s3://runs/train", "--format", "json", str(script))
         done = servers.tfdoctor(*words, **environment)
         assert done.returncode == 0, done.stderr
-        assert "wrote s3://runs/train/report.json" in done.stderr
+        assert "uploading s3://runs/train/report.json" in done.stderr
         uploaded = {path.removeprefix("runs/train/") for path in filesystem.find("runs/train")}
         assert {"tfdoctor.json", "program.json.gz", "samples.jsonl", "report.json"} <= uploaded
         again = servers.tfdoctor(

@@ -50,7 +50,7 @@ def test_a_recording_in_a_bucket_is_reported_on_there(
         "report", f"{url}/first", "--out", f"{url}/out/first", "--format", "json,md", **environment
     )
     assert done.returncode == 0, done.stderr
-    assert f"wrote {url}/out/first/report.json" in done.stdout
+    assert f"uploading {url}/out/first/report.json" in done.stdout
     assert f"uploaded two files to {url}/out/first" in done.stderr
     filesystem.invalidate_cache()
     remote = json.loads(filesystem.cat(f"{url}/out/first/report.json"))

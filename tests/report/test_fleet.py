@@ -170,6 +170,24 @@ def test_runs_are_searched(many_runs: Page) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(("section", "named"), [("faults", [1]), ("jobs", [0, 1])])
+def test_a_fault_and_a_job_lead_to_their_runs(
+    browser: Browser, tmp_path: Path, section: str, named: list[int]
+) -> None:
+    page = browser.new_page()
+    page.goto(fleet.write(reported(), tmp_path).as_uri())
+    for row in page.locator(f"section[aria-labelledby={section}] tbody tr").all():
+        cells = row.locator("td").all_inner_texts()
+        row.locator("a").click()
+        assert page.input_value("#search") == " ".join(cells[at] for at in named)
+        shown = page.locator("#runs tbody tr").all_inner_texts()
+        known = int(cells[2])  # of a job, those whose step time is known
+        assert len(shown) == known or (section == "jobs" and len(shown) > known)
+        assert section == "faults" or all(cells[at] in text for text in shown for at in named)
+    page.close()
+
+
+@pytest.mark.browser
 def test_runs_are_sorted_and_more_are_shown(many_runs: Page) -> None:
     many_runs.click("#runs th button:text-is('step')")
     assert "run-00249" in places(many_runs)[0]

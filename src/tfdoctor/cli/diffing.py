@@ -161,6 +161,6 @@ def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, sho
     written = write(comparison, folder, formats) if formats else ()
     typer.echo(terminal.render(comparison).rstrip("\n"))
     for path in written:
-        typer.echo(f"wrote {UPLOADS.shown(path)}")
+        typer.echo(UPLOADS.written(path))
         if show and path.suffix == ".html":
             open_page(path)

@@ -154,7 +154,7 @@ def _fleet(
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.fleet.fleet import rows_of, to_examine  # noqa: PLC0415 - an optional dependency
     from tfdoctor.fleet.places import found  # noqa: PLC0415 - same
-    from tfdoctor.fleet.table import ROWS, FleetTable  # noqa: PLC0415 - same
+    from tfdoctor.fleet.table import PAGES, ROWS, FleetTable  # noqa: PLC0415 - same
     from tfdoctor.fleet.totals import report  # noqa: PLC0415 - same
 
     with line("looking for recordings …", sys.stderr):
@@ -170,6 +170,7 @@ def _fleet(
         rows, left = rows_of(recordings, table, plan)
         made = report(rows, prices, titles, left)
         table.finish(made.runs, made.failed)
+        UPLOADS.remove_later(out, PAGES, table.is_old)
         _write(made, out, show=show)
     if ending:
         raise ending
@@ -228,7 +229,7 @@ def _write(report: "FleetReport", out: Path, *, show: bool) -> None:
     typer.echo(terminal.render(report).rstrip("\n"))
     typer.echo("")
     for path in (page, out / PARQUET, out / ROWS):
-        typer.echo(f"wrote {UPLOADS.shown(path)}")
+        typer.echo(UPLOADS.written(path))
     pages = sum(1 for one in report.runs if one.run.report)
     if pages:
         typer.echo(f"and {pages:,} reports in {UPLOADS.shown(out / PAGES)}")

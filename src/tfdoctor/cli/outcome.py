@@ -172,7 +172,7 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
         open_page(page)
 
 
-def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubbed: bool) -> None:
+def _say(diagnosis: "Diagnosis", paths: tuple[Path, ...], *, err: bool, scrubbed: bool) -> None:
     """Print the summary and the names of the files."""
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
@@ -180,8 +180,9 @@ def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubb
     colored = terminal.wants_color(stream)
     summary = terminal.render(diagnosis, color=colored).rstrip("\n")
     typer.echo(f"{summary}\n", file=stream, color=colored)
-    for path in written:
-        typer.echo(f"wrote {path.name if scrubbed else UPLOADS.shown(path)}", file=stream)
+    for path in paths:
+        written = f"wrote {path.name}" if scrubbed else UPLOADS.written(path)
+        typer.echo(written, file=stream)
 
 
 def open_page(page: Path) -> None:

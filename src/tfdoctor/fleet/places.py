@@ -3,7 +3,9 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -106,6 +108,8 @@ def _searched(path: str, *, is_pattern: bool) -> str:
 
 def _files(place: Remote, path: str) -> Mapping[str, Any]:
     """Return what the filesystem says of each file below a path."""
+    if not is_url(place.url):
+        return dict(_on_disk(path))
     infos: dict[str, Any] = place.attempt(
         Action.READ, lambda: place.filesystem.find(path, detail=True)
     )
@@ -114,6 +118,29 @@ def _files(place: Remote, path: str) -> Mapping[str, Any]:
         for name, info in infos.items()
         if info.get("type", "file") == "file"  # no pipes: reading one would block
     }
+
+
+def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield the files below a folder, also behind links to folders that are not below it themselves."""
+    yield from _signs("", [path])
+    folders, seen = [path], set[str]()
+    while folders:
+        for folder, below, names in os.walk(folders.pop(0)):
+            seen.add(os.path.realpath(folder))
+            yield from _signs(folder, names)
+            links = (Path(folder, name) for name in below)
+            folders += [str(link) for link in links if link.is_symlink()]
+        folders = [folder for folder in folders if os.path.realpath(folder) not in seen]
+
+
+def _signs(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield what changes with each file; a file may go meanwhile, and what is no file is left out."""
+    for name in names:
+        file = os.path.join(folder, name)  # noqa: PTH118 - faster, for folders with many files
+        with suppress(OSError):
+            known = os.stat(file)  # noqa: PTH116 - same
+            if stat.S_ISREG(known.st_mode):
+                yield file, {"size": known.st_size, "mtime": known.st_mtime}
 
 
 def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:

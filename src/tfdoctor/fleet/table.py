@@ -65,6 +65,7 @@ class FleetTable:
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / ROWS
         self.rows: dict[str, FleetRun] = {}
+        self.reports: Collection[str] = ()  # of the rows, once they are finished
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
@@ -131,13 +132,14 @@ class FleetTable:
         parquet.write_table(pa.Table.from_pylist(rows, SCHEMA), temporary)
         temporary.replace(self.folder / PARQUET)
         replace_file(self.path, "".join(map(_line, rows)))
-        self._prune({row["report"] for row in rows})
-
-    def _prune(self, reports: Collection[str]) -> None:
-        """Remove the pages of rows that are no longer in the table: they may name whom it does not."""
+        self.reports = {str(row["report"]) for row in rows}
         for page in (self.folder / PAGES).glob("*.html"):
-            if OWN_PAGE.fullmatch(page.name) and f"{PAGES}/{page.name}" not in reports:
+            if self.is_old(page.name):
                 page.unlink()
+
+    def is_old(self, page: str) -> bool:
+        """Say whether a page is of a row that is no longer in the table: it may name whom the table does not."""
+        return bool(OWN_PAGE.fullmatch(page)) and f"{PAGES}/{page}" not in self.reports
 
 
 def _must_fit(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tfdoctor.errors import InputError, OutputError
@@ -15,6 +15,7 @@ class Uploads:
 
     def __init__(self) -> None:
         self._urls: dict[Path, str] = {}
+        self._removals: dict[Path, tuple[str, Callable[[str], bool]]] = {}
         self._sent: dict[Path, tuple[int, int]] = {}  # sizes and times of files that were uploaded
 
     def folder(self, url: str) -> Path:
@@ -53,6 +54,16 @@ class Uploads:
                 return "/".join((url, *path.relative_to(folder).parts))
         return str(path)
 
+    def written(self, path: Path) -> str:
+        """Return what to say of a file that was written; one for a URL is on its way until the command ends."""
+        shown = self.shown(path)
+        return f"wrote {path}" if shown == str(path) else f"uploading {shown}"
+
+    def remove_later(self, folder: Path, name: str, is_old: Callable[[str], bool]) -> None:
+        """Remove old files, by their names, at `name` below a folder's URL, once the new ones are uploaded."""
+        if folder in self._urls:
+            self._removals[folder] = name, is_old
+
     def finish(self) -> Iterator[str]:
         """Upload all files, compare their sizes, and remove the folders; yield a sentence for each URL.
 
@@ -64,6 +75,9 @@ class Uploads:
             del self._urls[folder]
             try:
                 files = self._send(folder, url)
+                if folder in self._removals:
+                    name, is_old = self._removals.pop(folder)
+                    _remove(f"{url}/{name}", is_old)
             except InputError as error:
                 raise OutputError(f"{error} What was to be uploaded stays in {folder}.") from error
             shutil.rmtree(folder)
@@ -99,6 +113,20 @@ def _fetch(url: str, file: Path) -> None:
             place.filesystem.get_file(place.path, str(file))
 
     place.attempt(Action.READ, get)
+
+
+def _remove(url: str, is_old: Callable[[str], bool]) -> None:
+    """Remove the files at a URL whose names are those of old ones."""
+    place = opened(url)
+
+    def remove() -> None:
+        place.filesystem.invalidate_cache()
+        there = place.filesystem.exists(place.path)
+        for path in place.filesystem.find(place.path, maxdepth=1) if there else ():
+            if is_old(path.rpartition("/")[2]):
+                place.filesystem.rm_file(path)
+
+    place.attempt(Action.WRITE, remove)
 
 
 def _upload(file: Path, url: str) -> None:

@@ -75,6 +75,23 @@ function sort(column) {
   update();
 }
 
+// The name of a fault or of a job becomes a link to its runs: those with the texts of these columns.
+function linked(section, ...columns) {
+  document.querySelectorAll(`section[aria-labelledby="${section}"] tbody tr`).forEach((row) => {
+    const cell = row.cells[columns[0]];
+    const wanted = columns.map((column) => row.cells[column].textContent).join(" ");
+    const link = document.createElement("a");
+    link.textContent = cell.textContent;
+    link.href = "#all";
+    link.addEventListener("click", () => {
+      document.getElementById("search").value = wanted;
+      shown = SHOWN;
+      update();
+    });
+    cell.replaceChildren(link);
+  });
+}
+
 if (table) {
   document.querySelector(".controls").hidden = false;
   [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -86,5 +103,7 @@ if (table) {
   });
   document.getElementById("search").addEventListener("input", () => { shown = SHOWN; update(); });
   document.getElementById("more").addEventListener("click", () => { shown += SHOWN; update(); });
+  linked("faults", 1);
+  linked("jobs", 0, 1);
   update();
 }
