@@ -1,6 +1,7 @@
 """What the training function is given: which arrays, where, and whether two calls get the same ones."""
 
 import ast
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,35 @@ def test_an_array_that_is_filled_again_has_new_values(arguments: Any) -> None:
     arguments.note((buffer,), {})
     (found,) = arguments.call["arguments"]
     assert (found["anew"], found["same"]) == (False, False)
+
+
+def test_what_is_noted_before_a_window_is_that_of_the_window(arguments: Any) -> None:
+    arguments.prepare("loop")
+    for given in (BASE, BASE + 1):
+        arguments.note((given,), {})
+    assert not arguments.wanted
+    assert not arguments.noted  # no window has opened
+    arguments.begin("loop")
+    assert not arguments.wanted
+    assert arguments.noted["arguments"][0]["same"] is False
+
+
+def test_what_was_noted_before_the_window_of_another_loop_is_noted_anew(arguments: Any) -> None:
+    arguments.prepare("loop")
+    arguments.note((BASE,), {})
+    arguments.begin("another")
+    assert arguments.wanted
+    assert arguments.noted is None
+
+
+def test_a_batch_is_not_kept_alive(arguments: Any) -> None:
+    """Trap: a loop may end between the two calls."""
+    batch = np.ones(3)
+    alive = weakref.ref(batch)
+    arguments.prepare("loop")
+    arguments.note((batch,), {})
+    del batch
+    assert alive() is None
 
 
 def test_calls_with_different_arguments_are_not_compared(arguments: Any) -> None:

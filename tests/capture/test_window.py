@@ -46,6 +46,32 @@ def test_the_window_fits_the_job(window: Any, total: int | None, k: int, traced:
     assert window.log.state["window"]["contains_warmup"] == (traced[0] < 10)
 
 
+@pytest.mark.parametrize(
+    ("total", "k", "announced"), [(None, 1, [8]), (1000, 4, [4]), (21, 1, [0]), (2, 1, [0])]
+)
+def test_a_window_is_announced_two_calls_before_it_may_open(
+    window: Any, total: int | None, k: int, announced: list[int]
+) -> None:
+    """Once, and not at all where it opens at the first call."""
+    loop = source(window, "keras-fit")
+    at: list[int] = []
+    window.before_window.append(lambda source: at.append(source.seen - k))
+    if total is not None:
+        window.announce(loop, total, k, skip=k)
+    run(window, (total or 200) // k, k)
+    assert at == announced
+
+
+def test_a_window_without_warm_up_opens_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, warmup=0)
+    at: list[object] = []
+    window.before_window.append(at.append)
+    assert run(window, 30)[0] == (0, 1)
+    assert at == []
+
+
 def test_the_end_closes_the_window_once(window: Any) -> None:
     run(window, 15)
     window.close("exception")

@@ -165,6 +165,11 @@ def test_links_are_followed_to_what_is_not_there_itself(tree: Path) -> None:
     assert places == ["elsewhere/one", f"elsewhere/two/{folder}", f"three/{folder}"]
 
 
+def test_a_link_to_a_folder_above_is_not_followed(tree: Path) -> None:
+    (tree / "a" / "up").symlink_to("..")
+    assert len(found([str(tree / "a")])[0]) == 2
+
+
 def test_a_trace_may_be_a_link(tree: Path) -> None:
     links = tree / "links"
     links.mkdir()

@@ -176,6 +176,30 @@ def test_a_file_of_which_a_part_came_is_not_taken(monkeypatch: pytest.MonkeyPatc
         fetching.fetched_file(place.url)
 
 
+class Kept(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A filesystem on which nothing may be removed."""
+
+    def rm_file(self, path: str) -> None:
+        raise PermissionError(path)
+
+
+def test_old_files_that_cannot_be_removed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "opened", lambda url: Remote(url, Kept(), url[len("file://") :]))
+    old = tmp_path / "there" / "reports" / "old.html"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    sent = uploads.Uploads()
+    folder = sent.folder(f"file://{tmp_path}/there")
+    (folder / "new").touch()
+    sent.remove_later(folder, "reports", lambda name: name == "old.html")
+    uploaded, kept = sent.finish()
+    assert uploaded.endswith(f"uploaded one file to file://{tmp_path}/there")
+    assert f"old files stay at file://{tmp_path}/there/reports, remove them yourself" in kept
+    assert not folder.exists()
+
+
 def test_a_file_of_which_a_part_arrived_stays_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,16 +121,22 @@ def _files(place: Remote, path: str) -> Mapping[str, Any]:
 
 
 def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield the files below a folder, also behind links to folders that are not below it themselves."""
+    """Yield the files below a folder, also behind links to folders that are neither below nor above it."""
     yield from _signs("", [path])
+    above = {os.path.realpath(path), *map(str, Path(path).resolve().parents)}
     folders, seen = [path], set[str]()
     while folders:
         for folder, below, names in os.walk(folders.pop(0)):
-            seen.add(os.path.realpath(folder))
+            real = os.path.realpath(folder)
+            if real in seen:
+                below.clear()
+                continue
+            seen.add(real)
             yield from _signs(folder, names)
             links = (Path(folder, name) for name in below)
             folders += [str(link) for link in links if link.is_symlink()]
-        folders = [folder for folder in folders if os.path.realpath(folder) not in seen]
+        reals = {folder: os.path.realpath(folder) for folder in folders}
+        folders = [folder for folder in folders if reals[folder] not in seen | above]
 
 
 def _signs(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Mapping[str, float]]]:

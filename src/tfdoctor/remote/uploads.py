@@ -75,14 +75,13 @@ class Uploads:
             del self._urls[folder]
             try:
                 files = self._send(folder, url)
-                if folder in self._removals:
-                    name, is_old = self._removals.pop(folder)
-                    _remove(f"{url}/{name}", is_old)
             except InputError as error:
                 raise OutputError(f"{error} What was to be uploaded stays in {folder}.") from error
             shutil.rmtree(folder)
             if files:
                 yield f"tfdoctor: uploaded {counted(files, 'file')} to {url}"
+            if folder in self._removals:
+                yield from _removed(url, *self._removals.pop(folder))
 
     def save(self, folder: Path) -> None:
         """Upload what is new in a folder now: it is then not lost if this process is killed.
@@ -115,9 +114,9 @@ def _fetch(url: str, file: Path) -> None:
     place.attempt(Action.READ, get)
 
 
-def _remove(url: str, is_old: Callable[[str], bool]) -> None:
-    """Remove the files at a URL whose names are those of old ones."""
-    place = opened(url)
+def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str]:
+    """Remove the files at a URL whose names are those of old ones; yield a sentence where that fails."""
+    place = opened(f"{url}/{name}")
 
     def remove() -> None:
         place.filesystem.invalidate_cache()
@@ -126,7 +125,10 @@ def _remove(url: str, is_old: Callable[[str], bool]) -> None:
             if is_old(path.rpartition("/")[2]):
                 place.filesystem.rm_file(path)
 
-    place.attempt(Action.WRITE, remove)
+    try:
+        place.attempt(Action.WRITE, remove)
+    except InputError as error:  # all that is new is there
+        yield f"tfdoctor: old files stay at {url}/{name}, remove them yourself: {error}"
 
 
 def _upload(file: Path, url: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 
 from .journal import guarded
 from .stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import CodeType, FrameType
     from typing import TypedDict
 
@@ -59,8 +60,14 @@ class CallArguments:
     def _forget(self) -> None:
         self.code: CodeType | None = None  # of the user's function that calls
         self.call: Call | None = None
-        # The arrays with some of their values, until the second call:
-        self.first: Sequence[tuple[object, bytes | None]] | None = None
+        self.begun = False  # a window has opened at a step
+        # References to the arrays, with some of their values, until the second call:
+        self.first: Sequence[tuple[Callable[[], object], bytes | None]] | None = None
+
+    @property
+    def noted(self) -> Call | None:
+        """The first call, where it was followed by a window."""
+        return self.call if self.begun else None
 
     def prepare(self, source: StepCounter) -> None:
         """A window of this source may open two calls later: these are of interest."""
@@ -71,7 +78,7 @@ class CallArguments:
         """A window opens: its first two calls are of interest, unless those before it were noted."""
         if self.prepared is not source:
             self.prepare(source)
-        self.prepared = None
+        self.prepared, self.begun = None, True
 
     @guarded("arguments")
     def note(
@@ -81,7 +88,7 @@ class CallArguments:
         named = [*enumerate(args), *kwargs.items()]
         found = (each for place, value in named for each in _arrays(value, str(place)))
         given = list(itertools.islice(found, MOST_LEAVES))
-        values = [(value, _values(value)) for _, value in given]
+        values = [(_reference(value), _values(value)) for _, value in given]
         if self.first is None:
             self.first = values
             self._describe(given, _user_frame(sys._getframe(1)), _name(function))
@@ -89,7 +96,7 @@ class CallArguments:
         self.wanted = False
         if self.call is not None and len(values) == len(self.first):
             for argument, before, now in zip(self.call["arguments"], self.first, values):  # noqa: B905
-                argument["anew"] = now[0] is not before[0]
+                argument["anew"] = now[0]() is not before[0]()
                 if now[1] is not None:
                     argument["same"] = now[1] == before[1]
         self.first = None
@@ -113,6 +120,14 @@ def _arrays(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, ob
         keys = sorted(value, key=str) if isinstance(value, dict) else range(len(value))
         for key in keys:
             yield from _arrays(value[key], f"{place}.{key}", depth + 1)
+
+
+def _reference(value: object) -> Callable[[], object]:
+    """Return what finds an array again, and does not keep it alive where that is possible."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def _values(value: Foreign) -> bytes | None:

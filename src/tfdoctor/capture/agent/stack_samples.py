@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     Instructions = tuple[int, ...]
 
 EVERY_S = 0.002
-"""The least mean time between two samples: 20 steps of 4 ms get about 40."""
+"""The least mean time between two samples: where they hurry, 20 steps of 4 ms get about 40."""
 
-AT_MOST = 1000
-"""A sample is followed by so many times its own duration of rest: 0.1 % of one core. Steps that use all cores take
+AT_MOST = 500
+"""A sample is followed by so many times its own duration of rest: 0.2 % of one core. Steps that use all cores take
 two to three times the sample's duration longer."""
 
 ENOUGH = 75
@@ -136,13 +136,28 @@ class Pace:
         self.woken.set()
 
 
+class ReadyThread:
+    """A thread that waits for a window: it will sample the thread that has started it."""
+
+    def __init__(
+        self, pace: Pace, thread: threading.Thread, trainer: int, training: Training
+    ) -> None:
+        self.pace, self.thread = pace, thread
+        self.trainer, self.training = trainer, training
+
+    def serves(self, training: Training) -> bool:
+        """Say whether it waits still, for what this thread is doing; a fork does not have it."""
+        waits = self.thread.is_alive() and not self.pace.over
+        return waits and self.training is training and self.trainer == threading.get_ident()
+
+
 class StackSampler:
     """Where the trainer's thread was, by place."""
 
     def __init__(self, log: Journal, arguments: CallArguments) -> None:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
-        self.ready: tuple[Pace, threading.Thread, int] | None = None  # and the thread it samples
+        self.ready: ReadyThread | None = None  # for the next window
         self.switch: float | None = None  # the interval to restore
         self.clear()
 
@@ -168,40 +183,49 @@ class StackSampler:
         if training is None:
             self.clear()
             return
-        self.prepare(training)
+        ready = self._made_ready(training)
+        ready.pace.begin(hurries=not more_to_come)
+        if ready.pace.over:  # it has just given up waiting
+            ready = self._made_ready(training)
+            ready.pace.begin(hurries=not more_to_come)
         self.clear()
-        if self.ready is None:
-            return
-        self.pace, self.ready = self.ready[0], None
+        self.pace, self.ready = ready.pace, None
         self._switch_faster()
         gc.callbacks.append(self._collect)
-        self.pace.begin(hurries=not more_to_come)
 
     @guarded("stack samples")
     def prepare(self, training: Training | None) -> None:
-        """Start the thread that will sample this one, unless it is there: to start costs the next steps time."""
-        me, ready = threading.get_ident(), self.ready
-        if ready is not None and ready[1].is_alive() and ready[2] == me and not ready[0].over:
-            return
-        if ready is not None:
-            ready[0].end()
+        """A window may open some calls later: start the thread, for that costs the next steps time."""
+        if training is not None:
+            self._made_ready(training)
+
+    def _made_ready(self, training: Training) -> ReadyThread:
+        """Return a thread that waits to sample this one."""
+        ready = self.ready
+        if ready is None or not ready.serves(training):
+            self.release()
+            pace, me = Pace(), threading.get_ident()
+            thread = threading.Thread(
+                target=self._run,
+                args=(pace, me, training, self._practise(training)),
+                name="tfdoctor-stack-samples",
+                daemon=True,
+            )
+            thread.start()
+            ready = self.ready = ReadyThread(pace, thread, me, training)
+        return ready
+
+    def release(self) -> None:
+        """No window is to open: end the thread that waits for one."""
+        if self.ready is not None:
+            self.ready.pace.end()
         self.ready = None
-        if training is None:
-            return
-        pace, took = Pace(), self._practise(training)
-        thread = threading.Thread(
-            target=self._run,
-            args=(pace, me, training, took),
-            name="tfdoctor-stack-samples",
-            daemon=True,
-        )
-        thread.start()
-        self.ready = pace, thread, me
 
     def _practise(self, training: Training) -> float:
         """Read this thread's stack once for nothing, since the first time takes longer; return the seconds."""
         began = time.thread_time()
         self.sample(threading.get_ident(), training)
+        self.clear()
         return time.thread_time() - began
 
     def _switch_faster(self) -> None:
@@ -302,7 +326,7 @@ class StackSampler:
         """Return what was seen, most often first."""
         from .argument_lines import makers
 
-        call = self.arguments.call
+        call = self.arguments.noted
         loop = makers(call["at"]) if call is not None else None
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
         others = sorted(self.others.items(), key=lambda item: -item[1][0])

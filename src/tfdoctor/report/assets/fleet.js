@@ -34,6 +34,7 @@ const texts = data.rows.map((row) => [
 
 let order = data.rows.map((_, at) => at);
 let shown = SHOWN;
+let chosen = null; // says which runs a link leads to, until something is searched
 
 function line(row) {
   const made = document.createElement("tr");
@@ -54,7 +55,8 @@ function line(row) {
 
 function update() {
   const words = document.getElementById("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = order.filter((at) => words.every((word) => texts[at].includes(word)));
+  const isFound = chosen ? (at) => chosen(data.rows[at]) : (at) => words.every((word) => texts[at].includes(word));
+  const found = order.filter(isFound);
   table.tBodies[0].replaceChildren(...found.slice(0, shown).map((at) => line(data.rows[at])));
   document.getElementById("count").textContent = words.length
     ? `${found.length.toLocaleString("en")} of ${data.rows.length.toLocaleString("en")} runs`
@@ -75,16 +77,17 @@ function sort(column) {
   update();
 }
 
-// The name of a fault or of a job becomes a link to its runs: those with the texts of these columns.
-function linked(section, ...columns) {
+// The name of a fault or of a job becomes a link to its runs, by the texts of these columns.
+function linked(section, columns, isOfIt) {
   document.querySelectorAll(`section[aria-labelledby="${section}"] tbody tr`).forEach((row) => {
     const cell = row.cells[columns[0]];
-    const wanted = columns.map((column) => row.cells[column].textContent).join(" ");
+    const wanted = columns.map((column) => row.cells[column].textContent);
     const link = document.createElement("a");
     link.textContent = cell.textContent;
     link.href = "#all";
     link.addEventListener("click", () => {
-      document.getElementById("search").value = wanted;
+      document.getElementById("search").value = wanted.join(" ");
+      chosen = (run) => isOfIt(run, ...wanted);
       shown = SHOWN;
       update();
     });
@@ -101,9 +104,10 @@ if (table) {
     button.addEventListener("click", () => sort(column));
     head.replaceChildren(button);
   });
-  document.getElementById("search").addEventListener("input", () => { shown = SHOWN; update(); });
+  document.getElementById("search").addEventListener("input", () => { chosen = null; shown = SHOWN; update(); });
   document.getElementById("more").addEventListener("click", () => { shown += SHOWN; update(); });
-  linked("faults", 1);
-  linked("jobs", 0, 1);
+  linked("faults", [1], (run, rule) => run[RULES].some((at) => data.rules[at] === rule));
+  linked("jobs", [0, 1], (run, job, device) =>
+    data.jobs[run[JOB]] === job && data.devices[run[DEVICE]].endsWith(device));
   update();
 }
