@@ -24,7 +24,7 @@ import tfdoctor.capture
 BLOCKS, BLOCK = 30, 60
 """How often to take turns, and for how many steps: long enough for a median, short against drift."""
 
-WINDOWS = 60
+WINDOWS = 25
 """How often to take turns inside the window, which has fewer steps."""
 
 SETTLED = 400
