@@ -1,5 +1,6 @@
 """Which loop is the training loop, decided without TensorFlow."""
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -131,6 +132,13 @@ def test_repeated_calls_are_steps(window: Any, calls: Any) -> None:
     record = window.log.state["window"]
     assert (record["source"], record["first_step"], record["steps"]) == ("repeated-call", 10, 20)
     assert source(window, "repeated-call", "here").seen == 50
+
+
+def test_a_function_with_a_loop_inside_is_known_while_it_runs(window: Any, calls: Any) -> None:
+    calls.enter(TRAINS | {"_tfdoctor_loops": True}, None)
+    assert window.looping[1] == threading.get_ident()
+    calls.leave(failed=False)
+    assert window.looping is None
 
 
 def test_a_call_that_fails_is_no_step(window: Any, calls: Any) -> None:

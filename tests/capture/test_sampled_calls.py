@@ -58,9 +58,7 @@ def test_lines_come_from_calls_after_the_window(tmp_path: Path) -> None:
     measured_us = (window.stopped_unix_ns - python.began_unix_ns) / 1e3
     times = seen(python.places)
     within = sum(time < measured_us for time in times)
-    assert (
-        within * 8000 < measured_us
-    )  # each is followed by a rest of 10 ms on the average, often of more
+    assert within * 8000 < measured_us  # each is followed by a rest of 10 ms at least
     assert len(times) - within > 2 * within
 
     chart = chart_of(run.recording)

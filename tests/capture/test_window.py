@@ -391,6 +391,33 @@ def test_a_window_of_seconds_ends_by_the_clock(
     assert (record["stopped_by"], record["steps"], window.state) == ("time", 30, "done")
 
 
+def test_a_window_that_is_closed_early_marks_no_more_steps(window: Any) -> None:
+    """The next call opens another window, and does not belong to the former one."""
+    run(window, 15)
+    window.close("exception")
+    former = window.kept.calls
+    run(window, 1)
+    assert (window.captures, window.kept.calls, window.capture.calls) == (2, former, 1)
+
+
+def test_long_steps_are_no_sign_that_the_loop_was_left(
+    window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock(monkeypatch)
+    run(window, 11)
+    for _ in range(3):
+        watch(window).look()
+        now[0] += 5.0
+        run(window, 1)
+    watch(window).look()
+    now[0] += 45.0  # nine times the longest step
+    watch(window).look()
+    assert window.state == "open"
+    now[0] += 10.0
+    watch(window).look()
+    assert window.log.state["window"]["stopped_by"] == "idle"
+
+
 def test_a_loop_that_is_left_does_not_trace_for_ever(
     window: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,7 +145,6 @@ class StepCounter:
         number = self.seen + self.discarded
         self.seen += k
         self.calls += 1
-        self.began, self.size = 0, k
         marking.capture.calls += 1
         try:
             return marking.mark(number, k)
