@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 Times = NDArray[np.int64]
 
 
+def pairs_of(spans: Iterable[tuple[int, int]]) -> Times:
+    """Return (n, 2) starts and ends; (0, 2) where there is none, which NumPy alone makes one column."""
+    return np.array([*spans], np.int64).reshape(-1, 2)
+
+
 class Intervals:
     """Disjoint, sorted, half-open intervals ``[start, end)``, as two columns of n times."""
 
@@ -16,15 +21,12 @@ class Intervals:
 
     def __init__(self, spans: Iterable[tuple[int, int]] = ()) -> None:
         """Take spans that are disjoint and sorted already."""
-        edges = np.array([*spans], np.int64).reshape(-1, 2)
-        self.starts_ps: Times = np.ascontiguousarray(edges[:, 0])
-        self.ends_ps: Times = np.ascontiguousarray(edges[:, 1])
+        self.starts_ps, self.ends_ps = map(np.ascontiguousarray, pairs_of(spans).T)
 
     @classmethod
     def union(cls, spans: Iterable[tuple[int, int]]) -> Self:
         """Merge spans that touch or overlap; drop empty ones."""
-        edges = np.array([*spans], np.int64).reshape(-1, 2)
-        return cls.merged(edges[:, 0], edges[:, 1])
+        return cls.merged(*pairs_of(spans).T)
 
     @classmethod
     def merged(cls, starts_ps: Times, ends_ps: Times) -> Self:
@@ -69,14 +71,16 @@ class Intervals:
         return tuple(zip(self.starts_ps.tolist(), self.ends_ps.tolist(), strict=True))
 
     @property
-    def edges_ps(self) -> Times:
-        """The intervals as (n, 2) starts and ends."""
-        return np.stack((self.starts_ps, self.ends_ps), axis=1)
-
-    @property
     def bounds_ps(self) -> tuple[int, int]:
         """When the first begins and the last ends; (0, 0) where there is none."""
         return (int(self.starts_ps[0]), int(self.ends_ps[-1])) if self else (0, 0)
+
+    def holds(self, times_ps: Times) -> NDArray[np.bool_]:
+        """Return (m,) whether each of (m,) times lies in an interval."""
+        if not self:
+            return np.zeros(len(times_ps), bool)
+        latest = self.starts_ps.searchsorted(times_ps, "right") - 1
+        return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
     def before(self, times_ps: Times) -> Times:
         """Return the time covered before each of (m,) times."""

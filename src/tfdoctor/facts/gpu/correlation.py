@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.trace import Line, Plane, Trace
+from tfdoctor.trace.intervals import pairs_of
 
 NEVER = np.iinfo(np.int64).max
 """The launch time of work whose launching call is not in the trace."""
@@ -31,8 +32,8 @@ def starts_and_launches(
         for line in work_lines(plane)
         for start, call in zip(line.start_ps.tolist(), _calls(line), strict=True)
     ]
-    table = np.array(sorted(rows), np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    starts, launches = pairs_of(sorted(rows)).T
+    return starts, launches
 
 
 def _calls(line: Line) -> list[int]:

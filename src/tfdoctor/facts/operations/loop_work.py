@@ -20,6 +20,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 from tfdoctor.verdict import Location, Stage
 
@@ -224,9 +225,9 @@ def _spans(trace: Trace, stretches: Iterable[tuple[int, int]]) -> Intervals:
                 starts = line.start_ps[mask]
                 ends = starts + line.duration_ps[mask]
                 events[frame] += zip(starts.tolist(), ends.tolist(), strict=True)
-    times = [np.array(sorted(found), np.int64) for found in events.values()]
+    times = [pairs_of(found) for found in events.values()]
     return Intervals.union(
-        (int(inside[0, 0]), int(inside[:, 1].max()))
+        (int(inside[:, 0].min()), int(inside[:, 1].max()))
         for start, end in stretches
         for found in times
         if len(inside := found[(found[:, 0] >= start) & (found[:, 0] < end)])

@@ -98,13 +98,9 @@ def _kernel_times(line: Line, whole: Intervals, steady: SteadySteps) -> NDArray[
 
     (0, 0) where fewer than half of the steady steps run the usual number.
     """
-    inside = whole.edges_ps
     chosen = is_named(line, EAGER_KERNEL.__eq__)
     starts, lasting = line.start_ps[chosen], line.duration_ps[chosen]
-    latest = np.searchsorted(inside[:, 0], starts, side="right") - 1
-    single = (
-        (latest < 0) | (starts >= inside[latest, 1]) if len(inside) else np.ones(len(starts), bool)
-    )
+    single = ~whole.holds(starts)
     starts, lasting = starts[single], lasting[single]
     edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
     rows = [lasting[first:last] / 1e9 for first, last in edges]

@@ -18,7 +18,8 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
-from tfdoctor.trace import Trace
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.verdict import Location, Stage
 
 K = TypeVar("K")
@@ -157,7 +158,7 @@ class HostTime:
     works_ps: NDArray[
         np.int64
     ]  # (steps, 2) the first and the last time that the device works in a call
-    busy_ps: NDArray[np.int64]  # (spans, 2) starts and ends of other work
+    busy: Intervals  # other work
 
     @classmethod
     def of(cls, steps: Steps, activity: Activity) -> Self:
@@ -167,9 +168,8 @@ class HostTime:
             busy |= activity.of(stage)
         device, chosen = activity.of(Stage.DEVICE), steps.steady_steps
         ends = np.array([step.call_end_ps for step in chosen], np.int64)
-        works = np.array([device.within(one.start_ps, one.call_end_ps).bounds_ps for one in chosen])
-        spans = busy.edges_ps
-        return cls(StepSpans.of(steps), ends, works, spans)
+        works = pairs_of(device.within(one.start_ps, one.call_end_ps).bounds_ps for one in chosen)
+        return cls(StepSpans.of(steps), ends, works, busy)
 
     def sort(
         self, stage: Stage, times_ps: Mapping[SeenPlace, NDArray[np.int64]]
@@ -183,15 +183,14 @@ class HostTime:
             counts[place, work] = len(inside) - waits
         return {key: count for key, count in counts.items() if count}
 
-    def part(self, time_ps: int, others: Mapping[Stage, NDArray[np.int64]]) -> Stage | None:
+    def part(self, time_ps: int, others: Mapping[Stage, Intervals]) -> Stage | None:
         """Return the part of a steady step at a time: one of the others, the host's, or between calls.
 
-        ``others`` has (spans, 2) starts and ends of each part in which other work counts first. None is a part
-        that is not in it.
+        ``others`` has the parts in which other work counts first. None is a part that is not in it.
         """
         at = np.array([time_ps])
-        if covered(at, self.busy_ps)[0]:
-            return next((stage for stage, spans in others.items() if covered(at, spans)[0]), None)
+        if self.busy.holds(at)[0]:
+            return next((stage for stage, spans in others.items() if spans.holds(at)[0]), None)
         latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
         return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
 
@@ -205,16 +204,7 @@ class HostTime:
         latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
         between = times_ps >= self.call_ends_ps[latest]
         part = between if stage is Stage.BETWEEN else ~between
-        return self.spans.holds(times_ps) & part & ~covered(times_ps, self.busy_ps)
-
-
-def covered(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return (n,) whether times lie in one of (spans, 2) starts and ends."""
-    if not len(spans_ps):
-        return np.zeros(len(times_ps), bool)
-    latest = np.searchsorted(spans_ps[:, 0], times_ps, side="right") - 1
-    inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < spans_ps[latest, 1])
-    return inside
+        return self.spans.holds(times_ps) & part & ~self.busy.holds(times_ps)
 
 
 def _lines(

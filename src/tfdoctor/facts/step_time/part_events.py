@@ -106,7 +106,7 @@ class _Clock:
 
     @classmethod
     def of(cls, part: Intervals) -> Self:
-        edges = part.edges_ps.astype(np.float64).reshape(-1)
+        edges = np.stack((part.starts_ps, part.ends_ps), axis=1).astype(np.float64).reshape(-1)
         lengths = np.diff(edges, prepend=edges[:1])
         lengths[::2] = 0.0  # between two stretches no time of the part passes
         return cls(edges, np.cumsum(lengths))

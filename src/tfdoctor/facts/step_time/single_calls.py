@@ -10,7 +10,6 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.host_lines import covered
 from tfdoctor.facts.step_time.retracing import function_calls
 from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
@@ -130,11 +129,11 @@ def _examples(graph: RecordedGraph) -> Iterator[int | None]:
 
 def _callers(record: PythonRecord, spans: Intervals, origin_ps: int) -> Counter[SourceLine]:
     """Count the stack samples within spans by the user's line."""
-    edges, seen = spans.edges_ps, Counter[SourceLine]()
+    seen = Counter[SourceLine]()
     for place in record.places:
         if place.at is not None:
             times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
-            seen[place.at] += int(covered(times, edges).sum())
+            seen[place.at] += int(spans.holds(times).sum())
     return seen
 
 

@@ -23,7 +23,7 @@ from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, Sampled
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
-from tfdoctor.trace import Trace
+from tfdoctor.trace import Intervals, Trace
 from tfdoctor.verdict import Location, Stage
 
 SPREAD = 0.5
@@ -179,11 +179,11 @@ class Sampled:
         place: SeenPlace,
         origin_ps: int,
         time: HostTime,
-        others: Mapping[Stage, NDArray[np.int64]],
+        others: Mapping[Stage, Intervals],
     ) -> Self:
         """Sort the samples of a place."""
         times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
-        times = times[time.spans.holds(times)] if len(times) else times
+        times = times[time.spans.holds(times)]
         steps = np.searchsorted(time.spans.starts_ps, times, side="right") - 1
         return cls(place, steps, tuple(time.part(int(at), others) for at in times))
 
@@ -215,13 +215,10 @@ def _fits_are_short(recording: Recording) -> bool:
     return fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
 
 
-def _others(activity: Activity) -> dict[Stage, NDArray[np.int64]]:
+def _others(activity: Activity) -> dict[Stage, Intervals]:
     """Return when operations run and when a batch is awaited: what a call does there is its own, too."""
     waits = activity.of(Stage.INPUT) | activity.wait
-    return {
-        stage: when.edges_ps
-        for stage, when in ((Stage.DEVICE, activity.of(Stage.DEVICE)), (Stage.INPUT, waits))
-    }
+    return {Stage.DEVICE: activity.of(Stage.DEVICE), Stage.INPUT: waits}
 
 
 Group = list[Sampled]

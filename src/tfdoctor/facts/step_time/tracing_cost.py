@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
@@ -108,20 +107,11 @@ def _events(trace: Trace, activity: Activity, steady: SteadySteps) -> dict[str, 
         before = line.start_ps[steady.holds(line.start_ps)] - 1
         left = np.ones(len(before), bool)
         for part, spans in layers.items():
-            inside = left & _within(before, spans)
+            inside = left & spans.holds(before)
             counts[part] += float(inside.sum())
             left &= ~inside
         if not line.name.startswith(INPUT_THREAD):
-            called = left & _within(before, steady.calls)
+            called = left & steady.calls.holds(before)
             counts[Stage.HOST] += float(called.sum())
             counts[Stage.BETWEEN] += float((left & ~called).sum())
     return {part: number / steady.rounds for part, number in counts.items()}
-
-
-def _within(times: NDArray[np.int64], spans: Intervals) -> NDArray[np.bool_]:
-    """Return (n,) whether a time lies in one of the spans."""
-    if not spans:
-        return np.zeros(len(times), bool)
-    latest = np.searchsorted(spans.starts_ps, times, side="right") - 1
-    inside: NDArray[np.bool_] = (latest >= 0) & (times < spans.ends_ps[latest])
-    return inside

@@ -12,6 +12,7 @@ from tfdoctor.facts.steps.graph_calls import GraphCall, batch_requests, graph_ca
 from tfdoctor.facts.steps.graph_loops import beginnings, conditions, graph_loops, most
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
 from tfdoctor.trace import Trace
+from tfdoctor.trace.intervals import pairs_of
 
 ALONE = 3
 """Calls of a function from which the calls are the cycle, and not what repeats inside one."""
@@ -85,7 +86,7 @@ def _cut_off(work: TrainingWork, calls: list[GraphCall]) -> Iterator[GraphCall]:
 
 
 def _spans(calls: list[GraphCall]) -> Spans:
-    return np.array([(call.start_ps, call.end_ps) for call in calls], np.int64).reshape(-1, 2)
+    return pairs_of((call.start_ps, call.end_ps) for call in calls)
 
 
 def _with_requests(spans: Spans, requests: NDArray[np.int64]) -> Spans:

@@ -13,6 +13,7 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.intervals import pairs_of
 
 
 class RoundUnit(StrEnum):
@@ -77,7 +78,7 @@ class SteadySteps:
 
     def ms(self, work: Intervals) -> float:
         """Return how long something lasts, in ms per round."""
-        starts, ends = np.array(self.stretches, np.int64).reshape(-1, 2).T
+        starts, ends = pairs_of(self.stretches).T
         return self.scaled(int((work.before(np.maximum(starts, ends)) - work.before(starts)).sum()))
 
     def scaled(self, ps: int) -> float:
@@ -91,7 +92,4 @@ class SteadySteps:
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (n,) whether a time lies in one of the stretches."""
-        edges = np.array(self.stretches, np.int64)
-        latest = np.searchsorted(edges[:, 0], times_ps, side="right") - 1
-        inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < edges[latest, 1])
-        return inside
+        return Intervals(self.stretches).holds(times_ps)

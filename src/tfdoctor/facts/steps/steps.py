@@ -11,7 +11,6 @@ from statistics import quantiles
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
@@ -174,23 +173,15 @@ class Steps:
         return float(np.mean([step.total_ms for step in self.steps]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepSpans:
-    """The steady steps: (n,) starts and ends, in ps."""
+class StepSpans(Intervals):
+    """The steady steps."""
 
-    starts_ps: NDArray[np.int64]
-    ends_ps: NDArray[np.int64]
+    __slots__ = ()
 
     @classmethod
     def of(cls, steps: Steps) -> Self:
         """Take the steps that are no outliers."""
-        spans = np.array([(step.start_ps, step.end_ps) for step in steps.steady_steps], np.int64)
-        return cls(spans[:, 0], spans[:, 1])
-
-    def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (n,) whether a time lies in a step."""
-        latest = np.searchsorted(self.starts_ps, times_ps, side="right") - 1
-        return (latest >= 0) & (times_ps < self.ends_ps[latest])
+        return cls((step.start_ps, step.end_ps) for step in steps.steady_steps)
 
 
 def _recorded(seen: StepsSeen) -> StepSource | None:

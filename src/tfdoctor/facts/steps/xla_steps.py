@@ -22,6 +22,7 @@ from tfdoctor.facts.run.xla_runs import ProgramRuns
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.humanize import counted
 from tfdoctor.trace import Line
+from tfdoctor.trace.intervals import pairs_of
 
 FEWEST = 4
 """Runs from which a program's cycle counts."""
@@ -87,13 +88,11 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
     spans = _run_spans(lines)
     programs = []
     for program in dict.fromkeys(name for name, _ in spans):
-        program_spans = np.array(
-            sorted(span for (name, _), span in spans.items() if name == program), np.int64
-        )
+        starts, ends = pairs_of(
+            sorted(span for (name, _), span in spans.items() if name == program)
+        ).T
         title = program.partition("(")[0].removeprefix("jit_")
-        programs.append(
-            _timed(title, program_spans[:, 0], program_spans[:, 1], xla_programs, program, [])
-        )
+        programs.append(_timed(title, starts, ends, xla_programs, program, []))
     return programs
 
 
