@@ -12,8 +12,9 @@ from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import recurrent_loop
+from tfdoctor.trace.measured import measured
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
@@ -118,10 +119,15 @@ def test_a_call_of_several_steps_is_not_judged() -> None:
 MAP = "loss/map/while"
 
 
-def mapping(numbers: int = 128, program: Program | None = None) -> LoopWork:
-    """A loop whose operations are so cheap that none is recorded: the executor's events number its iterations."""
+def mapping(
+    numbers: int = 128, program: Program | None = None, later: tuple[Row, ...] = ()
+) -> LoopWork:
+    """A loop whose operations are so cheap that none is recorded: the executor's events number its iterations.
+
+    ``later`` is traced after the measured steps.
+    """
     rows = [marker(n, 10.0 * n, 10.0 * n + 9.0) for n in range(5)]
-    rows.append(("tfdoctor_end", 50.0, 50.0))
+    rows += [("tfdoctor_end", at, at) for at in (50.0, 70.0)]
     threads: list[Row] = []
     for step in range(5):
         for n in range(numbers + 1):
@@ -130,7 +136,7 @@ def mapping(numbers: int = 128, program: Program | None = None) -> LoopWork:
                 ("ExecutorState::Process", begin, begin + 0.05, {"id": step + 1, "iter_num": n})
             )
         threads.append(("dense/MatMul:MatMul", 10.0 * step + 0.2, 10.0 * step + 0.7))
-    given = trace([line("python", *rows), line("tf_Compute", *threads)])
+    given = measured(trace([line("python", *rows), line("tf_Compute", *threads, *later)]))
     return Chart([given, recording(), *([program] if program else [])]).fact(LoopWork)
 
 
@@ -155,6 +161,26 @@ def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
     work = mapping(program=loops(MAP, "loss/scan/while"))
     assert [loop.name for loop in work.loops] == [""]
     assert work.iterations == 128.0
+
+
+LATER = (
+    ("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),
+)
+"""An operation in a call that was traced after the steps."""
+
+
+def test_of_several_loops_the_one_that_was_traced_later_is_named() -> None:
+    """Trap: the trace knows the operation, and the measured steps hold none of its events."""
+    work = mapping(program=loops(MAP, "map/while"), later=LATER)
+    (loop,) = work.loops
+    assert (loop.name, loop.iterations, loop.at) == (MAP, 128.0, Location("train.py", 22))
+    assert work.waiting_ms == work.scheduling_ms == pytest.approx(128 * 0.05, rel=0.02)
+
+
+def test_of_several_loops_that_were_traced_later_none_is_named() -> None:
+    other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
+    work = mapping(program=loops(MAP, "map/while"), later=(*LATER, other))
+    assert [loop.name for loop in work.loops] == [""]
 
 
 def test_a_step_without_a_loop_has_none() -> None:
@@ -204,6 +230,14 @@ def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> 
 
 
 STATE = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
+
+
+def test_operations_too_short_to_be_recorded_have_no_mean_time() -> None:
+    verdict = mapped(alone(0.0, operations=0.0), scheduling=20.0)
+    assert isinstance(verdict, Finding)
+    assert [one.label for one in verdict.evidence if isinstance(one, Measure)] == [
+        "share of the step in loops whose iterations do not depend on each other"
+    ]
 
 
 def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:

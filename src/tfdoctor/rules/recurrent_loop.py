@@ -162,15 +162,19 @@ def _of_independent(
         summary=f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
         evidence=(
             Measure(label, ratio(share), ratio(limits.whole)),
-            Measure(
-                "mean time of an operation in them", ms(chosen.mean_ms), ms(limits.operation_ms)
-            ),
+            *_means(chosen, limits),
             *_sizes(program),
             _table(chosen),
         ),
         remedies=_remedies(chosen, program),
         effects=_effects(chosen, 0.0),
     )
+
+
+def _means(work: LoopWork, limits: Limits) -> tuple[Measure, ...]:
+    """Return the mean time of the operations; () where none was recorded, because all of them are short."""
+    label = "mean time of an operation in them"
+    return (Measure(label, ms(work.mean_ms), ms(limits.operation_ms)),) if work.mean_ms else ()
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:

@@ -1,7 +1,7 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.operations import CALLED, Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.loop_bodies import independent
 from tfdoctor.facts.run.program import Operation, Program
@@ -93,7 +93,7 @@ class LoopWork:
         busy = activity.of(Stage.DEVICE) | activity.wait
         steady = SteadySteps.of(steps)
         numbered = _numbered(trace, steady.stretches)
-        loops = _named(_loops(operations), program, numbered)
+        loops = _named(_loops(operations), program, numbered, _traced(trace))
         if not loops:
             return cls(())
         scheduling = steady.ms(iterating - busy)
@@ -137,9 +137,8 @@ class LoopWork:
 def _loops(operations: Operations) -> list[GraphLoop]:
     groups: dict[str, list[OperationTime]] = defaultdict(list)
     for row in operations.rows:
-        frames = list(FRAME.finditer(row.name))
-        if frames:
-            groups[_scope(row.name[: frames[-1].start(2) - 1])].append(row)
+        if frame := _frame(row.name):
+            groups[_scope(frame)].append(row)
     return [_loop(name, rows) for name, rows in groups.items()]
 
 
@@ -149,22 +148,30 @@ def _loop(name: str, rows: list[OperationTime]) -> GraphLoop:
 
 
 def _named(
-    found: Iterable[GraphLoop], program: Program | None, numbered: float
+    found: Iterable[GraphLoop], program: Program | None, numbered: float, traced: Container[str]
 ) -> tuple[GraphLoop, ...]:
     """Return the loops with their lines, longest first; of a single one, with the executor's count.
 
-    If no operation of a loop was recorded, the loop is that of the program; if it has several, one without a name.
+    If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
+    that was ``traced`` at another time, or one without a name.
     """
     built = _whiles(program)
     alone = independent(program, built.values())
     loops = [_located(loop, built.get(loop.name)) for loop in found]
     if not loops and numbered:
-        name = next(iter(built)) if len(built) == 1 else ""
+        names = [name for name in built if name in traced] or [*built]
+        name = names[0] if len(names) == 1 else ""
         loops = [_located(GraphLoop(name, numbered, 0.0, 0.0), built.get(name))]
     loops = [replace(loop, independent=loop.name in alone) for loop in loops]
     if len(loops) == 1:
         loops = [replace(loops[0], iterations=max(loops[0].iterations, numbered))]
     return tuple(sorted(loops, key=lambda loop: -loop.iterations))
+
+
+def _traced(trace: Trace) -> frozenset[str]:
+    """Return the names of the loops whose operations are in the trace, in the traced steps or not."""
+    kinds = trace.host.types if trace.host else ()
+    return frozenset(_scope(_frame(CALLED.sub("", kind.name))) for kind in kinds)
 
 
 def _located(loop: GraphLoop, built: Operation | None) -> GraphLoop:
@@ -175,6 +182,12 @@ def _whiles(program: Program | None) -> dict[str, Operation]:
     """Return the loops of the forward pass, by name."""
     built = program.by_name.values() if program else ()
     return {one.name: one for one in built if one.type in WHILES and BACKWARD not in one.name}
+
+
+def _frame(name: str) -> str:
+    """Return the innermost loop that an operation is in, by its name; "" is none."""
+    frames = list(FRAME.finditer(name))
+    return name[: frames[-1].start(2) - 1] if frames else ""
 
 
 def _scope(frame: str) -> str:
@@ -238,7 +251,6 @@ def _by_frame(line: Line) -> dict[str, NDArray[np.bool_]]:
     """Return (n,) which events of a line belong to each loop, by the loop's name."""
     kinds: dict[str, list[int]] = defaultdict(list)
     for kind, name in enumerate(line.types):
-        frames = list(FRAME.finditer(name.name))
-        if frames:
-            kinds[name.name[: frames[-1].start(2) - 1]].append(kind)
+        if frame := _frame(name.name):
+            kinds[frame].append(kind)
     return {frame: np.isin(line.kind, found) for frame, found in kinds.items()}
