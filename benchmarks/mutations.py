@@ -1,6 +1,6 @@
 """Reads damaged recordings by the thousand and counts what ends in a traceback.
 
-python benchmarks/mutations.py --cases 100000 --first 0
+python -m benchmarks.mutations --cases 100000 --first 0
 """
 
 import argparse
@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 
 from scripts.mutation.cases import CaseResult, run
+from scripts.mutation.originals import Original, of_folder
 
 CHUNK = 50
 """Cases that a process takes at a time."""
@@ -36,7 +38,7 @@ def main() -> None:
     chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
     outcomes: list[CaseResult] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for chunk in pool.map(_chunk, chunks):
+        for chunk in pool.map(partial(_chunk, options.recordings), chunks):
             outcomes += chunk
             failed = [outcome for outcome in outcomes if outcome.failure]
             print(
@@ -58,20 +60,25 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=100_000, help="how many recordings")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
+    parser.add_argument("--recordings", type=Path, nargs="*", help="in place of the samples")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser.parse_args()
 
 
-def _chunk(seeds: range) -> list[CaseResult]:
+def _chunk(recordings: list[Path] | None, seeds: range) -> list[CaseResult]:
     warnings.simplefilter("error")  # a number that overflows is no figure
     with tempfile.TemporaryDirectory() as folder:
-        return [_within_patience(seed, Path(folder)) for seed in seeds]
+        chosen = tuple(map(_original, recordings or ()))
+        return [_within_patience(seed, Path(folder), chosen) for seed in seeds]
 
 
-def _within_patience(seed: int, folder: Path) -> CaseResult:
+_original = cache(of_folder)
+
+
+def _within_patience(seed: int, folder: Path, chosen: tuple[Original, ...]) -> CaseResult:
     try:
         with _alarm():
-            return run(seed, folder)
+            return run(seed, folder, chosen)
     except TimeoutError:
         return CaseResult(seed, failure=f"no end within {PATIENCE_S} s")
 

@@ -2,7 +2,7 @@
 
 import json
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,9 +50,12 @@ def _rules() -> tuple[Rule, ...]:
     return tuple(all_rules())
 
 
-def run(seed: int, folder: Path) -> CaseResult:
-    """Write the recording of a number into a folder and read it as `tfdoctor report` does."""
-    _write(folder, seed)
+def run(seed: int, folder: Path, chosen: Sequence[Original] = ()) -> CaseResult:
+    """Write the recording of a number into a folder and read it as `tfdoctor report` does.
+
+    It is one of the samples, or of those ``chosen``.
+    """
+    _write(folder, seed, chosen or originals())
     try:
         diagnosis = diagnose(Recording.open(folder), _rules(), "x", ask_xprof=False)
         json.loads(report_json.render(diagnosis))
@@ -71,9 +74,15 @@ def _failures(diagnosis: Diagnosis) -> Iterator[str]:
     yield from (reason for reason in diagnosis.trust.reasons if reason.startswith(DEFECT))
 
 
-def _write(folder: Path, seed: int) -> None:
+def write_intact(folder: Path, original: Original) -> None:
+    """Write a recording as it is."""
+    _replace(folder / TRACE, original.trace)
+    _side_files(folder, original, Random(0), damage=False)  # noqa: S311 - nothing is drawn
+
+
+def _write(folder: Path, seed: int, chosen: Sequence[Original]) -> None:
     random = Random(seed)  # noqa: S311 - to be the same each time
-    original = random.choice(originals())
+    original = random.choice(chosen)
     trace = original.trace
     beside = original.manifest is not None and random.random() < SIDE_FILES
     if not beside or random.random() < SIDE_FILES:

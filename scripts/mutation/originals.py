@@ -3,19 +3,22 @@
 import gzip
 import json
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scripts.mutation.looped import SAMPLED, looped
+from scripts.mutation.sparse import keep
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.trace.wire import parse
 
 FOLDER = Path(__file__).parents[2] / "sample_traces"
-ON_CPU, ON_GPU, ON_TPU = (
+ON_CPU, ON_GPU, ON_TPU, IN_JAX = (
     "cpu-input-bound-fixed",
     "synthetic-gpu-a100-fp32",
     "synthetic-tpu-v5e-padded",
+    "gpu-jax-float32-convnet-fixed",
 )
 
 STEPS = {ON_CPU: 3, ON_GPU: 6, ON_TPU: 6}
@@ -47,24 +50,38 @@ class Original:
     """A recording: its serialized trace, and its side files as JSON."""
 
     name: str
-    trace: bytes
-    manifest: Any
-    program: Any
-    samples: Any
+    trace: bytes = field(repr=False)
+    manifest: Any = field(repr=False)
+    program: Any = field(repr=False)
+    samples: Any = field(repr=False)
 
 
 @cache
 def originals() -> tuple[Original, ...]:
-    """Return the recordings; those of synthetic devices have the side files of the CPU's."""
-    manifest = json.loads((FOLDER / ON_CPU / MANIFEST).read_bytes())
-    program = json.loads(gzip.decompress((FOLDER / ON_CPU / PROGRAM).read_bytes()))
-    rows = [json.loads(row) for row in (FOLDER / ON_CPU / SAMPLES).read_text("utf-8").splitlines()]
-    program = {**_cut(program), "python": PYTHON}
+    """Return the recordings; those of a synthetic GPU and of loops have the side files of the CPU's."""
+    on_cpu = of_folder(FOLDER / ON_CPU)
+    manifest, rows = on_cpu.manifest, on_cpu.samples[-8:]
+    program = {**_cut(on_cpu.program), "python": PYTHON}
     on_gpu = [{**row, "gpu": [GPU_SAMPLE]} for row in rows]
     return (
-        Original(ON_CPU, _trimmed(ON_CPU), manifest, program, rows[-8:]),
-        Original(ON_GPU, _trimmed(ON_GPU), manifest, program, on_gpu[-8:]),
+        Original(ON_CPU, _trimmed(ON_CPU), manifest, program, rows),
+        Original(ON_GPU, _trimmed(ON_GPU), manifest, program, on_gpu),
         Original(ON_TPU, _trimmed(ON_TPU), None, None, None),
+        replace(of_folder(FOLDER / IN_JAX), samples=None),
+        Original("looped", looped(marked=True), manifest, program | {"python": SAMPLED}, rows),
+        Original("unmarked", looped(marked=False), None, None, None),
+    )
+
+
+def of_folder(folder: Path) -> Original:
+    """Return a recording as it is, of several traces with the first one."""
+    manifest, program, samples = (folder / name for name in (MANIFEST, PROGRAM, SAMPLES))
+    return Original(
+        folder.name,
+        _path(folder).read_bytes(),
+        json.loads(manifest.read_bytes()) if manifest.exists() else None,
+        json.loads(gzip.decompress(program.read_bytes())) if program.exists() else None,
+        [*map(json.loads, samples.read_bytes().splitlines())] if samples.exists() else None,
     )
 
 
@@ -77,16 +94,20 @@ def _cut(program: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _trimmed(name: str) -> bytes:
     """Return the trace of a sample without its later steps."""
-    (path,) = (FOLDER / name).glob("plugins/profile/*/*.xplane.pb")
-    space = parse(path)
+    space = parse(_path(FOLDER / name))
     end = _end_ps(space, STEPS[name])
     for plane in space.planes:
         for line in plane.lines:
-            retained = [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end]
-            copies = [type(event).FromString(event.SerializeToString()) for event in retained]
-            del line.events[:]
-            line.events.extend(copies)
+            keep(
+                line.events,
+                [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end],
+            )
     return bytes(space.SerializeToString())
+
+
+def _path(folder: Path) -> Path:
+    """Return a recording's first trace."""
+    return min(folder.glob("plugins/profile/*/*.xplane.pb"))
 
 
 def _end_ps(space: Any, steps: int) -> int:  # noqa: ANN401 - a message

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from scripts.mutation import sparse
 from tfdoctor.trace.names import WANTED
 from tfdoctor.trace.wire import xplane_pb2
 
@@ -18,6 +19,7 @@ EVENTS = (
     "PrefetchProduce", "FunctionRun", "MemcpyH2D", "model/conv/Conv2D:Conv2D", "all-reduce.1", "TraceContext",
     "MemoryAllocation", "tf.function-graph_building", "cuLaunchKernel", "BatchV2Produce", "XlaCompile", "Steps",
     "ncclKernel_AllReduce", "GpuExecutable::Execute", "PjitFunction(step)", "ThreadpoolListener::StartRegion",
+    "map/while/body/_3/map/while/MatMul:MatMul",
 )  # fmt: skip
 """Names that facts search for."""
 
@@ -203,5 +205,5 @@ def _value(random: Random) -> tuple[str, int | float | str | bytes]:
 
 CHANGES: tuple[Callable[[Message, Random], None], ...] = (
     _planes, _lines, _events, _events, _times, _times, _times, _scaled, _origin, _names, _names, _stat_names,
-    _stats, _stats, _stats,
+    _stats, _stats, _stats, *sparse.CHANGES,
 )  # fmt: skip

@@ -25,6 +25,7 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import StepSource
 from tfdoctor.recording.manifest import StepsSeen, TracedWindow
 from tfdoctor.trace import Trace, xplane
 
@@ -193,6 +194,17 @@ def test_the_longer_of_two_loops_is_the_one() -> None:
 def test_three_iterations_are_too_few() -> None:
     with pytest.raises(Unavailable, match="only 3 whole iterations"):
         steps(in_graph(*loop([0, 10, 20, 30])))
+
+
+def test_a_loop_of_which_one_beginning_shows_has_no_whole_iteration() -> None:
+    """Trap: what trains recurs in the only call, but of the earliest operation one event is left."""
+    rows = [
+        *ops(
+            "", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400
+        ),
+        *ops("", (GRADIENT, *UPDATES), 500, 900),
+    ]
+    assert search(in_graph(*rows)) == (StepSource.NONE, [])
 
 
 def test_the_loop_goes_on_over_several_calls() -> None:

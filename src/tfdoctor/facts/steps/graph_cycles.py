@@ -37,7 +37,7 @@ def _calls(
             continue
         cycle = _of_calls(work, rows, group, requests)
         known = any(call.run in taking for call in group)
-        if known or cycle.takes_gradients(work.start_ps[gradient]):
+        if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
             yield cycle
 
 
