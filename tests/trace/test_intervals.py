@@ -61,3 +61,9 @@ def test_gaps_and_spans_fill_the_whole(intervals: Intervals) -> None:
     if intervals.spans:
         length = intervals.spans[-1][1] - intervals.spans[0][0]
         assert intervals.total + intervals.gaps().total == length
+
+
+@given(INTERVALS, st.lists(st.integers(-25, 45)))
+def test_times_lie_in_an_interval_or_in_none(intervals: Intervals, times: list[int]) -> None:
+    expected = [time in instants(intervals) for time in times]
+    assert intervals.holds(np.array(times, np.int64)).tolist() == expected

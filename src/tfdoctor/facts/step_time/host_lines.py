@@ -13,7 +13,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
@@ -119,16 +119,13 @@ class HostLines:
         record = sampled.python
         if record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
-        if record.began_unix_ns is None or trace.started_unix_ns is None:
+        began_ps = sampling_began(record, trace)
+        if began_ps is None:
             raise Unavailable(
                 "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
             )
         host_time = HostTime.of(sampled.steps, sampled.activity)
-        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
-        times = {
-            place: origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
-            for place in record.places
-        }
+        times = {place: times_of(place, began_ps) for place in record.places}
         locate = Places.of(recording)
         return cls(
             {

@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US
+from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
@@ -61,11 +61,11 @@ class LongStepLines:
         if record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         locate = Places.of(recording)
-        if record.began_unix_ns is None or trace.started_unix_ns is None:
+        began_ps = sampling_began(record, trace)
+        if began_ps is None:
             callbacks = {p: p.seen for p in record.places if p.callback and not p.inside}
             return cls({Stage.BETWEEN: _lines(callbacks, locate)}, timed=False)
-        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
-        counts = _in_long_steps(record.places, origin_ps, steps)
+        counts = _in_long_steps(record.places, began_ps, steps)
         return cls({stage: _lines(seen, locate) for stage, seen in counts.items()})
 
     def of(self, part: str) -> tuple[LongStepLine, ...]:
@@ -79,13 +79,13 @@ class LongStepLines:
 
 
 def _in_long_steps(
-    places: Iterable[SeenPlace], origin_ps: int, steps: Steps
+    places: Iterable[SeenPlace], began_ps: int, steps: Steps
 ) -> dict[Stage, Counter[SeenPlace]]:
     """Count the samples in outliers, before and after the training call has returned."""
     starts = [step.start_ps for step in steps.steps]
     counts: dict[Stage, Counter[SeenPlace]] = {Stage.HOST: Counter(), Stage.BETWEEN: Counter()}
     for place in places:
-        for time in (origin_ps + when * PS_PER_US for when in place.when_us):
+        for time in times_of(place, began_ps).tolist():
             at = bisect_right(starts, time) - 1
             if at < 0 or steps.steady[at] or time >= steps.steps[at].end_ps:
                 continue

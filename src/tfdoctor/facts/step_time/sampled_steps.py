@@ -1,9 +1,11 @@
 """The steps in which stack samples count: the measured ones, and calls that were traced only to be sampled."""
 
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.compilations import compilations
@@ -13,6 +15,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.trace import Event, Trace
+from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000
@@ -44,6 +47,19 @@ class SampledSteps:
         return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
 
 
+def sampling_began(python: PythonRecord, trace: Trace) -> int | None:
+    """Return when the stack samples began, in ps from the start of the trace; None where a clock is unknown."""
+    if python.began_unix_ns is None or trace.started_unix_ns is None:
+        return None
+    return (python.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+
+
+def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
+    """Return (n,) when a place was sampled, in ps from the start of the trace, within the limits of its times."""
+    times = (began_ps + when * PS_PER_US for when in place.when_us)
+    return np.array([min(max(time, -LIMIT_PS), LIMIT_PS) for time in times], np.int64)
+
+
 def _calls(trace: Trace, recording: Recording) -> list[Step]:
     """Return the calls for samples but the last, after which the loop may have been left."""
     seen = recording.manifest.steps if recording.manifest else None
@@ -71,16 +87,15 @@ def _with(steps: Steps, calls: list[Step], trace: Trace) -> Steps:
 
 def _within(python: PythonRecord, end_ps: int, steps: Steps, trace: Trace) -> PythonRecord:
     """Leave out the samples after the measured steps that lie in no steady call."""
-    if python.began_unix_ns is None or trace.started_unix_ns is None:
+    began_ps = sampling_began(python, trace)
+    if began_ps is None:
         return python
-    origin_ps = (python.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
     spans = StepSpans.of(steps)
 
     def counted(place: SeenPlace) -> SeenPlace:
-        when_us = np.array(place.when_us, np.int64)
-        times = origin_ps + when_us * PS_PER_US
-        kept = when_us[(times < end_ps) | spans.holds(times)]
-        return replace(place, when_us=tuple(kept.tolist()), seen=len(kept))
+        times = times_of(place, began_ps)
+        kept = tuple(compress(place.when_us, (times < end_ps) | spans.holds(times)))
+        return replace(place, when_us=kept, seen=len(kept))
 
     places = tuple(place for place in map(counted, python.places) if place.seen)
     return replace(python, places=places)

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.retracing import function_calls
-from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
@@ -76,14 +74,14 @@ class SingleCalls:
         record = sampled.python
         if program is None or record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
-        if record.began_unix_ns is None or trace.started_unix_ns is None:
+        began_ps = sampling_began(record, trace)
+        if began_ps is None:
             raise Unavailable("the stack samples have no time in the trace")
-        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
         own = record.fed.function if record.fed else ""
         steady, locate = SteadySteps.of(steps), Places.of(recording)
         found = []
         for name in _singles(program.graphs) - {own}:
-            at = _most(_callers(record, _calls_of(name, sampled.trace), origin_ps))
+            at = _most(_callers(record, _calls_of(name, sampled.trace), began_ps))
             spans = _calls_of(name, trace)
             found.append(_call(name, spans, steady, activity, (at, locate)))
         kept = [call for call in found if call]
@@ -127,13 +125,12 @@ def _examples(graph: RecordedGraph) -> Iterator[int | None]:
             yield shape[0] if len(shape) > 1 or shape[0] in {1, None} else 0
 
 
-def _callers(record: PythonRecord, spans: Intervals, origin_ps: int) -> Counter[SourceLine]:
+def _callers(record: PythonRecord, spans: Intervals, began_ps: int) -> Counter[SourceLine]:
     """Count the stack samples within spans by the user's line."""
     seen = Counter[SourceLine]()
     for place in record.places:
         if place.at is not None:
-            times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
-            seen[place.at] += int(spans.holds(times).sum())
+            seen[place.at] += int(spans.holds(times_of(place, began_ps)).sum())
     return seen
 
 

@@ -19,7 +19,7 @@ from tfdoctor.facts.step_time.host_lines import (
     LineWork,
     work_of,
 )
-from tfdoctor.facts.step_time.sampled_steps import PS_PER_NS, PS_PER_US, SampledSteps
+from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
@@ -130,12 +130,12 @@ class SlowCalls:
         record = sampled_steps.python
         if record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
-        if record.began_unix_ns is None or trace.started_unix_ns is None:
+        began_ps = sampling_began(record, trace)
+        if began_ps is None:
             raise Unavailable("the stack samples have no time in the trace")
-        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
         steps, activity = sampled_steps.steps, sampled_steps.activity
         time, others = HostTime.of(steps, activity), _others(activity)
-        sampled = [Sampled.of(place, origin_ps, time, others) for place in record.places]
+        sampled = [Sampled.of(place, began_ps, time, others) for place in record.places]
         total = sum(one.seen for one in sampled)
         each_ms = breakdown.step_ms / max(1, total)
         count = len(steps.steady_steps)
@@ -177,12 +177,12 @@ class Sampled:
     def of(
         cls,
         place: SeenPlace,
-        origin_ps: int,
+        began_ps: int,
         time: HostTime,
         others: Mapping[Stage, Intervals],
     ) -> Self:
         """Sort the samples of a place."""
-        times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
+        times = times_of(place, began_ps)
         times = times[time.spans.holds(times)]
         steps = np.searchsorted(time.spans.starts_ps, times, side="right") - 1
         return cls(place, steps, tuple(time.part(int(at), others) for at in times))
