@@ -12,7 +12,7 @@ from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules import retracing
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Stage, Verdict
+from tfdoctor.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
@@ -91,6 +91,27 @@ def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
     assert finding.effects == ()
     assert finding.severity is Severity.CRITICAL
     assert "6 of 150 calls" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("made", "in_fit", "words"),
+    [
+        (6, True, "Compile the model once"),
+        (6, False, "Create train_step once"),
+        (1, True, "Find what"),
+    ],
+)
+def test_a_function_that_is_made_again_is_to_be_made_once(
+    made: int,
+    in_fit: bool,  # noqa: FBT001 - a case
+    words: str,
+) -> None:
+    function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
+    finding = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))
+    assert isinstance(finding, Finding)
+    assert words in finding.remedies[0].action
+    assert ("6 separate function objects" in finding.summary) == (made == 6)
+    assert finding.concern is Concern.LONG_STEPS
 
 
 def test_what_the_window_shows_comes_first() -> None:

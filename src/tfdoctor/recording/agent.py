@@ -64,7 +64,7 @@ class UntracedSteps:
 class TracedFunction:
     """A tf.function that was traced in several calls, from its first call of the run on.
 
-    ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
+    ``made`` is the number of function objects that its definition made for one model, 0 unknown. ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
     such calls without the first, ``call_ms`` that of the others, both outside of the traced window.
     """
 
@@ -73,6 +73,7 @@ class TracedFunction:
     calls: Count = 0
     traced: tuple[int, ...] = ()
     tracings: Count = 0
+    made: Count = 0
     traced_ms: Positive | None = None
     call_ms: Positive | None = None
 

@@ -5,7 +5,8 @@
 Calls of a `tf.function` in the traced steps that rebuilt its graph, how long building and preparing the graph
 took, and which argument changed. The first two traces of a function are not counted: TensorFlow traces twice where
 a function creates variables. Where the traced steps show no repeated retracing, the rule counts the calls of the
-whole run that traced the function, and their time.
+whole run that traced the function, and their time. Functions that one definition makes for the same model are one
+function: `compile` discards the training function, and the next step traces a new one.
 
 ## Why it matters
 
@@ -16,7 +17,8 @@ the graph.
 
 Pass numbers as tensors (`tf.constant(step)`): a Python number is part of the graph, so each value gets its own
 graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `input_signature` or
-`reduce_retracing=True`. Create functions once, outside of the loop.
+`reduce_retracing=True`. Create functions once, outside of the loop. Call `compile` once: assign a learning rate to
+`model.optimizer.learning_rate`.
 
 ## Holds for
 
@@ -42,6 +44,7 @@ from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
+    Concern,
     Effect,
     Finding,
     Healthy,
@@ -149,8 +152,9 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
         )
         for function in functions
     ]
+    made = f" as {worst.made} separate function objects" if worst.remade else ""
     return Finding(
-        summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls, which took "
+        summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls{made}, which took "
         f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
         "a typical step",
         evidence=(
@@ -158,9 +162,19 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
             Measure("typical step", ms(breakdown.step_ms)),
             _table(retraced),
         ),
-        remedies=(_remedy(retraced[0], worst.at),),
+        remedies=(_once(worst) if worst.remade else _remedy(retraced[0], worst.at),),
         severity=Severity.of(share),
+        concern=Concern.LONG_STEPS,
     )
+
+
+def _once(function: TracedInRun) -> Remedy:
+    """Say how to make a function once whose objects are made again and again."""
+    if function.in_fit:
+        return Remedy(
+            "Compile the model once, before the loop that calls fit", COMPILE, function.at
+        )
+    return Remedy(f"Create {function.name} once, outside of the loop", ONCE, function.at)
 
 
 def _effects(retracing: Retracing) -> tuple[Effect, ...]:
@@ -231,6 +245,13 @@ dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16,
 ONCE = """\
 @tf.function  # create it once, outside of the loop; pass the same objects and Python values in each call
 def train_step(x, y): ..."""
+
+
+COMPILE = """\
+model.compile(optimizer, loss)  # each call discards the training function
+for epoch in range(epochs):
+    model.optimizer.learning_rate = schedule(epoch)  # assigns a variable: nothing is traced anew
+    model.fit(dataset)"""
 
 
 def sick() -> Verdict:

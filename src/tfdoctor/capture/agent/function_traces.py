@@ -12,12 +12,15 @@ from .stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TypedDict
 
     from .by_identity import Notes
     from .declared import Foreign
     from .journal import Journal
     from .stack import Line
+
+    Definition = tuple[str, int] | int
 
     class FunctionTraceEntry(TypedDict):
         """A tf.function that was traced in several calls; times in ms, of calls outside of the window."""
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
         calls: int
         traced: list[int]  # the numbers of the calls that traced it, from 0 on; the last ones
         tracings: int  # calls that traced it
+        made: int  # function objects: a script may make the function again and again
         traced_ms: float | None  # median of calls that traced it, without the first
         call_ms: float | None  # median of the others that came last
 
@@ -46,12 +50,11 @@ REMEMBERED = 256
 
 
 class Calls:
-    """The calls of one tf.function."""
+    """The calls of one tf.function: of all function objects that one definition made for one model."""
 
     def __init__(self, name: str, at: Line | None) -> None:
         self.name, self.at = name, at
-        self.number = 0
-        self.tracings = 0  # as TensorFlow counts them: the first call may trace twice
+        self.number = self.made = 0
         self.traced: list[tuple[int, float | None]] = []  # number, ms; None in the window
         # ns of the calls that did not trace, outside of the window:
         self.others: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
@@ -64,45 +67,82 @@ class Calls:
             "calls": self.number,
             "traced": [number for number, _ in self.traced[-MOST_CALLS:]],
             "tracings": len(self.traced),
+            "made": self.made,
             "traced_ms": _median([ms for _, ms in self.traced[1:] if ms is not None]),
             "call_ms": _median([ns / 1e6 for ns in self.others]),
         }
 
 
+class FunctionObject:
+    """A function object: the calls that it shares, and its tracings as TensorFlow counts them.
+
+    Its first call may trace twice.
+    """
+
+    __slots__ = ("calls", "tracings")
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls, self.tracings = calls, 0
+        calls.made += 1
+
+
 class FunctionTraces:
     """Follows the outermost calls of the tf.functions of a process."""
 
-    def __init__(self, log: Journal) -> None:
+    def __init__(self, log: Journal, model: Callable[[], object] = lambda: None) -> None:
         self.log = log
-        self.known: Notes[Calls] = {}
+        self.model = model  # returns the one that fit trains, if any
+        self.known: Notes[FunctionObject] = {}
+        self.models: Notes[int] = {}
+        self.count = 0  # models so far
+        self.functions: dict[tuple[str, Definition, int], Calls] = {}
 
     @guarded("function traces")
     def called(self, function: Foreign, began_ns: int, *, outside: bool) -> None:
         """A call that began at a time of `perf_counter_ns` is over; `outside` says that it was not traced."""
         took_ns = perf_counter_ns() - began_ns
-        calls = self.known.get(id(function)) or self._enter(function)
-        if calls is None:
+        known = self.known.get(id(function)) or self._enter(function)
+        if known is None:
             return
-        tracings = function.experimental_get_tracing_count()
-        if tracings > calls.tracings:
-            calls.tracings = tracings
+        calls, tracings = known.calls, function.experimental_get_tracing_count()
+        if tracings > known.tracings:
+            known.tracings = tracings
             calls.traced.append((calls.number, took_ns / 1e6 if outside else None))
         elif outside:
             calls.others.append(took_ns)
         calls.number += 1
 
-    def _enter(self, function: Foreign) -> Calls | None:
-        if len(self.known) >= MOST_FUNCTIONS:
-            return None
-        name = str(getattr(function, "_name", ""))
-        calls = Calls(name, user_line(sys._getframe(1)))
-        return by_identity.keep(self.known, function, calls)
+    def _enter(self, function: Foreign) -> FunctionObject | None:
+        key = str(getattr(function, "_name", "")), _definition(function), self._trained()
+        if key not in self.functions:
+            if len(self.functions) >= MOST_FUNCTIONS:
+                return None
+            self.functions[key] = Calls(key[0], user_line(sys._getframe(1)))
+        return by_identity.keep(self.known, function, FunctionObject(self.functions[key]))
+
+    def _trained(self) -> int:
+        """Return the number of the model that is trained: a new model needs functions of its own."""
+        model = self.model()
+        if model is None:
+            return 0
+        if id(model) not in self.models:
+            by_identity.keep(self.models, model, self.count + 1)
+            self.count += 1
+        return self.models[id(model)]
 
     def describe(self) -> list[FunctionTraceEntry]:
         """Return the functions that were traced in several calls."""
         return [
-            calls.describe() for calls in list(self.known.values()) if len(calls.traced) >= FEWEST
+            calls.describe()
+            for calls in list(self.functions.values())
+            if len(calls.traced) >= FEWEST
         ]
+
+
+def _definition(function: Foreign) -> Definition:
+    """Return the line that defines a function; of one that has none, such as a partial, the object itself."""
+    code = getattr(function.python_function, "__code__", None)
+    return id(function) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _median(times_ms: list[float]) -> float | None:

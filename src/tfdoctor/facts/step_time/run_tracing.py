@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.retracing import changed
+from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.verdict import Location
@@ -18,6 +19,7 @@ class TracedInRun:
 
     ``step_ms`` is the time of tracing it again, per training step: the calls that traced it, without the first,
     times what such a call takes more than others. Their times are medians of calls outside of the traced window.
+    ``made`` is the number of function objects that share its definition, 0 unknown.
     """
 
     name: str
@@ -27,11 +29,18 @@ class TracedInRun:
     step_ms: float
     changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
     at: Location | None = None
+    made: int = 0
+    in_fit: bool = False  # Keras' fit calls it
 
     @property
     def again(self) -> int:
         """How many calls after the first traced it."""
         return self.tracings - 1
+
+    @property
+    def remade(self) -> bool:
+        """Whether most traces are first traces of a new function object: the function itself is made again."""
+        return 2 * self.made > self.tracings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +74,6 @@ def _timed(recording: Recording, seen: StepsSeen) -> Iterator[TracedInRun]:
                 step_ms=(one.tracings - 1) * each_ms / seen.seen,
                 changed=changed(one.name, recording.program),
                 at=Places.of(recording)(one.at),
+                made=one.made,
+                in_fit=seen.source == StepSource.KERAS_FIT,
             )
