@@ -43,6 +43,16 @@ PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowStepsSummary:
+    """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
+
+    number: int
+    ms: float
+    timed: int
+    timed_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSummary:
     """The times of the steps. A step lasts until the next one starts, so it includes ``between``."""
 
@@ -60,6 +70,8 @@ class StepsSummary:
     breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to step_ms
     untraced_ms: float | None = None  # the step without the profiler's cost, where it is much
     untraced_breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to untraced_ms
+    slow: SlowStepsSummary | None = None  # None: slow steps do not take most of the time
+    too_few: bool = False  # for a saving, and for a finding above a note
 
     @property
     def shown_ms(self) -> float | None:

@@ -18,6 +18,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.steps.slow_steps import SlowSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
@@ -193,20 +194,37 @@ def test_without_steps_nothing_is_known_to_be_unexplained() -> None:
     assert not accounts(Chart([]), tuple(results.values()))
 
 
-# One or two steps
+# Few steps, and slow ones
 
 
-@pytest.mark.parametrize(("number", "severity"), [(2, Severity.WARNING), (3, Severity.CRITICAL)])
-@pytest.mark.parametrize("subject", ["", StepWork.STEP_ENTRY])
-def test_few_steps_make_no_ceiling_critical(number: int, severity: Severity, subject: str) -> None:
+@pytest.mark.parametrize(("number", "few"), [(1, True), (4, True), (5, False)])
+def test_few_steps_make_notes_without_savings(number: int, *, few: bool) -> None:
     chart = chart_of(Steps.uniform(number, 100.0), host=100.0)
-    effect = Effect(Stage.HOST, 0.0, subject, ms(100.0), bound=Bound.AT_MOST)
-    assert examined(chart, states("waits", effect))["waits"].severity is severity
+    results = examined(chart, states("waits", Effect(Stage.HOST, 0.0, "", ms(100.0))))
+    assert isinstance(results["waits"].outcome, Finding)
+    assert results["waits"].severity is (Severity.NOTE if few else Severity.CRITICAL)
+    assert (results["waits"].saving is None) is few
+    assert (engine.together(chart, results.values()) is None) is few
 
 
-def test_an_operation_in_the_trace_may_be_critical_in_one_step() -> None:
-    chart = chart_of(Steps.uniform(1, 100.0), device=100.0)
-    assert examined(chart, states("slow", hot(90.0)))["slow"].severity is Severity.CRITICAL
+@pytest.mark.parametrize(
+    ("slow_ms", "saved_ms", "severity"),
+    [
+        (999.0, 90.0, Severity.CRITICAL),  # of ten steps of 100 ms, one takes half of the time
+        (1000.0, 90.0, Severity.WARNING),
+        (1000.0, 15.0, Severity.WARNING),  # 7.5 % of the mean step, 15 % of the typical one
+        (4000.0, 15.0, Severity.NOTE),
+    ],
+)
+def test_nothing_typical_is_critical_where_slow_steps_take_most_of_the_time(
+    slow_ms: float, saved_ms: float, severity: Severity
+) -> None:
+    slow = SlowSteps(1, slow_ms, 11, 1000.0 + slow_ms)
+    chart = chart_of(Steps.uniform(10, 100.0), slow, host=100.0)
+    effect = Effect(Stage.HOST, 0.0, "work", ms(saved_ms))
+    result = examined(chart, states("typical", effect))["typical"]
+    assert result.severity is severity
+    assert result.saving is not None
 
 
 # Work that the input hides

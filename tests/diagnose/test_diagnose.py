@@ -12,13 +12,15 @@ import pytest
 
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnose.second_opinion import chart_of
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.errors import InputError
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Missing
 from tfdoctor.recording.program import ProgramRecord, RecordedLayer
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
+from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Severity
 
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
@@ -95,8 +97,8 @@ def test_a_minute_of_waiting_is_found_and_hides_the_precision() -> None:
     assert isinstance(result(name, "input-bound").outcome, Finding)
     hidden = result(name, "float32-matmul")
     assert isinstance(hidden.outcome, Finding)
-    assert hidden.saving
-    assert hidden.saving.after == ("input-bound",)
+    assert of(name).steps.too_few  # a single step says nothing of others
+    assert (hidden.saving, hidden.severity, of(name).together) == (None, Severity.NOTE, None)
 
 
 @real
@@ -104,11 +106,10 @@ def test_float32_on_a_v100_is_found_and_on_a_p4_is_not() -> None:
     found = result("tf24-v100-resnet50-fp32", "float32-matmul")
     assert isinstance(found.outcome, Finding)
     assert "float16" in found.outcome.remedies[0].code
-    assert found.saving
+    model = chart_of(Recording.open(TRACES / "tf24-v100-resnet50-fp32")).fact(StepModel)
     products, kernels, step = 226, 363.7, 406  # ms; what is no product moves half the bytes
     at_most = (products * 7 / 8 + (kernels - products) / 2) / step
-    assert found.saving.bound is Bound.AT_MOST
-    assert found.saving.share == pytest.approx(at_most, rel=0.05)
+    assert model.saving(found.outcome.effects) / model.step_ms == pytest.approx(at_most, rel=0.05)
     assert isinstance(result("tf23-p4-alexnet-fp32", "float32-matmul").outcome, NotApplicable)
 
 

@@ -83,7 +83,7 @@ def test_equal_hosts_accuse_nobody_and_the_first_is_shown(tmp_path: Path) -> Non
 
 
 def test_too_few_steps_to_accuse_anyone_still_show_the_host_with_the_fault(tmp_path: Path) -> None:
-    few = replace(FAST, steps=3)
+    few = replace(FAST, steps=5)
     job.write({"vm0": few, "vm1": replace(few, input_ms=8.0)}, tmp_path)
     found = examined(tmp_path)
     assert found.hosts is not None

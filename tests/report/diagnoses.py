@@ -28,6 +28,7 @@ from tfdoctor.diagnosis import (
     SecondOpinion,
     Seen,
     Settings,
+    SlowStepsSummary,
     StepRow,
     StepsSummary,
     Subject,
@@ -687,8 +688,16 @@ def errored() -> Diagnosis:
 def single_step() -> Diagnosis:
     """Return a run of one step, which tells nothing of the spread."""
     return replace(
-        full(), steps=steps(1), trust=Trust(level=TrustLevel.LOW, reasons=("One step only.",))
+        full(),
+        steps=replace(steps(1), too_few=True),
+        trust=Trust(level=TrustLevel.LOW, reasons=("One step only.",)),
     )
+
+
+def slow_steps() -> Diagnosis:
+    """Return a run that spends most of its time in slow steps."""
+    slow = SlowStepsSummary(number=16, ms=4650.0, timed=91, timed_ms=4780.0)
+    return replace(full(), steps=replace(steps(), slow=slow))
 
 
 def hostile() -> Diagnosis:
@@ -947,6 +956,7 @@ ALL = {
     "no-steps": no_steps,
     "errored": errored,
     "single-step": single_step,
+    "slow-steps": slow_steps,
     "hostile": hostile,
     "huge": huge,
     "unknown-numbers": unknown_numbers,

@@ -89,7 +89,16 @@ def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 
-KINDS = ("full", "errored", "several-hosts", "configured", "unexplained", "tried", "gated")
+KINDS = (
+    "full",
+    "errored",
+    "several-hosts",
+    "configured",
+    "unexplained",
+    "tried",
+    "gated",
+    "slow-steps",
+)
 
 
 def keys_of(value: object) -> set[str]:

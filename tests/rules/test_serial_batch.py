@@ -199,7 +199,7 @@ def in_a_trace(shape: str) -> Result:
     """Examine steps of 100 ms that wait 61 ms: a prefetch's thread is 78 ms in a batch, 20 in its source."""
 
     def thread(name: str, *rows: Row) -> Thread:
-        return line(name, *(_later(row, at) for at in range(0, 400, 100) for row in rows))
+        return line(name, *(_later(row, at) for at in range(0, 500, 100) for row in rows))
 
     trainer = thread(
         "tf_data_iterator_get_next/1",
@@ -225,7 +225,7 @@ def in_a_trace(shape: str) -> Result:
     }
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())
-    events = trace([markers(4, 100), trainer, producer])
+    events = trace([markers(5, 100), trainer, producer])
     (result,) = examine(chart(events, beside), [Rule.from_module(serial_batch)])
     return result
 

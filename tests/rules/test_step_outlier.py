@@ -1,14 +1,18 @@
 """step-outlier: long steps that recur, and those that show no pattern."""
 
+from dataclasses import replace
+
 import pytest
 
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
@@ -21,6 +25,7 @@ def check(  # noqa: PLR0913, PLR0917 - the rule's own
     epochs: EpochEnds | None = None,
     starts: PassStarts | None = None,
     cores: Cores | None = None,
+    pace: UntracedPace | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -32,7 +37,14 @@ def check(  # noqa: PLR0913, PLR0917 - the rule's own
         steps.append(Step(number, start, end, end))
         start = end
     return step_outlier.check(
-        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs, starts, cores
+        Steps.of(steps),
+        Breakdown(tuple(rows), rows[0]),
+        compiling,
+        lines,
+        epochs,
+        starts,
+        cores,
+        pace,
     )
 
 
@@ -214,3 +226,55 @@ def test_what_the_traced_steps_show_comes_first() -> None:
     long = {4: ("between", 100.0), 14: ("between", 100.0)}
     verdict = check(long, starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0))
     assert verdict == check(long)
+
+
+SAVE = LongStepLine(
+    AT, 8, "tf_keras.src.engine.training.Model.fit", "ModelCheckpoint.on_train_batch_end"
+)
+
+
+def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
+    """A checkpoint in some steps, among device times that vary so much that no step is an outlier."""
+    extra = {n: ("device", 3.0 * (n % 4)) for n in range(20)} | dict.fromkeys(at, ("host", more))
+    line = replace(SAVE, seen=seen)
+    callbacks = (CallbackSteps(line, Stage.HOST, frozenset(at)),)
+    return check(extra, lines=LongStepLines(callbacks=callbacks), cores=Cores(2.0, 1.5, 1.0))
+
+
+def test_a_callback_in_every_fifth_step_is_found_without_outliers() -> None:
+    finding = checkpoint()
+    assert isinstance(finding, Finding)
+    assert "4 of 20 steps" in finding.summary
+    assert "ModelCheckpoint.on_train_batch_end at train.py:9" in finding.summary
+    assert "every 5 steps" in finding.summary
+    assert finding.severity is Severity.WARNING  # 24 of 279 ms
+    assert "fit" not in finding.remedies[0].action
+    assert finding.remedies[0].at == AT
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        checkpoint(seen=4),
+        checkpoint(more=2.0),  # 3 % of the time
+        checkpoint(at=tuple(range(0, 20, 2))),  # no minority: other rules report work in each step
+        checkpoint(at=(4, 5, 6)),  # one occasion
+    ],
+)
+def test_a_callback_that_makes_no_pattern_is_none(verdict: Verdict) -> None:
+    assert not isinstance(verdict, Finding)
+
+
+@pytest.mark.parametrize(
+    ("count", "total_ms", "kind"),
+    [(100, 1000.0, NotApplicable), (100, 1900.0, Finding), (19, 190.0, Finding)],
+    ids=["no long ones", "long ones as well", "too few to tell"],
+)
+def test_long_steps_that_the_untraced_ones_lack_are_none(
+    count: int, total_ms: float, kind: type
+) -> None:
+    untraced = UntracedSteps(count=count, median_ms=10.0, of="steps", total_ms=total_ms)
+    pace = UntracedPace(1.0, 10.0, untraced, 20)
+    verdict = check(dict.fromkeys((4, 14), ("between", 100.0)), pace=pace)
+    assert isinstance(verdict, kind)
+    assert not isinstance(verdict, NotApplicable) or "untraced steps lack" in verdict.reason

@@ -8,9 +8,11 @@ from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.quality import FEW_STEPS
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
+from tfdoctor.facts.steps.slow_steps import SlowSteps
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import ms
@@ -45,7 +47,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     The general rules are applied last: they are given what the findings of the specific ones leave unexplained.
     """
     rules, model = tuple(rules), model_of(chart)
-    seen = _seen_steps(chart)
+    few, slow = too_few_steps(chart), chart.get(SlowSteps)
     specific = [(rule, _apply(rule, chart)) for rule in rules if not rule.general]
     judged = _judged(specific, model)
     named = _names_input(judged)
@@ -56,7 +58,8 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
     questions = [_without_saving(result) for one in general for result in _judged([one], model)]
     results += _with_hidden(general, questions, model, named=named)
-    return tuple(sorted((_modest(result, seen) for result in results), key=_Rank(_beyond(chart))))
+    bounded = (_bounded(result, slow, few=few) for result in results)
+    return tuple(sorted(bounded, key=_Rank(_beyond(chart))))
 
 
 def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
@@ -104,24 +107,33 @@ def _without_saving(result: Result) -> Result:
     return replace(result, saving=None, takes=takes, severity=severity)
 
 
-def _seen_steps(chart: Chart) -> int:
-    """Return how many steps were traced; 0 where they were not found."""
+def too_few_steps(chart: Chart) -> bool:
+    """Return whether fewer steps were traced than a saving, or a severity above a note, can rest on."""
     steps = chart.get(Steps)
-    return steps.count if steps else 0
+    return steps.count < FEW_STEPS if steps else model_of(chart) is None
 
 
-def _modest(result: Result, steps: int) -> Result:
-    """Make no ceiling critical that one or two steps show: neither its cause nor the next step is in the trace."""
-    if not 0 < steps <= FEW_STEPS or result.severity is not Severity.CRITICAL:
+def _bounded(result: Result, slow: SlowSteps | None, *, few: bool) -> Result:
+    """Rate a finding no higher than the steps allow that it rests on.
+
+    One about the typical step is never critical where slow steps take most of the time: its share is that of the
+    mean step.
+    """
+    if result.severity is None:
         return result
-    effects = result.outcome.effects if isinstance(result.outcome, Finding) else ()
-    if any(effect.bound is Bound.AT_MOST and effect.subject in _WHOLE for effect in effects):
-        return replace(result, severity=Severity.WARNING)
-    return result
+    if few:
+        return replace(result, severity=Severity.NOTE, saving=None)
+    if slow is None or not slow.prevail or not _is_typical(result):
+        return result
+    amount = result.saving or result.takes
+    share = amount.per_step.value / slow.mean_ms if amount else 1.0
+    return replace(result, severity=min(result.severity, Severity.of(share), Severity.WARNING))
 
 
-_WHOLE = {"", *StepWork}
-"""Subjects of effects that are no operation and no dataset: the trace shows their time, not its cause."""
+def _is_typical(result: Result) -> bool:
+    """Whether a finding is about the time of a typical step."""
+    concern = result.outcome.concern if isinstance(result.outcome, Finding) else None
+    return concern is Concern.TYPICAL_STEP and result.rule.topic is not Topic.RECORDING
 
 
 def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
@@ -147,7 +159,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
         and result.outcome.effects
         and not result.rule.general
     }
-    if model is None or model.distorted or not findings:
+    if model is None or model.distorted or not findings or too_few_steps(chart):
         return None
     findings = _needed(findings, model)
     effects = [effect for own_effects in findings.values() for effect in own_effects]

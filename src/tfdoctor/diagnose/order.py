@@ -7,7 +7,13 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnose.engine import ROUNDING, WORTH_SAYING, at_most, model_of
+from tfdoctor.diagnose.engine import (
+    ROUNDING,
+    WORTH_SAYING,
+    at_most,
+    model_of,
+    too_few_steps,
+)
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
@@ -56,7 +62,7 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     clashes = _clashes(findings)
     saving = {name: f.effects for name, f in findings.items() if f.effects}
     ceilings, model = _ceilings(saving), model_of(chart)
-    if model is None or model.distorted:
+    if model is None or model.distorted or too_few_steps(chart):
         relations = (*ceilings, *clashes)
         return Order(relations=relations) if relations else None
     bounding = {ceiling.rule for ceiling in ceilings}

@@ -44,6 +44,11 @@ class Candidate:
     at: LoopPlace | None = None
 
 
+SLOWED = 1.25
+"""Times the median traced step from which untraced ones were slowed by something else: 1.19 is common on a
+machine that other programs use as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class UntracedSteps:
     """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it.
@@ -59,12 +64,30 @@ class UntracedSteps:
     total_ms: Positive | None = None
     long: tuple[LongUntraced, ...] = ()
 
+    @property
+    def beyond(self) -> float | None:
+        """The share of their time, 0 to 1, beyond the median step for each of them; None is unknown."""
+        if not (self.total_ms and self.median_ms):
+            return None
+        return max(0.0, 1.0 - self.count * self.median_ms / self.total_ms)
+
+    def contradict(self, share: float, steps: int, median_ms: float) -> bool:
+        """Whether they lack what long steps add to so many traced steps: that share of the traced time, 0 to 1.
+
+        They do if they are as many, and have less than half of it. Where the median untraced step takes longer than
+        the traced one, in ms, other programs slowed these steps, and nothing can be said.
+        """
+        if self.beyond is None or self.median_ms is None or self.count < steps:
+            return False
+        return self.beyond < share / 2 and self.median_ms <= SLOWED * median_ms
+
 
 @dataclass(frozen=True, slots=True)
 class TracedFunction:
     """A tf.function that was traced in several calls, from its first call of the run on.
 
-    ``made`` is the number of function objects that its definition made for one model, 0 unknown. ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
+    ``made`` is the number of function objects that its definition made for one model, 0 unknown.
+    ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
     such calls without the first, ``call_ms`` that of the others, both outside of the traced window.
     """
 

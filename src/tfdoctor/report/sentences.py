@@ -81,6 +81,7 @@ _UNEXPLAINED = {
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the sentences of the verdict: what a step takes, what no rule explains, what would change it."""
     return (
+        *_slow_sentence(diagnosis.steps),
         _step_sentence(diagnosis.steps),
         *_unexplained_sentence(diagnosis),
         _change_sentence(diagnosis),
@@ -185,6 +186,14 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(part, time) for part, time in times if is_known(time) and time > 0]
 
 
+def _slow_sentence(steps: StepsSummary) -> tuple[str, ...]:
+    """Return how much of the time is in slow steps, where it is most: the typical step says little then."""
+    if (slow := steps.slow) is None:
+        return ()
+    timed = f"{milliseconds(slow.timed_ms)} of {counted(slow.timed, 'timed step')}"
+    return (f"{milliseconds(slow.ms)} of the {timed} are in {counted(slow.number, 'slow step')}.",)
+
+
 def _step_sentence(steps: StepsSummary) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
@@ -258,15 +267,24 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in findings if not _only_asks(result)]
     if not findings:
         return " ".join([_nothing_found(diagnosis), *_questions(questions)])
+    if diagnosis.steps.too_few:
+        return f"{counted(len(findings), 'problem').capitalize()} found; {TOO_FEW}"
     sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
-    if is_mixed(diagnosis.steps):
-        sentences = [*map(_of_long_steps, findings), *sentences]
+    sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
 
 
+TOO_FEW = (
+    "no saving is computed and every finding is a note, because fewer than five steps were traced: "
+    "train for 20 steps or more."
+)
+
+
 def _of_long_steps(result: Result) -> str:
-    outcome = result.outcome
-    if not isinstance(outcome, Finding) or outcome.concern is not Concern.LONG_STEPS:
+    outcome, severity = result.outcome, result.severity or Severity.NOTE
+    if not isinstance(outcome, Finding) or severity <= Severity.NOTE:
+        return ""
+    if outcome.concern is not Concern.LONG_STEPS:
         return ""
     return text.sentence(text.prose(outcome.summary))
 

@@ -5,8 +5,12 @@
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
 of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
 A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
-machine. `recompilation` reports long steps in which XLA compiles. Long steps in which the input stalls again and
-again are no outliers: their mean is part of the step, and the rules for input find the cause.
+machine. Nor are long steps that the untraced steps of the recording lack. `recompilation` reports long steps in
+which XLA compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the
+step, and the rules for input find the cause.
+
+Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
+vary too much for them to stand out: by the growth of the part that the callback runs in.
 
 Also the first steps of passes over the data outside of the traced steps, in training with `fit`: whether they take
 at least twice as long as others pass after pass, and how much of the untraced time they add.
@@ -45,9 +49,11 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -101,6 +107,9 @@ MOST = 0.5
 """Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
 time are those of long steps."""
 
+ALIKE = 0.75
+"""Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too."""
+
 SHOWN_ROWS = 8
 """Rows of each table: the first long steps, and the lines with most samples."""
 
@@ -116,6 +125,18 @@ class LongStep:
     is_main: bool  # the part accounts for at least half of the step's growth
 
 
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Long steps of one cause among so many; ``share`` is what they add to the traced time, 0 to 1."""
+
+    steps: tuple[LongStep, ...]
+    cause: str  # the part that grew
+    steady_ms: float
+    share: float
+    of: int
+    occasions: int
+
+
 def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
     steps: Steps,
     breakdown: Breakdown,
@@ -124,10 +145,13 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     epochs: EpochEnds | None,
     starts: PassStarts | None,
     cores: Cores | None,
+    pace: UntracedPace | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
-    traced = _traced(steps, breakdown, compiling, lines, epochs, cores, limits)
+    traced = _traced(steps, breakdown, compiling, lines, epochs, cores, pace, limits)
+    if not isinstance(traced, Finding) and lines is not None:
+        traced = _of_callback(steps, breakdown, lines, pace, limits) or traced
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
     return _begins(starts, limits)
@@ -158,9 +182,10 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     lines: LongStepLines | None,
     epochs: EpochEnds | None,
     cores: Cores | None,
+    pace: UntracedPace | None,
     limits: Limits,
 ) -> Verdict:
-    """Judge the traced steps."""
+    """Judge the outliers among the traced steps."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
     if reason := _why_not(steps, long, compiling, limits):
         return NotApplicable(reason=reason)
@@ -171,7 +196,7 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     summary = f"{len(long)} of {len(steps.steps)} steps took much longer than the others"
     outliers = _long_steps(long, steps, breakdown)
     cause = _common_part(outliers)
-    occasions = sum(at - 1 not in long for at in long)
+    occasions = _occasions(long)
     recurs = bool(cause) and occasions >= limits.long
     if Severity.of(share) is Severity.CRITICAL and not recurs:
         return NotApplicable(reason=f"{summary}{_unclear(outliers, share, occasions)}")
@@ -182,13 +207,80 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     main = _main(seen, limits)
     if cores is not None and cores.contended and not (main and main.callback):
         return NotApplicable(reason=f"{summary}{_contended(cores)}")
-    tables = (_table(outliers), *([_line_table(seen)] if seen else []))
+    pattern = Pattern(tuple(outliers), cause, steady_ms, share, len(steps.steps), occasions)
+    remedy = _remedy(main, cause, epochs, outliers)
+    return _found(pattern, seen, main, remedy, pace, limits)
+
+
+def _of_callback(
+    steps: Steps,
+    breakdown: Breakdown,
+    lines: LongStepLines,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict | None:
+    """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
+    known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
+    for one in known:
+        pattern = _pattern(one, steps, breakdown)
+        if pattern and pattern.share >= limits.share and pattern.occasions >= limits.long:
+            return _found(pattern, (one.line,), one.line, _less_often(one.line), pace, limits)
+    return None
+
+
+def _pattern(one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Pattern | None:
+    """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
+
+    Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
+    """
+    times = [row[one.part] for row in breakdown.steps]
+    if len(one.steps) * MINORITY > len(times):
+        return None
+    usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
+    least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
+    long = [at for at, time in enumerate(times) if time - usual_ms >= least_ms]
+    if least_ms <= 0.0 or len(long) * MINORITY > len(times):
+        return None
+    beyond = sum((times[at] - usual_ms) * steps.steps[at].calls for at in long)
+    others = (step.total_ms for at, step in enumerate(steps.steps) if at not in long)
+    return Pattern(
+        tuple(_grown(steps.steps[at], one.part, times[at] - usual_ms) for at in long),
+        one.part,
+        median(others),
+        beyond / sum(step.total_ms * step.calls for step in steps.steps),
+        len(times),
+        _occasions(long),
+    )
+
+
+def _grown(step: Step, part: str, growth_ms: float) -> LongStep:
+    return LongStep(step.number, step.total_ms, part, growth_ms, is_main=True)
+
+
+def _found(
+    pattern: Pattern,
+    lines: Sequence[LongStepLine],
+    main: LongStepLine | None,
+    remedy: Remedy,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict:
+    """Report a pattern, unless the untraced steps contradict it."""
+    summary = f"{len(pattern.steps)} of {pattern.of} steps took much longer than the others"
+    if pace is not None and pace.contradicts(pattern.share):
+        return NotApplicable(reason=f"{summary}, but the untraced steps lack such long ones")
+    label = "share of the traced time added by long steps"
     return Finding(
         concern=Concern.LONG_STEPS,
-        summary=f"{summary}{_because(outliers, cause, steady_ms, main)}",
-        evidence=(measure, Measure("steady step", ms(steady_ms)), *tables),
-        remedies=(_remedy(main, cause, epochs, outliers),),
-        severity=Severity.of(share),
+        summary=f"{summary}{_because(pattern, main)}",
+        evidence=(
+            Measure(label, ratio(pattern.share), ratio(limits.share)),
+            Measure("steady step", ms(pattern.steady_ms)),
+            _table(pattern.steps),
+            *([_line_table(lines)] if lines else []),
+        ),
+        remedies=(remedy,),
+        severity=Severity.of(pattern.share),
     )
 
 
@@ -201,6 +293,11 @@ def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limit
     if long and compiling and compiling.apart.issuperset(long):
         return f"XLA compiled in all long steps ({len(long)} of {total}); see recompilation"
     return ""
+
+
+def _occasions(long: Sequence[int]) -> int:
+    """Return how many runs of adjacent steps there are."""
+    return sum(at - 1 not in long for at in long)
 
 
 def _share_beyond(steps: Steps, long: list[int], steady_ms: float) -> float:
@@ -263,7 +360,13 @@ def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
 
 def _does(line: LongStepLine) -> str:
     """Return the name of the function that a line calls, or of the callback that it is in."""
-    return line.calls.rpartition(".")[2] or line.callback or "Python"
+    return _called(line) or line.callback or "Python"
+
+
+def _called(line: LongStepLine) -> str:
+    """Return the function that a line calls; "" for fit, which has called the line's callback."""
+    within = line.callback and line.call is SlowCall.FIT
+    return "" if within else line.calls.rpartition(".")[2]
 
 
 def _remedy(
@@ -290,21 +393,19 @@ def _contended(cores: Cores) -> str:
 
 def _less_often(line: LongStepLine) -> Remedy:
     within = f" in {line.callback}" if line.callback else ""
-    if not line.calls:
+    if not _called(line):
         return Remedy(f"Do less work{within or ' in this line'}, or do it less often", at=line.at)
-    return Remedy(f"Call {_does(line)}{within} less often, or once per epoch", at=line.at)
+    return Remedy(f"Call {_called(line)}{within} less often, or once per epoch", at=line.at)
 
 
-def _because(
-    outliers: list[LongStep], cause: str, steady_ms: float, main: LongStepLine | None
-) -> str:
-    longest = milliseconds(max(step.total_ms for step in outliers))
-    durations = f"up to {longest} instead of {milliseconds(steady_ms)}"
+def _because(pattern: Pattern, main: LongStepLine | None) -> str:
+    longest = milliseconds(max(step.total_ms for step in pattern.steps))
+    durations = f"up to {longest} instead of {milliseconds(pattern.steady_ms)}"
     line = f", mostly {_does(main)} at {location(main.at)}" if main else ""
-    return f" because of {NAMES[cause]}{line}: {durations}{_period(outliers)}"
+    return f" because of {NAMES[pattern.cause]}{line}: {durations}{_period(pattern.steps)}"
 
 
-def _period(outliers: list[LongStep]) -> str:
+def _period(outliers: Sequence[LongStep]) -> str:
     """Return the distance of the long steps, where it is always the same."""
     distances = {after.number - before.number for before, after in pairwise(outliers)}
     if len(outliers) < MINORITY or len(distances) != 1:
@@ -312,7 +413,7 @@ def _period(outliers: list[LongStep]) -> str:
     return f", every {distances.pop()} steps"
 
 
-def _table(outliers: list[LongStep]) -> Table:
+def _table(outliers: Sequence[LongStep]) -> Table:
     rows = tuple(
         (count(step.number), ms(step.total_ms), NAMES[step.part], ms(step.growth_ms))
         for step in outliers[:SHOWN_ROWS]
@@ -374,12 +475,14 @@ def sick() -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     at = Location("train.py", 30)
     save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None, None)
+    return check(
+        *_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None, None, None
+    )
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None, None, None, None)
+    return check(*_example(0.0), None, None, None, None, None, None)
 
 
 def _example(extra_ms: float) -> tuple[Steps, Breakdown]:

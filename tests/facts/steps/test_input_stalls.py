@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import PS
 from tfdoctor.facts.steps.steps import Step, Steps
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace import Intervals
 
 USUAL, LONG = 10.0, 100.0
@@ -20,13 +21,18 @@ def stalled(
 
 
 def paying(
-    long: tuple[int, ...], first: int, count: int, waited: float, pass_steps: float | None
+    long: tuple[int, ...],
+    first: int,
+    count: int,
+    waited: float,
+    pass_steps: float | None,
+    untraced: UntracedSteps | None = None,
 ) -> Steps:
     times = [LONG if at in long else USUAL for at in range(count)]
     edges = [int(edge) for edge in np.cumsum([0.0, *times]) * PS]
     steps = Steps.of(Step(first + n, a, b, b) for n, (a, b) in enumerate(pairwise(edges)))
     waits = Intervals.union((edges[at], edges[at] + int(waited * PS)) for at in long)
-    return steps.paying(waits, pass_steps)
+    return steps.paying(waits, pass_steps, untraced)
 
 
 def test_stalls_on_two_occasions_are_part_of_the_mean_step() -> None:
@@ -77,3 +83,12 @@ def test_a_long_step_that_mostly_does_something_else_is_an_outlier() -> None:
 def test_stalls_that_take_little_of_the_time_are_left_out() -> None:
     assert paying((50, 150), 0, 330, 90.0, None).stalled
     assert not paying((50, 150), 0, 350, 90.0, None).stalled
+
+
+@pytest.mark.parametrize(("total_ms", "is_stall"), [(730.0, False), (1500.0, True)])
+def test_a_stall_that_the_untraced_epochs_lack_is_none(total_ms: float, *, is_stall: bool) -> None:
+    """One long wait among 20 traced steps; 72 untraced ones run at the median of the others, or stall, too."""
+    untraced = UntracedSteps(count=72, median_ms=USUAL, of="steps", total_ms=total_ms)
+    steps = paying((10,), 10, 20, 90.0, 20.0, untraced)
+    assert any(paying((10,), 10, 20, 90.0, 20.0).stalled)
+    assert any(steps.stalled) is is_stall

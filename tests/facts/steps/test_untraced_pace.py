@@ -16,7 +16,26 @@ def pace(of: str, median_ms: float | None) -> UntracedPace:
 
 
 def test_untraced_steps_are_compared_with_the_traced_ones() -> None:
-    assert pace("steps", 6.0) == UntracedPace(1.5, 6.0)
+    found = pace("steps", 6.0)
+    assert (found.ratio, found.step_ms, found.traced) == (1.5, 6.0, 10)
+
+
+@pytest.mark.parametrize(
+    ("count", "median_ms", "total_ms", "share", "contradicts"),
+    [
+        (90, 4.0, 400.0, 0.25, True),  # a tenth of their time is beyond the median
+        (90, 4.0, 400.0, 0.15, False),
+        (9, 4.0, 40.0, 0.25, False),  # fewer than were traced
+        (90, 5.1, 510.0, 0.25, False),  # slowed by something else: traced steps take 4 ms
+        (90, 4.0, None, 0.25, False),
+    ],
+)
+def test_long_steps_that_the_untraced_ones_lack_are_the_traced_steps_alone(
+    count: int, median_ms: float, total_ms: float | None, share: float, *, contradicts: bool
+) -> None:
+    untraced = UntracedSteps(count=count, median_ms=median_ms, of="steps", total_ms=total_ms)
+    run = recording(manifest=manifest(steps=StepsSeen(untraced=untraced)))
+    assert UntracedPace.measure(run, Steps.uniform(10, 4.0)).contradicts(share) is contradicts
 
 
 @pytest.mark.parametrize(("of", "median_ms"), [("calls", 6.0), ("steps", None)])

@@ -61,7 +61,10 @@ class Tracing:
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
         self.graph_marks: Notes[Marks] = {}
-        self.traces = FunctionTraces(log, lambda: registry.model())
+        self.traces = FunctionTraces(
+            log,
+            lambda: registry.model(),  # noqa: PLW0108 - each fit replaces the attribute
+        )
         self.lock = threading.RLock()
         self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts

@@ -10,6 +10,7 @@ from tfdoctor.diagnosis import (
     OperationRow,
     PipelineStage,
     SecondOpinion,
+    SlowStepsSummary,
     StepRow,
     StepsSummary,
     Subject,
@@ -20,12 +21,13 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.quality import Quality
+from tfdoctor.facts.quality import FEW_STEPS, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.slow_steps import SlowSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
@@ -78,7 +80,9 @@ def steps(chart: Chart) -> StepsSummary:
     traced, breakdown, step_model = chart.get(Steps), chart.get(Breakdown), chart.get(StepModel)
     untraced = step_model.exposed if step_model and step_model.tracing else {}
     if traced is None or breakdown is None:
-        return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps))
+        return StepsSummary(
+            source=StepSource.NONE, missing=chart.why_missing(Steps), too_few=True
+        )
     rows = tuple(
         StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, steady=steady)
         for step, parts, steady in zip(traced.steps, breakdown.steps, traced.steady, strict=True)
@@ -97,6 +101,16 @@ def steps(chart: Chart) -> StepsSummary:
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
+        slow=_slow(chart.get(SlowSteps)),
+        too_few=traced.count < FEW_STEPS,
+    )
+
+
+def _slow(slow: SlowSteps | None) -> SlowStepsSummary | None:
+    if slow is None or not slow.prevail:
+        return None
+    return SlowStepsSummary(
+        number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms
     )
 
 

@@ -2,16 +2,18 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.host_lines import HostTime
 from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
 from tfdoctor.trace import Trace
@@ -38,19 +40,34 @@ class LongStepLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CallbackSteps:
+    """A callback's samples in all traced steps: its line, the part of the step that it runs in, and the steps."""
+
+    line: LongStepLine
+    part: Stage
+    steps: frozenset[int]  # positions among the traced steps
+
+
+@dataclass(frozen=True, slots=True)
 class LongStepLines:
     """The lines of the long steps, most samples first, in the training calls (HOST) and between them (BETWEEN).
 
     Where samples have no time (``timed`` is False), the lines of callbacks between all calls stand for those of
-    long steps.
+    long steps. ``callbacks`` are those of all steps: one that runs in every fifth step need not make it an outlier.
     """
 
     parts: Mapping[Stage, tuple[LongStepLine, ...]] = field(default_factory=dict)
     timed: bool = True
+    callbacks: tuple[CallbackSteps, ...] = ()
 
     @classmethod
     def measure(
-        cls, recording: Recording, trace: Trace, steps: Steps, framework: Framework
+        cls,
+        recording: Recording,
+        trace: Trace,
+        steps: Steps,
+        activity: Activity,
+        framework: Framework,
     ) -> Self:
         """Sort the samples in long steps into those within and between the training calls.
 
@@ -65,8 +82,12 @@ class LongStepLines:
         if began_ps is None:
             callbacks = {p: p.seen for p in record.places if p.callback and not p.inside}
             return cls({Stage.BETWEEN: _lines(callbacks, locate)}, timed=False)
-        counts = _in_long_steps(record.places, began_ps, steps)
-        return cls({stage: _lines(seen, locate) for stage, seen in counts.items()})
+        samples = tuple(_samples(record.places, began_ps, steps, activity))
+        long = [one for one in samples if not steps.steady[one.step]]
+        return cls(
+            {stage: _lines(_counted(long, stage), locate) for stage in PARTS},
+            callbacks=tuple(_callbacks(samples, locate)),
+        )
 
     def of(self, part: str) -> tuple[LongStepLine, ...]:
         """Return the lines of a part of the long steps; none for other parts than Python's."""
@@ -78,20 +99,50 @@ class LongStepLines:
         return tuple(line for line in self.of(Stage.BETWEEN) if line.call)
 
 
-def _in_long_steps(
-    places: Iterable[SeenPlace], began_ps: int, steps: Steps
-) -> dict[Stage, Counter[SeenPlace]]:
-    """Count the samples in outliers, before and after the training call has returned."""
-    starts = [step.start_ps for step in steps.steps]
-    counts: dict[Stage, Counter[SeenPlace]] = {Stage.HOST: Counter(), Stage.BETWEEN: Counter()}
+PARTS = (Stage.HOST, Stage.BETWEEN)
+
+
+class PlacedSample(NamedTuple):
+    """A stack sample in a traced step: its place, the position of the step, and the part that it lies in."""
+
+    place: SeenPlace
+    step: int
+    part: Stage
+
+
+def _samples(
+    places: Iterable[SeenPlace], began_ps: int, steps: Steps, activity: Activity
+) -> Iterator[PlacedSample]:
+    """Yield the samples before and after the training call has returned.
+
+    Within it they count while nothing else works: a line that waits for the device is not what makes a step long.
+    """
+    every = replace(steps, steady=(True,) * len(steps.steps), stalled=())
+    time, starts = HostTime.of(every, activity), [step.start_ps for step in steps.steps]
     for place in places:
-        for time in times_of(place, began_ps).tolist():
-            at = bisect_right(starts, time) - 1
-            if at < 0 or steps.steady[at] or time >= steps.steps[at].end_ps:
+        for when in times_of(place, began_ps).tolist():
+            at = bisect_right(starts, when) - 1
+            if at < 0 or when >= steps.steps[at].end_ps:
                 continue
-            after = time >= steps.steps[at].call_end_ps
-            counts[Stage.BETWEEN if after else Stage.HOST][place] += 1
-    return counts
+            if when >= steps.steps[at].call_end_ps:
+                yield PlacedSample(place, at, Stage.BETWEEN)
+            elif time.part(when, {}) is Stage.HOST:
+                yield PlacedSample(place, at, Stage.HOST)
+
+
+def _counted(samples: Iterable[PlacedSample], part: Stage) -> Counter[SeenPlace]:
+    return Counter(one.place for one in samples if one.part is part)
+
+
+def _callbacks(samples: Iterable[PlacedSample], locate: Places) -> Iterator[CallbackSteps]:
+    """Yield the callbacks with their steps, most samples first."""
+    groups: dict[tuple[str, Stage], list[PlacedSample]] = {}
+    for one in samples:
+        if one.place.callback:
+            groups.setdefault((one.place.callback, one.part), []).append(one)
+    for (_, part), group in sorted(groups.items(), key=lambda item: -len(item[1])):
+        line = _line(_counted(group, part), locate)
+        yield CallbackSteps(line, part, frozenset(one.step for one in group))
 
 
 def _lines(seen: Mapping[SeenPlace, int], locate: Places) -> tuple[LongStepLine, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace import Intervals
 
 MOSTLY = 0.5
@@ -26,12 +27,13 @@ def input_stalls(
     waits: Intervals,
     usual_ms: float,
     pass_steps: float | None,
+    untraced: UntracedSteps | None = None,
 ) -> tuple[bool, ...]:
     """Return (steps,) which of the long steps wait for input, if they recur; all False otherwise.
 
     ``pass_steps`` are the training steps of one pass over the data; None is unknown. A single occasion recurs if
     it is at the end of a pass, and the traced steps hold a whole pass. Stalls that take little of the steps' time
-    are left out.
+    are left out, and those that the untraced steps lack.
     """
     stalled = tuple(
         is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
@@ -41,7 +43,8 @@ def input_stalls(
         for step, is_stall in zip(steps, stalled, strict=True)
         if is_stall
     )
-    if beyond_ms < SHARE * sum(step.total_ms * step.calls for step in steps):
+    share = beyond_ms / sum(step.total_ms * step.calls for step in steps)
+    if share < SHARE or (untraced and untraced.contradict(share, len(steps), usual_ms)):
         return (False,) * len(stalled)
     begins = [
         at for at, is_stall in enumerate(stalled) if is_stall and not (at and stalled[at - 1])

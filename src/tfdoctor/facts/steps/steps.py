@@ -27,6 +27,7 @@ from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import StepsSeen
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import FUNCTION_RUNS
@@ -89,13 +90,16 @@ class Steps:
         if not chosen.median_ms > 0.0:
             raise Unavailable(NO_TIME, "record again")
         fed_by = line_of(program.feeding) if program else ()
-        chosen = chosen.paying(trainer_waits(trace.host_lines), batches_of(fed_by))
+        waits, untraced = trainer_waits(trace.host_lines), seen.untraced if seen else None
+        chosen = chosen.paying(waits, batches_of(fed_by), untraced)
         return replace(chosen, program=name)
 
-    def paying(self, waits: Intervals, pass_steps: float | None) -> Self:
+    def paying(
+        self, waits: Intervals, pass_steps: float | None, untraced: UntracedSteps | None = None
+    ) -> Self:
         """Return these steps with the long ones that input stalls again and again counted as steady."""
         long = tuple(not steady for steady in self.steady)
-        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps)
+        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps, untraced)
         if not any(stalled):
             return self
         steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))

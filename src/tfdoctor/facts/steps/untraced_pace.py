@@ -1,11 +1,12 @@
 """How long the steps outside of the traced window took, relative to those in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import UntracedSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,8 @@ class UntracedPace:
 
     ratio: float
     step_ms: float  # the median untraced step
+    untraced: UntracedSteps = field(default_factory=UntracedSteps)
+    traced: int = 0  # steps
 
     @classmethod
     def measure(cls, recording: Recording, steps: Steps) -> Self:
@@ -27,4 +30,9 @@ class UntracedPace:
             raise Unavailable("the steps outside of the traced window were not timed")
         if not steps.median_ms:
             raise Unavailable("the traced steps have no duration")
-        return cls(untraced.median_ms / steps.median_ms, untraced.median_ms)
+        ratio = untraced.median_ms / steps.median_ms
+        return cls(ratio, untraced.median_ms, untraced, len(steps.steps))
+
+    def contradicts(self, share: float) -> bool:
+        """Return whether the untraced steps lack what long ones add to the traced time: a share of it, 0 to 1."""
+        return self.untraced.contradict(share, self.traced, self.step_ms / self.ratio)

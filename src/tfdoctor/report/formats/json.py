@@ -24,6 +24,7 @@ from tfdoctor.diagnosis import (
     Saving,
     Seen,
     Settings,
+    SlowStepsSummary,
     StepRow,
     StepsSummary,
     Subject,
@@ -302,8 +303,19 @@ def _steps(steps: StepsSummary) -> Object:
         "between_ms": number(steps.between_ms),
         "step_ms": number(steps.step_ms),
         "stalled": steps.stalled,
+        "slow": _slow(steps.slow) if steps.slow else None,
+        "too_few": steps.too_few,
         "untraced_ms": number(steps.untraced_ms),
         "rows": [_step(row) for row in steps.rows],
+    }
+
+
+def _slow(slow: SlowStepsSummary) -> Object:
+    return {
+        "count": slow.number,
+        "ms": number(slow.ms),
+        "timed_count": slow.timed,
+        "timed_ms": number(slow.timed_ms),
     }
 
 
