@@ -18,8 +18,8 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.steps.slow_steps import SlowSteps
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms

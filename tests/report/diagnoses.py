@@ -697,7 +697,7 @@ def single_step() -> Diagnosis:
 def slow_steps() -> Diagnosis:
     """Return a run that spends most of its time in slow steps."""
     slow = SlowStepsSummary(number=16, ms=4650.0, timed=91, timed_ms=4780.0)
-    return replace(full(), steps=replace(steps(), slow=slow))
+    return replace(full(), steps=replace(steps(5), slow=slow))
 
 
 def hostile() -> Diagnosis:

@@ -11,8 +11,8 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.quality import FEW_STEPS
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.steps.slow_steps import SlowSteps
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import ms

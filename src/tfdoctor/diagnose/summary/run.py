@@ -27,8 +27,8 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.slow_steps import SlowSteps
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
@@ -80,9 +80,7 @@ def steps(chart: Chart) -> StepsSummary:
     traced, breakdown, step_model = chart.get(Steps), chart.get(Breakdown), chart.get(StepModel)
     untraced = step_model.exposed if step_model and step_model.tracing else {}
     if traced is None or breakdown is None:
-        return StepsSummary(
-            source=StepSource.NONE, missing=chart.why_missing(Steps), too_few=True
-        )
+        return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps), too_few=True)
     rows = tuple(
         StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, steady=steady)
         for step, parts, steady in zip(traced.steps, breakdown.steps, traced.steady, strict=True)

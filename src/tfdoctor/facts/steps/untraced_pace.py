@@ -1,4 +1,4 @@
-"""How long the steps outside of the traced window took, relative to those in it."""
+"""How long the steps outside of the traced window took, relative to those in it and together with them."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -36,3 +36,45 @@ class UntracedPace:
     def contradicts(self, share: float) -> bool:
         """Return whether the untraced steps lack what long ones add to the traced time: a share of it, 0 to 1."""
         return self.untraced.contradict(share, self.traced, self.step_ms / self.ratio)
+
+
+MOST = 0.5
+"""Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowSteps:
+    """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
+
+    Of the untraced ones at most the 40 longest are known. ``timed`` and ``timed_ms`` are of all steps.
+    """
+
+    number: int
+    ms: float
+    timed: int
+    timed_ms: float
+
+    @classmethod
+    def measure(cls, steps: Steps, recording: Recording) -> Self:
+        """Add up the traced steps and those that the recording timed outside of the window."""
+        untraced = recording.manifest.steps.untraced if recording.manifest else None
+        long = untraced.long if untraced and untraced.total_ms else ()
+        times = [(step.total_ms * step.calls, step.calls) for step in steps.steps]
+        slow = [time for time, steady in zip(times, steps.steady, strict=True) if not steady]
+        count, total_ms = (untraced.count, untraced.total_ms or 0.0) if untraced else (0, 0.0)
+        return cls(
+            number=sum(calls for _, calls in slow) + len(long),
+            ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
+            timed=steps.count + (count if total_ms else 0),
+            timed_ms=sum(ms for ms, _ in times) + total_ms,
+        )
+
+    @property
+    def prevail(self) -> bool:
+        """Whether they take most of the time, so that the typical step says little about the run."""
+        return self.ms >= MOST * self.timed_ms
+
+    @property
+    def mean_ms(self) -> float:
+        """The mean of all timed steps, in ms."""
+        return self.timed_ms / self.timed
