@@ -16,6 +16,9 @@ PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
 """Names in lowercase, even at the start of a sentence."""
 
 _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
+_GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
+"""Between two words, none of them a number: a number stays with its unit and its interval."""
+
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories: controls, direction marks, unassigned, private, surrogates, separators."""
 
@@ -52,12 +55,19 @@ def block(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text with its middle left out where it is too long."""
+    """Return the text with its middle left out where it is too long.
+
+    Whole words are left out, except of a name that is longer than what can be kept.
+    """
     if len(text) <= limit:
         return text
     kept = limit - len(" … ")
     tail = kept // 3
-    return f"{text[: kept - tail]} … {text[len(text) - tail :]}"
+    head, rest = kept - tail, len(text) - tail
+    gaps = [gap.start() for gap in _GAP.finditer(text)]
+    head = max((gap for gap in gaps if head // 4 < gap <= head), default=head)
+    rest = min((gap + 1 for gap in gaps if rest <= gap + 1 < len(text) - tail // 4), default=rest)
+    return f"{text[:head]} … {text[rest:]}"
 
 
 def _on_one_line(text: str) -> str:

@@ -24,7 +24,7 @@ import json
 from tfdoctor.capture.sampler import SamplingThread
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 
-samples = SamplingThread(Path(sys.argv[1]), 20, [NvmlSampler()])
+samples = SamplingThread(Path(sys.argv[1]), 20, [NvmlSampler(Path(sys.argv[3]))])
 samples.start(os.getpid())
 time.sleep(float(sys.argv[2]))
 print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
@@ -46,7 +46,7 @@ def sampled(
     subprocess.run(build, check=True)
     out = tmp_path / "samples.jsonl"
     done = subprocess.run(
-        [sys.executable, "-c", SAMPLE, str(out), str(seconds)],
+        [sys.executable, "-c", SAMPLE, str(out), str(seconds), str(tmp_path / "bus")],
         env=environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)) | (extra or {}),
         capture_output=True,
         text=True,
@@ -144,9 +144,20 @@ def test_a_call_that_hangs_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_does_not_answer_is_no_fault(tmp_path: Path) -> None:
+    gpu = tmp_path / "bus" / "0000:01:00.0"
+    gpu.mkdir(parents=True)
+    (gpu / "vendor").write_text("0x10de\n")
+    (gpu / "class").write_text("0x030200\n")
     summary, samples = sampled(tmp_path, "-DBROKEN")
-    assert summary["status"] == "unavailable"
+    assert (summary["status"], summary["absent"]) == ("unavailable", False)
     assert "DriverNotLoaded" in summary["reason"]
+    assert samples == []
+
+
+def test_a_machine_without_a_gpu_lacks_no_data(tmp_path: Path) -> None:
+    summary, samples = sampled(tmp_path, "-DBROKEN")
+    assert (summary["status"], summary["absent"]) == ("unavailable", True)
+    assert summary["reason"] == "this machine has no NVIDIA GPU"
     assert samples == []
 
 

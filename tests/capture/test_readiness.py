@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tfdoctor.capture import cgroup
-from tfdoctor.capture.readiness import Ability, abilities, gpu_kernels, has_nvidia_gpu
+from tfdoctor.capture.readiness import Ability, abilities, gpu_kernels
+from tfdoctor.capture.sampler.pci import has_nvidia_gpu
 from tfdoctor.cli import app
 
 GIB = 2**30

@@ -1,6 +1,7 @@
 """What a report shows beside the verdicts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -278,6 +279,27 @@ def test_everything_that_is_missing_is_said_once() -> None:
     assert said[:3] == ("program: no room", "agent, graph: boom", "sampler nvml: no library")
     assert "CUPTI" in said[3]
     assert said[4:] == ("Failed to load libcupti", "w")
+
+
+NO_GPU = Sampling("nvml", "unavailable", "NVML Shared Library Not Found")
+
+
+@pytest.mark.parametrize(
+    ("sampling", "said"),
+    [
+        (replace(NO_GPU, absent=True), False),
+        (replace(NO_GPU, absent=False), True),  # it is there, but its library is not
+        (NO_GPU, False),  # from before that was recorded: the run used no GPU
+        (replace(NO_GPU, count=9), True),  # it was sampled until then
+        (Sampling("tpu", "unavailable", "this machine has no TPU"), False),
+        (Sampling("host", "unavailable", "a reading hung"), True),
+    ],
+)
+def test_a_device_that_the_machine_lacks_is_no_missing_data(
+    sampling: Sampling, *, said: bool
+) -> None:
+    shown = machine.unrecorded(on_cpu(beside=manifest(samplers=(sampling,))))
+    assert shown == ((f"sampler {sampling.name}: {sampling.reason}",) if said else ())
 
 
 def test_a_whole_recording_lacks_nothing() -> None:

@@ -133,6 +133,23 @@ def test_a_long_name_keeps_its_ends() -> None:
     assert shown.endswith("::operator()")
 
 
+INTERVAL = (
+    "a speed of 0.47 (0.44 to 0.59 in eight shapes, 31 % ± 2 of 12.5 ms, 2026-11-23) and more words"
+)
+
+
+@pytest.mark.parametrize("limit", range(60, len(INTERVAL)))
+def test_text_is_shortened_between_words_and_no_number_loses_its_interval(limit: int) -> None:
+    kept = text.shorten(INTERVAL, limit)
+    start, end = kept.split(" … ")
+    assert len(kept) <= limit
+    assert f"{INTERVAL} ".startswith(f"{start} ")
+    assert f" {INTERVAL}".endswith(f" {end}")
+    for whole in ("0.47 (0.44 to 0.59 in", "31 % ± 2 of", "12.5 ms"):
+        for part in (start, end):
+            assert whole in part or whole.split()[0] not in part
+
+
 def test_a_long_word_in_a_sentence_is_shortened_like_a_name() -> None:
     assert len(text.prose(f"before {LONG} after")) < text.NAME_LIMIT + 20
 

@@ -8,12 +8,14 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
 from tfdoctor.kinds import DeviceKind, StepSource
+from tfdoctor.report import tables
+from tfdoctor.report.formats import html
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.sentences import NO_WAY, PART_LABELS
 from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Concern, Finding, Severity
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import Bound, Concern, Finding, Measure, Severity
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -92,13 +94,38 @@ def test_a_single_part_is_the_whole_step() -> None:
     assert "52.0 ms, all computing." in verdict(with_steps(breakdown_ms={"device": 52.0}))
 
 
-def test_device_times_without_steps_are_not_called_per_step() -> None:
+def test_a_run_without_accelerators_has_no_time_of_theirs() -> None:
     full = diagnoses.full()
-    assert page(full).device_time.title == "GPU time per step"
+    on_cpu = replace(
+        full,
+        subject=replace(full.subject, device=DeviceKind.CPU),
+        device_time=(),
+        device_time_missing="the run used no GPU",
+    )
+    assert page(on_cpu).device_time is None
+    assert "GPU time" not in html.render_without_plotly(on_cpu)
+
+
+def test_device_times_without_steps_are_not_called_per_step() -> None:
+    def title(diagnosis: Diagnosis) -> str:
+        shown = page(diagnosis).device_time
+        return shown.title if shown else ""
+
+    full = diagnoses.full()
+    assert title(full) == "GPU time per step"
     without = replace(full, steps=StepsSummary(source=StepSource.NONE, missing="no marker"))
-    assert page(without).device_time.title == "GPU time in the whole trace"
+    assert title(without) == "GPU time in the whole trace"
     tpu = replace(without, subject=replace(full.subject, device=DeviceKind.TPU))
-    assert page(tpu).device_time.title == "TPU time per program run"
+    assert title(tpu) == "TPU time per program run"
+
+
+def test_the_words_beside_a_number_are_whole() -> None:
+    label = (
+        "bfloat16 time relative to float32 (median of benchmarks/precision.py on an AMD EPYC with avx512_bf16, "
+        "TensorFlow 2.21; with constant weights 0.47 (0.44 to 0.59 in eight shapes, 2026-11-23))"
+    )
+    (line,) = tables.lines([Measure(label, ratio(0.6))])
+    assert line.label == label
 
 
 def test_a_single_step_is_not_each_step() -> None:

@@ -46,10 +46,6 @@ SAMPLED = {
     "tpu-sdk": "TPU matrix unit",
 }
 
-DEVICES = Path("/sys/bus/pci/devices")
-NVIDIA, GRAPHICS = "0x10de", "0x03"
-"""The PCI vendor number of NVIDIA, and the start of the class of graphics devices."""
-
 GIB = 2**30
 
 
@@ -156,23 +152,9 @@ def _sampled(sampler: Sampler) -> Ability:
     except SamplerUnavailable as why:
         return Ability(name, works=None, what=str(why))
     except Exception as error:  # noqa: BLE001 - no driver, no permission, a foreign library: as in a recording
-        if sampler.name == "nvml" and not has_nvidia_gpu():  # asked last: WSL has none on its bus
-            return Ability(name, works=None, what="this machine has no NVIDIA GPU")
         return Ability(name, works=False, what=f"{type(error).__name__}: {error}")
     units = [f"{len(value)} found" for value in entries.values() if isinstance(value, list)]
     return Ability(name, works=True, what="; ".join(filter(None, [*units, missing])) or "read once")
-
-
-def has_nvidia_gpu(devices: Path = DEVICES) -> bool:
-    """Say whether a graphics device of NVIDIA is on the PCI bus; also where no driver is loaded."""
-    for folder in devices.iterdir() if devices.is_dir() else ():
-        try:
-            vendor, kind = ((folder / name).read_text().strip() for name in ("vendor", "class"))
-        except OSError:
-            continue
-        if vendor == NVIDIA and kind.startswith(GRAPHICS):
-            return True
-    return False
 
 
 def gpu_kernels(params: Path = DRIVER) -> Ability | None:

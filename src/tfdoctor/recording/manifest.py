@@ -87,6 +87,7 @@ class Sampling:
     reason: str = ""
     count: Count = 0
     cost_ms: Amount = 0.0
+    absent: bool | None = None  # the machine has no such device; None: not recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Page:
     settings: UserSettings
     opinion: tuple[str, ...]
     subject: tuple[tuple[str, str], ...]
-    device_time: DeviceTime
+    device_time: DeviceTime | None  # of a run on accelerators
     samples: tuple[tables.MeasureRow, ...]
     unrecorded: tuple[str, ...]
     model: tuple[tables.MeasureRow, ...]
@@ -166,26 +166,26 @@ def _off(off: Off) -> RuleOff:
     return RuleOff(text.name(off.rule), text.name(off.title), text.prose(off.why))
 
 
-def _device_time(diagnosis: Diagnosis) -> DeviceTime:
-    on_tpu = diagnosis.subject.device == DeviceKind.TPU
-    counting = _TPU_COUNTING if on_tpu else _GPU_COUNTING
+_COUNTING = {
+    DeviceKind.GPU: "Union over the streams of each GPU; copies do not count as kernels",
+    DeviceKind.TPU: "Busiest core; waiting for asynchronous copies does not count as compute",
+}
+_WITHOUT_STEPS = {DeviceKind.GPU: "in the whole trace", DeviceKind.TPU: "per program run"}
+"""What the figures cover where the trace has no steps."""
+
+
+def _device_time(diagnosis: Diagnosis) -> DeviceTime | None:
+    """Return what the accelerators do; None for a run that used none."""
+    kind = diagnosis.subject.device
+    if kind not in _COUNTING:
+        return None
+    stepwise = diagnosis.steps.rows or not diagnosis.device_time
     return DeviceTime(
-        title=_device_time_title(diagnosis, on_tpu=on_tpu),
-        note=counting,
+        title=f"{kind} time {'per step' if stepwise else _WITHOUT_STEPS[kind]}",
+        note=_COUNTING[kind],
         lines=tables.lines(diagnosis.device_time),
         missing=text.sentence(diagnosis.device_time_missing),
     )
-
-
-_GPU_COUNTING = "Union over the streams of each GPU; copies do not count as kernels"
-_TPU_COUNTING = "Busiest core; waiting for asynchronous copies does not count as compute"
-
-
-def _device_time_title(diagnosis: Diagnosis, *, on_tpu: bool) -> str:
-    """Say what the figures cover: without steps the whole trace, or the runs of the longest program."""
-    if diagnosis.steps.rows or not diagnosis.device_time:
-        return "TPU time per step" if on_tpu else "GPU time per step"
-    return "TPU time per program run" if on_tpu else "GPU time in the whole trace"
 
 
 def _segments(diagnosis: Diagnosis) -> tuple[BarSegment, ...]:

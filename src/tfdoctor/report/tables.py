@@ -47,7 +47,7 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
 def lines(measures: Iterable[Measure]) -> tuple[MeasureRow, ...]:
     """Return measures as text."""
     return tuple(
-        MeasureRow(text.name(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
+        MeasureRow(text.prose(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
         for m in measures
     )
 

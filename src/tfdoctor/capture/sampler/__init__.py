@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+from tfdoctor.capture.sampler.unavailable import NoDevice, SamplerUnavailable
 from tfdoctor.recording.manifest import Sampling
 
 
@@ -38,6 +38,7 @@ class _State:
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler, self.status, self.reason = sampler, "off", ""
+        self.absent = False
         self.count, self.cost_s = 0, 0.0
         self.call_started = time.perf_counter()
 
@@ -52,6 +53,7 @@ class _State:
             self.status = "on"
         except SamplerUnavailable as missing:
             self.status, self.reason = "unavailable", str(missing)
+            self.absent = isinstance(missing, NoDevice)
         except Exception as error:  # noqa: BLE001  # no driver, no permission, a foreign library
             self.status, self.reason = "unavailable", f"{type(error).__name__}: {error}"
 
@@ -80,6 +82,7 @@ class _State:
             reason=self.reason,
             count=self.count,
             cost_ms=round(self.cost_s * 1000, 3),
+            absent=self.absent,
         )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import psutil
 
 from tfdoctor.capture.sampler.gpm import activities
+from tfdoctor.capture.sampler.pci import DEVICES, has_nvidia_gpu
+from tfdoctor.capture.sampler.unavailable import NoDevice
 from tfdoctor.capture.sampler.visible import environment, visible
 
 PERMANENT = (
@@ -187,16 +189,27 @@ class NvmlSampler:
 
     name = "nvml"
 
-    def __init__(self) -> None:
+    def __init__(self, bus: Path = DEVICES) -> None:
+        self.bus = bus
         self.nvml: Any = None
         self.devices: list[NvmlDevice] = []
         self.pid = 0
         self.fast, self.slow, self.rare = Due(FAST_S), Due(SLOW_S), Due(RARE_S)
 
     def start(self, pid: int) -> None:
-        """Load the driver's library; raises if there is none."""
+        """Load the driver's library.
+
+        Raises:
+            NoDevice: it does not answer, and the machine has no GPU of NVIDIA.
+        """
         self.nvml = importlib.import_module("pynvml")
-        self.nvml.nvmlInit()
+        try:
+            self.nvml.nvmlInit()
+        except Exception as error:
+            if has_nvidia_gpu(self.bus):
+                raise
+            # Asked last: WSL has no GPU on its bus.
+            raise NoDevice("this machine has no NVIDIA GPU") from error
         self.pid = pid
         indices = range(self.nvml.nvmlDeviceGetCount())
         uuids = [self._uuid(index) for index in indices]

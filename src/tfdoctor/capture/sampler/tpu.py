@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+from tfdoctor.capture.sampler.pci import DEVICES
+from tfdoctor.capture.sampler.unavailable import NoDevice
 from tfdoctor.capture.sampler.visible import environment
 
 if TYPE_CHECKING:
     from tfdoctor.capture.sampler.tpu_runtime import Runtime
 
-DEVICES = Path("/sys/bus/pci/devices")
 GOOGLE = "0x1ae0"
 """The PCI vendor number of every TPU (v2 to 7x)."""
 
@@ -55,7 +55,7 @@ class TpuSampler:
     def start(self, pid: int) -> None:
         """Search for chips and for the ports of their runtime."""
         if not chips(self.devices):
-            raise SamplerUnavailable("this machine has no TPU")
+            raise NoDevice("this machine has no TPU")
         ports = environment(pid).get(PORTS) or PORT
         # gRPC takes a tenth of a second to load: import it only on a machine with TPUs.
         from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415

@@ -14,8 +14,9 @@ from typing import Any
 
 import psutil
 
-from tfdoctor.capture.sampler.tpu import DEVICES, chips
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+from tfdoctor.capture.sampler.pci import DEVICES
+from tfdoctor.capture.sampler.tpu import chips
+from tfdoctor.capture.sampler.unavailable import NoDevice, SamplerUnavailable
 
 ASK = """
 import json, sys, time
@@ -45,7 +46,7 @@ class TpuSdkSampler:
     def start(self, pid: int) -> None:
         """Start the child, if this machine has a TPU and the run's Python has libtpu."""
         if not chips(self.devices):
-            raise SamplerUnavailable("this machine has no TPU")
+            raise NoDevice("this machine has no TPU")
         environment = {**os.environ, "TPU_SKIP_MDS_QUERY": "1"}
         self.child = subprocess.Popen(  # noqa: S603  # the run's own interpreter
             [_python_with_libtpu(pid, environment), "-c", ASK],

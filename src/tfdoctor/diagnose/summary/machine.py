@@ -12,7 +12,9 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Sampling
 from tfdoctor.trace import Trace
 from tfdoctor.units import count, nbytes, ratio
 from tfdoctor.verdict import Measure
@@ -98,15 +100,19 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
     )
 
 
+SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
+"""What a sampler samples, for recordings that do not say whether the machine has it."""
+
+
 def unrecorded(chart: Chart) -> tuple[str, ...]:
-    """List what could not be recorded, and why."""
-    recording, trace = chart.fact(Recording), chart.fact(Trace)
+    """List what could not be recorded, and why; a device that the machine lacks is no missing data."""
+    recording, trace, device = chart.fact(Recording), chart.fact(Trace), chart.get(Device)
     reasons = list(recording.notes)
     if manifest := recording.manifest:
         reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
         reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
-        reasons += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
-    device = chart.get(Device)
+        lost = [s for s in manifest.samplers if s.reason and not _is_absent(s, device)]
+        reasons += [f"sampler {sampling.name}: {sampling.reason}" for sampling in lost]
     reasons += [
         str(device.missing or "") if device else "",
         *trace.errors,
@@ -114,3 +120,14 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         *trace.damage,
     ]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def _is_absent(sampling: Sampling, device: Device | None) -> bool:
+    """Say whether the machine lacks what this samples.
+
+    Where that is not recorded: whether the run used no such device and none was sampled.
+    """
+    if sampling.absent is not None:
+        return sampling.absent
+    kind = SAMPLED.get(sampling.name)
+    return bool(kind and device and device.kind is not kind and not sampling.count)

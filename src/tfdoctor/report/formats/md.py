@@ -167,8 +167,8 @@ def _details(shown: Page) -> Iterator[Fold]:
     yield Fold("Second opinion: xprof", [escaped(" ".join(shown.opinion))] if shown.opinion else [])
     about = [f"- {escaped(label)}: {escaped(value)}" for label, value in shown.subject]
     yield Fold("The run", about, apart=False)
-    device = shown.device_time
-    yield Fold(device.title, [_lines(device.lines)] if device.lines else [])
+    if (device := shown.device_time) and device.lines:
+        yield Fold(device.title, [_lines(device.lines)])
     yield Fold("Numbers used by the step model", [_lines(shown.model)] if shown.model else [])
 
 
