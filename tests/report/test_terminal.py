@@ -62,3 +62,8 @@ def test_a_part_that_exists_is_visible() -> None:
 
 def test_many_findings_are_counted() -> None:
     assert "… 39 more in the report" in terminal.render(diagnoses.huge(), width=80, color=False)
+
+
+def test_the_name_of_a_change_is_whole_in_80_columns() -> None:
+    shown = terminal.render(diagnoses.ALL["tried"](), width=80, color=False)
+    assert "\nTF_ENABLE_ONEDNN_OPTS=0  " in shown

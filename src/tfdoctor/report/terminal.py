@@ -37,8 +37,11 @@ OFF = 8
 FIXES = 5
 """The rest is in the files."""
 
-TRIAL_WIDTHS = (6, 4, 7, 6)
-"""Shares of the width: change, promised, measured, trains the same?"""
+TRIAL_WIDTHS = (4, 7, 6)
+"""Shares of the width beside the change: promised, measured, trains the same?"""
+
+CHANGE_WIDTHS = (0.25, 0.3)
+"""Shares of the width for the change, more than the first only where a word needs it; a longer word is broken."""
 
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 
@@ -150,11 +153,15 @@ def _trials(trials: TrialSection | None, width: int) -> RenderableType | None:
     if trials is None:
         return None
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
-    for column, share in zip(trials.grid.columns, TRIAL_WIDTHS, strict=False):
-        grid.add_column(Text(column, style="dim"), ratio=share, overflow="fold")
-    for line in trials.lines:
-        what, *cells = (shorten(cell, 240) for cell in line.cells[: len(TRIAL_WIDTHS)])
-        grid.add_row(Text(what, style="bold"), *map(Text, cells))
+    rows = [[shorten(cell, 240) for cell in line.cells] for line in trials.lines]
+    change, *others = (Text(column, style="dim") for column in trials.grid.columns)
+    longest = max((len(word) for what, *_ in rows for word in what.split()), default=0)
+    least, most = (int(share * width) for share in CHANGE_WIDTHS)
+    grid.add_column(change, width=min(max(longest, least), most), overflow="fold")
+    for column, share in zip(others, TRIAL_WIDTHS, strict=False):
+        grid.add_column(column, ratio=share, overflow="fold")
+    for what, *cells in rows:
+        grid.add_row(Text(what, style="bold"), *map(Text, cells[: len(TRIAL_WIDTHS)]))
     notes = [Text(shorten(sentence, 240)) for sentence in trials.notes]
     return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
 
