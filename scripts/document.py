@@ -16,11 +16,9 @@ from typing import Any, get_args
 import typer
 
 from scripts.code_map import facts_page, package_map
+from scripts.quoted import figures_filled, report_on
 from tfdoctor.cli import FOUND, app
-from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.errors import TfdoctorError
-from tfdoctor.recording import Recording
-from tfdoctor.report import terminal
 from tfdoctor.report.rule_page import rule_page, table
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
@@ -30,14 +28,12 @@ from tfdoctor.rules import all_rules
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
-README = ROOT / "README.md"
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+WRITTEN = ("*.md", "docs/*.md", "docs/how-to/*.md", "docs/explanation/*.md")
+"""Pages written by hand; some have generated passages."""
 
 BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
 )
-TUTORIAL = ROOT / "docs" / "tutorial.md"
-SAMPLES = ROOT / "sample_traces"
 
 MARKED = re.compile(r"(<!-- (sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 """A passage that is generated in a hand-written page: the report on a sample, or the map of packages."""
@@ -96,9 +92,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "facts.md": "\n".join(
             [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
         ),
-        CONTRIBUTING: filled(CONTRIBUTING),
-        README: filled(README),
-        TUTORIAL: filled(TUTORIAL),
+        **{path: filled(path) for pattern in WRITTEN for path in sorted(ROOT.glob(pattern))},
     }
 
 
@@ -278,19 +272,10 @@ def filled(path: Path) -> str:
 
     def fill(marked: re.Match[str]) -> str:
         start, kind, sample, end = marked.groups()
-        lines = package_map() if kind == "map" else _report_on(sample)
+        lines = package_map() if kind == "map" else report_on(sample)
         return start + "\n".join(lines) + "\n" + end
 
-    return MARKED.sub(fill, path.read_text(encoding="utf-8"))
-
-
-def _report_on(sample: str) -> Iterator[str]:
-    """Yield the report on a sample as in a terminal."""
-    recording = Recording.open(SAMPLES / sample)
-    diagnosis = diagnose(recording, all_rules(), sample, ask_xprof=False)
-    yield "```"
-    yield terminal.render(diagnosis, width=80, color=False).strip()
-    yield "```"
+    return figures_filled(MARKED.sub(fill, path.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

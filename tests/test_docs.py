@@ -9,9 +9,11 @@ import pytest
 import typer
 
 from scripts import document
+from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
 from tfdoctor.cli import FOUND, app
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Finding
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -82,3 +84,58 @@ def test_the_way_of_a_figure_is_as_the_page_shows(monkeypatch: pytest.MonkeyPatc
 def test_every_make_target_is_in_the_guide_for_contributors() -> None:
     for target in re.findall(r"^([a-z]+):.*## ", read("Makefile"), re.MULTILINE):
         assert target == "help" or f"`make {target}" in read("CONTRIBUTING.md")
+
+
+QUOTING = [path for path in PAGES if re.search(r"<!-- (figure|sample) ", path.read_text("utf-8"))]
+"""Pages with figures from the reports on samples."""
+
+MEASURED = re.compile(r"\d[\d,.]*(?=(?:\s(?:ms|s|%)|\N{MULTIPLICATION SIGN})(?!\w))")
+"""A number with a unit in which reports measure."""
+
+quoting = pytest.mark.parametrize("page", QUOTING, ids=lambda path: path.name)
+
+
+def test_the_pages_that_quote_reports_are_known() -> None:
+    assert {"README.md", "tutorial.md", "how-a-figure-is-made.md"} <= {
+        page.name for page in QUOTING
+    }
+
+
+@quoting
+def test_no_figure_in_the_text_is_typed(page: Path) -> None:
+    """Each is generated, or stands in an output that the same section shows."""
+    for section in re.split(r"^##+ ", page.read_text("utf-8"), flags=re.MULTILINE):
+        shown = re.findall(r"```.*?```", section, re.DOTALL)
+        text = re.sub(r"```.*?```|`[^`]*`", "", FIGURE.sub("", section), flags=re.DOTALL)
+        there = {number for output in shown for number in re.findall(r"\d[\d.]*", output)}
+        assert set(MEASURED.findall(text)) <= there, section.splitlines()[0]
+
+
+@quoting
+def test_no_generated_figure_starts_a_line(page: Path) -> None:
+    """There the comment would begin a block, and the rest of its line would be no Markdown."""
+    assert re.findall(r"^[\s>*-]*<!-- figure .*", page.read_text("utf-8"), re.MULTILINE) == []
+
+
+def test_a_figure_of_a_page_is_that_of_the_report() -> None:
+    step = diagnosed("cpu-input-bound").steps.shown_ms
+    marked = "Steps of <!-- figure cpu-input-bound steps.shown_ms ms -->{}<!-- /figure -->."
+    assert figures_filled(marked.format("1 ms")) == marked.format(f"{step:.1f} ms")
+
+
+@pytest.mark.parametrize(
+    "path", ["steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving"]
+)
+def test_a_figure_that_the_report_lacks_stops_the_build(path: str) -> None:
+    with pytest.raises(QuotedError, match="cpu-input-bound"):
+        figures_filled(f"<!-- figure cpu-input-bound {path} saves --><!-- /figure -->")
+
+
+def test_the_line_that_the_tutorial_explains_is_the_one_that_the_report_names() -> None:
+    results = {result.rule.name: result for result in diagnosed("cpu-input-bound").results}
+    finding = results["python-input"].outcome
+    assert isinstance(finding, Finding)
+    assert finding.at
+    line = read("examples/input_bound.py").splitlines()[finding.at.line - 1]
+    assert line.strip() == "dataset = dataset.map(prepare)"
+    assert "`dataset.map(prepare)`" in read("docs/tutorial.md")

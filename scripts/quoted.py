@@ -1,0 +1,82 @@
+"""What hand-written pages quote from the reports on samples, each quotation between two comments.
+
+``<!-- figure SAMPLE PATH FORMAT -->12.2 ms<!-- /figure -->`` is one figure of a report, within a sentence:
+PATH leads through the diagnosis, with the names of rules among its results.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tfdoctor import humanize
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.recording import Recording
+from tfdoctor.report import sentences, terminal
+from tfdoctor.rules import all_rules
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_traces"
+
+FIGURE = re.compile(r"(<!-- figure (\S+) (\S+) (\S+) -->).*?(<!-- /figure -->)", re.DOTALL)
+
+FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "ms": humanize.milliseconds,
+    "place": lambda place: f"`{humanize.location(place)}`",
+    "saves": sentences.saves,
+}
+"""How a figure is written: as in the reports."""
+
+
+class QuotedError(ValueError):
+    """A page quotes what the report on the sample does not say: the sentence around it is to be written anew."""
+
+
+@cache
+def diagnosed(sample: str) -> Diagnosis:
+    """Return the diagnosis of a sample, by the rules as they are now."""
+    recording = Recording.open(SAMPLES / sample)
+    return diagnose(recording, all_rules(), sample, ask_xprof=False)
+
+
+def report_on(sample: str) -> Iterator[str]:
+    """Yield the report on a sample as in a terminal."""
+    yield "```"
+    yield terminal.render(diagnosed(sample), width=80, color=False).strip()
+    yield "```"
+
+
+def figures_filled(page: str) -> str:
+    """Return a page with the current figures between its comments.
+
+    Raises:
+        QuotedError: a report has no such figure.
+    """
+
+    def fill(marked: re.Match[str]) -> str:
+        start, sample, path, style, end = marked.groups()
+        return f"{start}{_figure(sample, path, style)}{end}"
+
+    return FIGURE.sub(fill, page)
+
+
+def _figure(sample: str, path: str, style: str) -> str:
+    node: Any = diagnosed(sample)
+    try:
+        for key in path.split("."):
+            node = _below(node, key)
+        text = FORMATS[style](node)
+    except (AttributeError, KeyError, StopIteration) as error:
+        raise QuotedError(f"the report on {sample} has no {path} ({style})") from error
+    if text in ("", humanize.UNKNOWN):
+        raise QuotedError(f"{path} of the report on {sample} is unknown")
+    return text
+
+
+def _below(node: Any, key: str) -> Any:  # noqa: ANN401 - any part of a diagnosis
+    if isinstance(node, Mapping):
+        return node[key]
+    if isinstance(node, tuple):
+        return next(result for result in node if result.rule.name == key)
+    return getattr(node, key)
