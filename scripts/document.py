@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import typer
 
+from benchmarks.accuracy import results, tables
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import figures_filled, report_on
 from tfdoctor.cli import FOUND, app
@@ -35,8 +36,8 @@ BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
 )
 
-MARKED = re.compile(r"(<!-- (sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-"""A passage that is generated in a hand-written page: the report on a sample, or the map of packages."""
+MARKED = re.compile(r"(<!-- (sample|map|accuracy) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+"""A passage that is generated in a hand-written page: the report on a sample, the map of packages, accuracy."""
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
@@ -267,12 +268,24 @@ def _errors(kind: type[TfdoctorError]) -> Iterator[tuple[str, str, str]]:
         yield from _errors(child)
 
 
+def accuracy(stored: Path = results.RESULTS) -> Iterator[str]:
+    """Yield the figures of the page on accuracy, from the results that are stored."""
+    later = {rule.name for rule in all_rules()} - results.judged_by(stored)
+    yield tables.markdown(results.load(stored), sorted(later))
+
+
+PASSAGES = {"map": package_map, "accuracy": accuracy}
+"""What writes each kind of generated passage."""
+
+
 def filled(path: Path) -> str:
     """Return a page written by hand, with the current reports in its marked passages."""
 
     def fill(marked: re.Match[str]) -> str:
         start, kind, sample, end = marked.groups()
-        lines = package_map() if kind == "map" else report_on(sample)
+        if kind == "accuracy" and not results.RESULTS.is_file():
+            return marked.group()  # the figures published before results were stored
+        lines = report_on(sample) if kind == "sample" else PASSAGES[kind]()
         return start + "\n".join(lines) + "\n" + end
 
     return figures_filled(MARKED.sub(fill, path.read_text(encoding="utf-8")))

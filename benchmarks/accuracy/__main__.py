@@ -2,46 +2,61 @@
 
 ``python -m benchmarks.accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
 and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
-plain_map/fault`` chooses, ``--rounds 0`` times nothing, ``--table`` writes the figures into
-``docs/explanation/accuracy.md``. ``--keep DIR`` keeps times and recordings; ``--again DIR`` runs no
-script, and diagnoses what was kept by the rules as they are now.
+plain_map/fault`` chooses, ``--rounds 0`` times nothing and takes the times that are stored. ``--keep DIR``
+keeps times and recordings: what is there is not run again, but diagnosed by the rules as they are now, so
+that a run that was ended can go on. ``--table`` stores the results in ``results.json``, from which
+``make docs`` writes ``docs/explanation/accuracy.md``.
 """
 
 import argparse
 import json
-import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.accuracy import results
 from benchmarks.accuracy.corpus import TWINS, Pair, chosen
 from benchmarks.accuracy.runs import Report, step_ms
 from benchmarks.accuracy.scores import Measured
-from benchmarks.accuracy.tables import markdown, pair_row, summaries
-
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy.md"
-MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+from benchmarks.accuracy.tables import pair_row, summaries
+from tfdoctor.recording.files import MANIFEST
 
 WIDTHS = (25, 24, 4, 9, 9, 5, 12, 12, 5, 0)
 
 
 def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Measured:
-    """Time both twins in turns, then profile each with tfdoctor."""
-    scripts = [str(pair.script(twin)) for twin in TWINS]
+    """Time both twins in turns, then profile each with tfdoctor; what the folder has is taken from there."""
     rounds = min(rounds, 1) if pair.trap else rounds  # traps have no saving to compare
-    times = [(step_ms(scripts[0]), step_ms(scripts[1])) for _ in range(rounds)]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{pair.name}.json").write_text(json.dumps(times), encoding="utf-8")
-    reports = {twin: Report.of(pair.script(twin), folder / f"{pair.name}-{twin}") for twin in twins}
-    return Measured(pair, reports, times)
+    stored = next((one for one in results.load() if one.pair is pair), Measured(pair, {}))
+    file = folder / f"{pair.name}.json"
+    times = kept_times(pair, rounds, file)
+    timed = results.origin(file) if times else stored.timed
+    outs = {twin: folder / f"{pair.name}-{twin}" for twin in twins}
+    reports = {twin: report_on(pair.script(twin), out) for twin, out in outs.items()}
+    recorded = max((results.origin(out / MANIFEST) for out in outs.values()), key=lambda o: o.day)
+    return Measured(pair, reports, times or stored.rounds, timed, recorded)
 
 
-def diagnose(pair: Pair, twins: Sequence[str], folder: Path) -> Measured:
-    """Read the stored times, and diagnose the recordings again."""
-    times = json.loads((folder / f"{pair.name}.json").read_text("utf-8"))
-    reports = {twin: Report.again(folder / f"{pair.name}-{twin}") for twin in twins}
-    return Measured(pair, reports, [(fault, fixed) for fault, fixed in times])
+def kept_times(pair: Pair, rounds: int, file: Path) -> list[tuple[float, float]]:
+    """Return the times of both twins in so many rounds; those of the file count, and new ones are added to it."""
+    kept = json.loads(file.read_text("utf-8")) if file.is_file() else []
+    times = [(fault, fixed) for fault, fixed in kept]
+    scripts = [str(pair.script(twin)) for twin in TWINS]
+    while len(times) < rounds:
+        times.append((step_ms(scripts[0]), step_ms(scripts[1])))
+        file.write_text(json.dumps(times), encoding="utf-8")
+    return times
+
+
+def report_on(script: Path, out: Path) -> Report:
+    """Return the report on the recording in a folder, made now if it is not there."""
+    if (out / "report.json").is_file():
+        return Report.again(out)
+    shutil.rmtree(out, ignore_errors=True)  # of a run that was ended
+    return Report.of(script, out)
 
 
 def printed(measurements: Iterable[Measured]) -> Iterator[Measured]:
@@ -60,10 +75,7 @@ def printed(measurements: Iterable[Measured]) -> Iterator[Measured]:
 def measurements(options: argparse.Namespace, folder: Path) -> Iterator[Measured]:
     """Yield a measurement of each chosen pair."""
     for pair, twins in chosen(options.only):
-        if options.again:
-            yield diagnose(pair, twins, options.again)
-        else:
-            yield measure(pair, twins, options.rounds, options.keep or folder)
+        yield measure(pair, twins, options.rounds, options.keep or folder)
 
 
 def main() -> None:
@@ -71,17 +83,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--table", action="store_true", help="store the results")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep times and recordings here")
-    parser.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
     options = parser.parse_args()
+    if options.table and any("/" in name for name in options.only):
+        parser.error("--table stores whole pairs: name no twin with --only")
     with tempfile.TemporaryDirectory() as folder:
         measured = list(printed(measurements(options, Path(folder))))
     for line in summaries(measured):
         print(line)
     if options.table:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(MARKED.sub(rf"\g<1>{markdown(measured)}\g<2>", page), encoding="utf-8")
+        results.save(measured)
 
 
 if __name__ == "__main__":

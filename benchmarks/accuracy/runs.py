@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.loops.stopwatch import read
+from tfdoctor.rules import all_rules
 
 LOOPS = Path(__file__).parents[1] / "loops"
 
@@ -26,7 +27,7 @@ BLOCK = 10
 long steps alternate; the median over blocks is a typical step without outliers."""
 
 
-GENERAL = frozenset({"hot-line", "hot-operation", "hot-stage"})
+GENERAL = frozenset(rule.name for rule in all_rules() if rule.general)
 """Rules that name a place and ask, and claim no fault: they are neither found nor false."""
 
 

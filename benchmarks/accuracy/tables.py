@@ -1,11 +1,12 @@
 """The figures as lines on a terminal and as tables in Markdown."""
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.accuracy.scores import (
+    HELD,
     Errors,
     Measured,
+    Origin,
     Score,
     broken,
     errors,
@@ -13,8 +14,8 @@ from benchmarks.accuracy.scores import (
     recall,
     scores,
     summary,
+    undeclared,
 )
-from tfdoctor.capture.machine import host
 
 Row = tuple[str, ...]
 
@@ -22,15 +23,10 @@ RECALL, PRECISION, MEDIAN, NINETIETH = 0.95, 0.98, 0.10, 0.25
 """The aims: of recall and precision at least, of errors at most."""
 
 
-def markdown(measured: Sequence[Measured]) -> str:
-    """Return the page's tables, with the day and the machine."""
-    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
-    where = (
-        f"Measured on {today}, on {machine.cores_usable:g} shared cores ({machine.cpu_model}), "
-        f"{max((len(one.rounds) for one in measured), default=0)} rounds."
-    )
+def markdown(measured: Sequence[Measured], later: Sequence[str] = ()) -> str:
+    """Return the page's tables, with the days and the machines; `later` are the rules that did not judge."""
     parts = [
-        where,
+        f"{_origins(measured)}{_later(later)}",
         "\n".join(f"- {line}" for line in summaries(measured)),
         _table(RULES, rule_rows(scores(measured))),
         _table(
@@ -38,7 +34,29 @@ def markdown(measured: Sequence[Measured]) -> str:
         ),
         _table(TRAPS, (trap_row(measurement) for measurement in measured if measurement.pair.trap)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
+
+
+def _origins(measured: Sequence[Measured]) -> str:
+    rounds = max((len(one.rounds) for one in measured), default=0)
+    timed = _when([one.timed for one in measured])
+    recorded = _when([one.recorded for one in measured])
+    return f"Timed {timed}, up to {rounds} rounds. Recorded {recorded}."
+
+
+def _when(origins: Iterable[Origin | None]) -> str:
+    known = {origin for origin in origins if origin}
+    days = sorted({origin.day for origin in known})
+    first_and_last = (
+        " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "on an unknown day"
+    )
+    machines = " and ".join(sorted({origin.machine for origin in known}))
+    return f"{first_and_last} on {machines}" if machines else first_and_last
+
+
+def _later(rules: Sequence[str]) -> str:
+    names = ", ".join(rules)
+    return f" Rules added since, which did not judge these recordings: {names}." if rules else ""
 
 
 RULES = ("rule", "found", "missed", "falsely found")
@@ -124,9 +142,17 @@ def percent(share: float | None) -> str:
 
 def summaries(measured: Sequence[Measured]) -> Iterator[str]:
     """Yield the figures that tfdoctor aims at, each with its aim."""
-    counted = scores(measured).values()
+    by_rule = scores(measured)
+    counted = by_rule.values()
     yield _aimed("recall", recall(counted), RECALL)
     yield _aimed("precision", precision(counted), PRECISION)
+    number, rules = undeclared(by_rule)
+    if rules:
+        falsely = sum(row.falsely for row in counted)
+        yield (
+            f"counted as falsely found, by rules that the corpus does not declare anywhere ({', '.join(rules)}), "
+            f"so that it is unknown whether they are true: {number} of {falsely}"
+        )
     both = summary(
         [abs(measurement.error) for measurement in measured if measurement.error is not None]
     )
@@ -134,7 +160,11 @@ def summaries(measured: Sequence[Measured]) -> Iterator[str]:
     yield _off("of these, expected savings", errors(measured, at_most=False))
     yield _off("of these, ceilings, as if they were expected", errors(measured, at_most=True))
     over, of = broken(measured)
-    yield f"ceilings that the measured saving exceeded by more than 5 % of the step: {over} of {of}"
+    names = f" ({', '.join(over)})" if over else ""
+    yield (
+        f"ceilings that the measured saving exceeded by more than {HELD * 100:.0f} % of the step: "
+        f"{len(over)} of {of}{names}"
+    )
 
 
 def _aimed(name: str, value: float | None, aim: float) -> str:

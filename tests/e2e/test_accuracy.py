@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import json
 import re
 import subprocess
 import sys
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.accuracy import corpus
+from benchmarks.accuracy import __main__ as accuracy
+from benchmarks.accuracy import corpus, results
 from benchmarks.accuracy.corpus import Pair
+from benchmarks.accuracy.judge import savings
+from benchmarks.accuracy.runs import Promise, Report
+from benchmarks.accuracy.scores import Measured, Origin
+from scripts import document
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
@@ -54,3 +60,87 @@ def test_planted_faults_are_found_and_traps_are_not() -> None:
     assert "recall: 1.000" in done.stdout
     # Long steps are there when the machine that runs the tests has other work: that is no mistake.
     assert set(re.findall(r"([\w-]+) falsely", done.stdout)) <= {"step-outlier"}, done.stdout
+
+
+def made(name: str, rounds: list[tuple[float, float]], found: set[str], day: str) -> Measured:
+    """A pair of the corpus with these rules found in its faulty twin, the remedy's saving promised as 30 %."""
+    pair = next(pair for pair in corpus.CORPUS if pair.name == name)
+    promises = {pair.remedy: Promise(0.3, at_most=True)} if pair.remedy else {}
+    reports = {
+        "fault": Report(10.0, frozenset(found), promises, "high"),
+        "fixed": Report(5.0, frozenset(), {}, "high"),
+    }
+    origin = Origin(day, "two cores")
+    return Measured(pair, reports, rounds, origin, origin)
+
+
+FIRST = made("wide_mlp", [(10.0, 5.0), (10.0, 5.2)], {"float32-matmul"}, "2026-11-21")
+SECOND = made("tiny_batches", [(2.0, 1.5)], {"small-batch", "idle-device"}, "2026-11-24")
+
+
+def test_stored_results_are_read_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results.save([FIRST, SECOND], path)
+    assert results.load(path) == [FIRST, SECOND]
+
+
+def test_results_of_some_pairs_leave_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results.save([FIRST, SECOND], path)
+    before = json.loads(path.read_text())
+    path.write_text(json.dumps({**before, "rules": ["idle-device"]}))
+    again = made("wide_mlp", [(10.0, 4.0)], set(), "2026-11-25")
+    results.save([again], path)
+    assert results.load(path) == [again, SECOND]
+    assert results.judged_by(path) == {"idle-device"}  # not all were judged by the others
+    results.save([FIRST, SECOND], path)
+    assert results.judged_by(path) == {rule.name for rule in all_rules()}
+
+
+def test_the_page_is_computed_from_the_stored_results(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results.save([FIRST, SECOND], path)
+    rules = [rule.name for rule in all_rules() if rule.name != "hot-line"]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "rules": rules}))
+    (page,) = document.accuracy(path)
+    assert "Timed 2026-11-21 to 2026-11-24 on two cores, up to 2 rounds." in page
+    assert "did not judge these recordings: hot-line." in page
+    assert "- precision: 0.667" in page
+    assert "(idle-device), so that it is unknown whether they are true: 1 of 1" in page
+    assert "more than 5 % of the step: 1 of 2 (wide_mlp)" in page
+    assert "| wide_mlp | float32-matmul | yes | 10.0 ms | 5.0 ms | 49% |" in page
+
+
+def test_the_published_figures_are_those_of_the_stored_results() -> None:
+    page = (ROOT / "docs" / "explanation" / "accuracy.md").read_text("utf-8")
+    published = re.search(r"<!-- accuracy -->\n(.*)\n<!-- /accuracy -->", page, re.DOTALL)
+    assert published
+    if results.RESULTS.is_file():
+        assert [published[1]] == list(document.accuracy())
+    elsewhere = page.replace(published[0], "")
+    assert not re.search(r"(recall|precision)[^.]{0,20}\d\.\d\d\d", elsewhere)
+
+
+def test_what_was_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[str] = []
+
+    def step_ms(script: str) -> float:
+        runs.append(script)
+        return 5.0
+
+    monkeypatch.setattr(accuracy, "step_ms", step_ms)
+    pair = FIRST.pair
+    file = tmp_path / "wide_mlp.json"
+    file.write_text("[[10.0, 5.0]]")
+    assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
+    assert runs == [str(pair.script("fault")), str(pair.script("fixed"))]
+    assert json.loads(file.read_text()) == [[10.0, 5.0], [5.0, 5.0]]
+    assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
+    assert len(runs) == 2
+
+
+@pytest.mark.tensorflow
+def test_an_advised_change_is_timed_in_the_script() -> None:
+    """The stopwatch of the script and that of the benchmark are one: two would write to the same file."""
+    (share,) = savings(str(corpus.PAIRS / "prefetch_by_itself" / "fault.py"), ["ready"], 1)["ready"]
+    assert share < 1.0
