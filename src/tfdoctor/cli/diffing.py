@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.options import Show, parse_out, parse_path, parse_percent
-from tfdoctor.cli.outcome import FOUND, open_page, untried
+from tfdoctor.cli.outcome import FOUND, noted, open_page, untried
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.errors import InputError
 from tfdoctor.remote.uploads import UPLOADS
@@ -117,7 +117,7 @@ def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") 
 
     def one(path: Path) -> "ReportData":
         with late_line(f"reading {path} …", sys.stderr):
-            report = load(path, lambda recording, title: untried(recording, title, applied))
+            report = load(path, lambda recording, title: untried(noted(recording), title, applied))
         return filtered(report, names)
 
     return Sides.of([one(path) for path in before], [one(path) for path in after])

@@ -6,6 +6,7 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,16 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
         typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
     return exit_code(diagnosis, gates.fail_on)
+
+
+def noted(recording: "Recording", *, quiet: bool = False) -> "Recording":
+    """Say what there is to note about a recording, which may be a copy of one at a URL."""
+    from tfdoctor.remote.fetching import shown  # noqa: PLC0415 - keeps --help fast
+
+    notes = tuple(map(shown, recording.notes))
+    for note in () if quiet else notes:  # the report has them too
+        typer.echo(f"tfdoctor: note: {note}", err=True)
+    return replace(recording, notes=notes)
 
 
 def ask_xprof(recording: "Recording") -> AbstractContextManager["Asked | None"]:

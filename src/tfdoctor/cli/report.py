@@ -19,7 +19,7 @@ from tfdoctor.cli.options import (
     parse_out,
     parse_path,
 )
-from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, write
+from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
@@ -38,7 +38,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         typer.Argument(
             parser=parse_path,
             metavar="PATH",
-            help="A recording, a TensorBoard log directory, a run folder or an *.xplane.pb file.",
+            help="A recording, a folder above several (the newest is shown), a TensorBoard log directory, a run "
+            "folder or an *.xplane.pb file.",
         ),
     ],
     out: Annotated[
@@ -85,11 +86,9 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         gates.check(program_of(recording))
         if patch and patch != "-":
             check_target(Path(patch))
-        for note in () if scrub else recording.notes:  # the report has them too
-            typer.echo(f"tfdoctor: note: {note}", err=True)
         diagnosis = diagnose(
-            recording,
-            path.resolve().name,
+            noted(recording, quiet=scrub),
+            recording.title(path),
             applied,
             gates,
             formats=wanted,

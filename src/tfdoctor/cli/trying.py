@@ -9,7 +9,7 @@ import typer
 
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_own, parse_percent
-from tfdoctor.cli.outcome import exit_code, untried, without_names, write
+from tfdoctor.cli.outcome import exit_code, noted, untried, without_names, write
 from tfdoctor.cli.patching import check_target
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
@@ -184,7 +184,7 @@ def _opened(ctx: typer.Context, module: str | None, command: list[str]) -> "Reco
         raise typer.BadParameter(
             f"{command[0]} is a recording, which contains its program and the arguments: remove `{' '.join(more)}`"
         )
-    return Recording.open(command[0])
+    return noted(Recording.open(command[0]))
 
 
 def _may_begin(*, yes: bool, layer: bool) -> None:

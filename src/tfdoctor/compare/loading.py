@@ -25,7 +25,8 @@ def load(path: Path, examine: Examine) -> ReportData:
     """
     if path.is_file() and path.suffix.lower() in (".json", ".html", ".htm"):
         return of_json(_text(path), path)
-    diagnosis = examine(Recording.open(path), path.resolve().name)
+    recording = Recording.open(path)
+    diagnosis = examine(recording, recording.title(path))
     return of_json(json.dumps(contract(diagnosis)), path)
 
 

@@ -6,10 +6,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from tfdoctor.recording import Manifest
+from tfdoctor.recording.collection import RUN
 from tfdoctor.recording.manifest import SCRIPT
-
-RUN = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
-"""How profilers name a run folder, by the machine's own time."""
 
 DATED = re.compile(
     r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE
@@ -57,18 +55,11 @@ def recorded(manifest: Manifest | None, traces: tuple[PurePosixPath, ...]) -> st
 
     It is in UTC (Z), or in the machine's own time where only the run folder says it.
     """
-    moments = _moments_ns(manifest) if manifest else ()
-    if moments:
-        return datetime.fromtimestamp(moments[0] / NS_PER_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = manifest.recorded_unix_ns if manifest else 0
+    if moment:
+        return datetime.fromtimestamp(moment / NS_PER_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     runs = filter(None, (RUN.fullmatch(trace.parent.name) for trace in traces))
     return next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in runs), "")
-
-
-def _moments_ns(manifest: Manifest) -> tuple[int, ...]:
-    window = manifest.window.started_unix_ns if manifest.window else 0
-    attached = (manifest.plan.started_unix_ns or 0) if manifest.plan else 0
-    clock = manifest.clock[0].unix_ns if manifest.clock else 0
-    return tuple(filter(None, (window, attached, clock)))
 
 
 def hours(manifest: Manifest | None, step_ms: float | None) -> float | None:

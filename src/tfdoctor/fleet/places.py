@@ -79,7 +79,7 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
     place = opened(pattern if is_url(pattern) else _absolute(pattern))
     scheme = place.path[: place.path.find("://") + 3] if place.is_web else ""
     path = place.path.removeprefix(scheme).rstrip("/").removesuffix(f"/{MANIFEST}")
-    exists = place.attempt(Action.READ, lambda: place.filesystem.exists(place.path))
+    exists = place.exists()
     is_pattern = bool(MAGIC.search(path)) and not exists  # a folder may have brackets in its name
     if not exists and not is_pattern:
         raise InputError(f"There is nothing at {pattern}: check the path.")

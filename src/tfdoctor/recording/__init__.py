@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.errors import InputError
-from tfdoctor.recording import files, workers
+from tfdoctor.recording import collection, files, workers
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.locate import RecordingFiles
 from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
@@ -37,19 +37,27 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open a recording, a log directory, a run folder or a trace file; never write there.
+        """Open a recording, a folder above several, a log directory, a run folder or a trace file.
+
+        Of several, the newest is opened. Nothing is ever written there.
 
         Raises:
             InputError: nothing there can be read as a recording.
         """
-        path = Path(path)
+        notes = Notes()
         try:
+            path = collection.newest(Path(path), notes)
             folders = workers.of(path)
-            return cls._of_workers(path, folders) if folders else cls._open(path)
+            opened = cls._of_workers(path, folders) if folders else cls._open(path)
+            return replace(opened, notes=(*notes.texts, *opened.notes))
         except OSError as error:
             raise InputError(
                 f"{error.filename or path} cannot be read ({error.strerror}): check it and its permissions."
             ) from error
+
+    def title(self, path: Path) -> str:
+        """Return the name of the recording that was opened at a path: of a folder above several, the one shown."""
+        return (self.root or path).resolve().name
 
     @classmethod
     def _of_workers(cls, path: Path, folders: tuple[Path, ...]) -> Self:

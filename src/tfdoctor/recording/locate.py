@@ -8,11 +8,9 @@ from typing import Self
 from tfdoctor.errors import InputError
 from tfdoctor.recording import processes, workers
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, agent_state, traces
+from tfdoctor.recording.collection import runs
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, agent_state, traces
 from tfdoctor.recording.notes import Notes
-
-DEPTH = 2
-"""Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,7 @@ def _note_others(recorded: tuple[processes.Process, ...], notes: Notes) -> None:
 
 
 def _newest_run(path: Path, notes: Notes) -> tuple[Path, ...]:
-    patterns = [f"{'*/' * depth}{RUNS}" for depth in range(DEPTH + 1)]
-    for start, below in (("plugins", "profile/*"), ("profile", "*")):  # inside a log directory
-        if path.name == start:
-            patterns.append(below)
-    runs = {run for pattern in patterns for run in path.glob(pattern) if traces(run)}
-    # Runs are named by date; unlike the times of files, names survive copying.
-    ordered = sorted(runs, key=lambda run: (run.name, str(run)))
+    ordered = runs(path)
     if not ordered:
         return ()
     if len(ordered) > 1:

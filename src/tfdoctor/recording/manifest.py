@@ -151,9 +151,20 @@ class Manifest:
     @property
     def folders(self) -> tuple[str, ...]:
         """The folders that paths are shown relative to: where the run was started, then that of its script."""
+        return tuple(dict.fromkeys(filter(None, (self.cwd, posixpath.dirname(self.script)))))
+
+    @property
+    def script(self) -> str:
+        """The path of the training script; "" where the command names none."""
         script = next((word for word in self.command if word.endswith(SCRIPT)), "")
-        of_script = posixpath.dirname(posixpath.normpath(posixpath.join(self.cwd, script)))
-        return tuple(dict.fromkeys(filter(None, (self.cwd, of_script if script else ""))))
+        return posixpath.normpath(posixpath.join(self.cwd, script)) if script else ""
+
+    @property
+    def recorded_unix_ns(self) -> int:
+        """When it was recorded: the start of the traced window, of attaching, or of the run; 0 is unknown."""
+        window = self.window.started_unix_ns if self.window else 0
+        attached = self.plan.started_unix_ns if self.plan else 0
+        return window or attached or (self.clock[0].unix_ns if self.clock else 0)
 
     @classmethod
     def from_json(cls, data: object, faults: list[str] | None = None) -> Self:

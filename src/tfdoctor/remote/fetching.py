@@ -3,11 +3,13 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.errors import InputError
+from tfdoctor.recording import collection
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.notes import Notes
 from tfdoctor.remote.filesystem import Action, Remote, opened
 
 TRIALS = "trials.json"
@@ -49,7 +51,7 @@ def fetched_file(url: str) -> Path:
 def fetched(url: str) -> Path:
     """Return a copy of the file or the recording at a URL, in a temporary folder, under its own name.
 
-    Of a log directory with several runs, the newest is copied.
+    Of a folder above several recordings, or of a log directory with several runs, the newest is copied.
 
     Raises:
         InputError: it cannot be read, or has no trace.
@@ -61,7 +63,7 @@ def fetched(url: str) -> Path:
         return _copied(place, place.path, folder / name)
     root = place.path.rstrip("/")
     files = {path.removeprefix(root).lstrip("/"): path for path in _found(place)}
-    wanted = [*chosen(files)]
+    wanted = [*chosen(_of_newest(place, files, folder / name))]
     if not wanted:
         raise InputError(
             f"No trace under {url}: expected plugins/profile/<run>/<host>.xplane.pb; record one with "
@@ -70,6 +72,14 @@ def fetched(url: str) -> Path:
     for relative in wanted:
         _copied(place, files[relative], folder / name / relative)
     return folder / name
+
+
+def _of_newest(place: Remote, files: Mapping[str, str], copy: Path) -> list[str]:
+    """Return the files of the newest of several recordings; all files, if one was named."""
+    for manifest in (file for file in files if PurePosixPath(file).name == MANIFEST):
+        _copied(place, files[manifest], copy / manifest)
+    newest = collection.newest(copy, Notes()) if copy.exists() else copy
+    return [file for file in files if (copy / file).is_relative_to(newest)]
 
 
 def fetched_files(url: str, files: Iterable[str], folder: Path) -> Path:
@@ -102,7 +112,7 @@ def _is_file(place: Remote, name: str) -> bool:
 
 def _found(place: Remote) -> list[str]:
     found: list[str] = place.attempt(Action.READ, lambda: place.filesystem.find(place.path))
-    if not found and not place.attempt(Action.READ, lambda: place.filesystem.exists(place.path)):
+    if not found and not place.exists():
         raise InputError(f"There is nothing at {place.url}: check the address.")
     return found
 

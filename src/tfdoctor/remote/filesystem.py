@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +25,18 @@ EXTRAS = {
 
 ATTEMPTS = 3
 """A connection that is cut in the middle is tried again; the packages for buckets do so by themselves."""
+
+CAUSES: Mapping[type[BaseException], tuple[str, str]] = {
+    ConnectionRefusedError: (
+        "the server refuses the connection",
+        "check the port, and that the server runs",
+    ),
+    socket.gaierror: (
+        "the host is unknown",
+        "check the name of the host, and the connection to the network",
+    ),
+}
+"""What errors of the connection mean, and what to do; those of a filesystem's package have them as their cause."""
 
 T = TypeVar("T")
 
@@ -52,6 +65,16 @@ class Remote(NamedTuple):
         """Whether it is on a web server, which shows a folder as a page and takes no files."""
         return "http" in str(self.filesystem.protocol)
 
+    def exists(self) -> bool:
+        """Say whether there is something; a web server that does not answer is an error, not a no.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        strict = {"strict": True} if self.is_web else {}
+        found = self.attempt(Action.READ, lambda: self.filesystem.exists(self.path, **strict))
+        return bool(found)
+
     def attempt(self, what: Action, action: Callable[[], T]) -> T:
         """Return what an action on the filesystem returns; it is tried again if the connection fails.
 
@@ -75,7 +98,7 @@ class Remote(NamedTuple):
                 ) from error
             except Exception as error:
                 if not left:
-                    raise InputError(f"{self.url} {what} ({_reason(error)}).") from error
+                    raise InputError(f"{self.url} {what} {_explained(error)}.") from error
         raise AssertionError
 
 
@@ -104,6 +127,17 @@ def opened(url: str) -> Remote:
     except Exception as error:
         raise InputError(f"{url} cannot be opened ({_reason(error)}).") from error
     return Remote(url, filesystem, path)
+
+
+def _explained(error: Exception) -> str:
+    """Return the reason of an error in brackets, and what to do about it where its cause is known."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, (reason, advice) in CAUSES.items():
+            if isinstance(cause, kind):
+                return f"({reason}): {advice}"
+        cause = cause.__cause__ or cause.__context__
+    return f"({_reason(error)})"
 
 
 def _reason(error: Exception) -> str:
