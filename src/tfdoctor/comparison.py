@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tfdoctor.verdict import Location
+from tfdoctor.verdict import Place
 
 
 class Direction(StrEnum):
@@ -107,7 +107,7 @@ class FindingChange:
     rule: str
     summary: str  # of the run after, or of the run before where it is gone
     severity: str  # likewise; "" where the finding has none
-    at: Location | None = None
+    at: Place | None = None
     before_ms: float | None = None  # per step
     before_kind: AmountKind | None = None
     after_ms: float | None = None

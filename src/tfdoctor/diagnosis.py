@@ -10,7 +10,7 @@ from enum import StrEnum
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Location, Measure, Outcome, Severity
+from tfdoctor.verdict import Bound, Finding, Location, Measure, Outcome, Place, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,6 +350,20 @@ class Result:
     known: bool | None = (
         None  # whether a finding about the run is in the baseline; None without one
     )
+    fallbacks: tuple[Place, ...] = ()  # where a finding is shown that has no line, the best first
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where a finding can be shown, the best first: at its own line, then at the fallbacks."""
+        finding = self.outcome if isinstance(self.outcome, Finding) else None
+        edited = (edit.at for edit in self.edits if edit.at)
+        at = (finding.at or next(edited, None)) if finding else None
+        return (*([Place(at.path, at.line)] if at else []), *self.fallbacks)
+
+    @property
+    def place(self) -> Place | None:
+        """Where a finding is shown; a review, which needs a file of the repository, may show another place."""
+        return next(iter(self.places), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Numbers and places as text: the only module that turns a quantity into words."""
 
 import math
+from pathlib import PurePosixPath
 
 from tfdoctor import text
 from tfdoctor.units import Quantity, Unit
-from tfdoctor.verdict import Cell, Location
+from tfdoctor.verdict import Cell, Location, Place, PlaceKind
 
 UNKNOWN = "unknown"
 
@@ -168,6 +169,29 @@ def counted(count: int, singular: str, plural: str = "") -> str:
 def location(place: Location | None) -> str:
     """Return ``file:line``, or nothing."""
     return f"{text.name(place.path)}:{place.line}" if place else ""
+
+
+NEAR = {
+    PlaceKind.LINE: "",
+    PlaceKind.TRAINING_CALL: "training call",
+    PlaceKind.SCRIPT: "script",
+    PlaceKind.TRACE: "trace",
+}
+"""What a place is, where it is no line of the finding's own."""
+
+
+def place(shown: Place | None) -> str:
+    """Return where a finding is shown: ``file:line``, with what is there if that is no line of its own."""
+    if shown is None:
+        return ""
+    match shown.kind:
+        case PlaceKind.SCRIPT:
+            at = text.name(shown.path)
+        case PlaceKind.TRACE:
+            at = text.name(PurePosixPath(shown.path).name)  # its folders are those of the recording
+        case _:
+            at = location(Location(shown.path, shown.line))
+    return f"{at} ({NEAR[shown.kind]})" if NEAR[shown.kind] else at
 
 
 def cell(value: Cell) -> str:

@@ -83,6 +83,24 @@ class Location:
     line: int
 
 
+class PlaceKind(StrEnum):
+    """What a place is to the finding that is shown there."""
+
+    LINE = "line"  # the finding's own line
+    TRAINING_CALL = "training-call"  # the call or the loop that trains, where no line is known
+    SCRIPT = "script"  # where the training call is unknown too; line 1 stands for the file
+    TRACE = "trace"  # the recorded file, where no file of the program is known; likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a finding is shown; only a ``LINE`` is a line that the finding is about."""
+
+    path: str
+    line: int
+    kind: PlaceKind = PlaceKind.LINE
+
+
 Cell = str | Quantity | Location
 
 

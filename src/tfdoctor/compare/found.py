@@ -68,9 +68,12 @@ def _leading(rule: str, report: ReportData) -> str:
 
 def _same(one: ResultData, others: Sequence[ResultData]) -> ResultData | None:
     """Return the finding of the same rule in the same file, or in no known file."""
-    path = one.at.path if one.at else ""
     matching = (other for other in others if other.rule == one.rule)
-    return next((other for other in matching if (other.at.path if other.at else "") == path), None)
+    return next((other for other in matching if _file(other) == _file(one)), None)
+
+
+def _file(one: ResultData) -> str:
+    return one.changes.path if one.changes else ""
 
 
 def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingState:
@@ -99,7 +102,7 @@ def _change(
         rule=shown.rule,
         summary=shown.summary,
         severity=shown.severity or "",
-        at=shown.at,
+        at=shown.place,
         before_ms=earlier.amount.ms_per_step if earlier and earlier.amount else None,
         before_kind=earlier.kind if earlier else None,
         after_ms=now.amount.ms_per_step if now and now.amount else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tfdoctor.comparison import AmountKind
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.recording.field_types import Count, Positive
-from tfdoctor.verdict import Location
+from tfdoctor.verdict import Location, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class ResultData:
     saving: SavingData | None = None
     takes: SavingData | None = None
     remedies: tuple[RemedyData, ...] = ()
+    at: Place | None = None  # where the finding is shown; reports of earlier versions lack it
 
     @property
     def amount(self) -> SavingData | None:
@@ -87,9 +88,15 @@ class ResultData:
         return AmountKind.COST if self.takes else None
 
     @property
-    def at(self) -> Location | None:
-        """The first line to change."""
+    def changes(self) -> Location | None:
+        """The first line to change, by which findings are matched."""
         return next((remedy.at for remedy in self.remedies if remedy.at), None)
+
+    @property
+    def place(self) -> Place | None:
+        """Where the finding is shown."""
+        line = self.changes
+        return self.at or (Place(line.path, line.line) if line else None)
 
 
 @dataclass(frozen=True, slots=True)

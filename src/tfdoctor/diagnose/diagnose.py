@@ -7,6 +7,7 @@ from tfdoctor import __version__
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnose.places import placed
 from tfdoctor.diagnose.pricing import priced
 from tfdoctor.diagnose.second_opinion import asked, chart_of, compared, second_opinion
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
@@ -104,6 +105,7 @@ def _diagnosis(chart: Chart, rules: tuple[Rule, ...], title: str) -> Diagnosis:
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
     results = priced(results, together, chart.get(Price))
+    results = placed(chart.fact(Recording), results)
     results, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
     operations, pipeline = run.operations(chart), run.pipeline(chart)
     return Diagnosis(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.fleet import names
 from tfdoctor.fleet_report import FleetFinding, FleetRun
-from tfdoctor.humanize import location
+from tfdoctor.humanize import place
 from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.report.entries import entries
@@ -70,7 +70,7 @@ def _finding(result: Result, finding: Finding) -> FleetFinding:
         share=number(saving.share) if saving else None,
         bound=(saving.bound if saving else Bound.EXPECTED).value,
         summary=finding.summary,
-        at=next((location(remedy.at) for remedy in finding.remedies if remedy.at), ""),
+        at=place(result.place),
     )
 
 

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfdoctor.humanize import counted
 from tfdoctor.recording.files import MANIFEST, RUNS, json_object, traces
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
@@ -67,9 +66,10 @@ def runs(path: Path) -> list[Path]:
 
 
 def _note(path: Path, found: list[Path], alone: list[Path]) -> str:
-    kinds = [counted(len(found), "recording").capitalize()]
-    kinds += [counted(len(alone), "TensorBoard run")] if alone else []
-    newer = f"; {_within(path, alone[-1])} is newer and is only a trace" if _later(found, alone) else ""
+    kinds = [_counted(found, "recording"), *([_counted(alone, "TensorBoard run")] if alone else [])]
+    newer = (
+        f"; {_within(path, alone[-1])} is newer and is only a trace" if _later(found, alone) else ""
+    )
     other = (found[:-1] or alone)[-1]
     return (
         f"{' and '.join(kinds)} found: the newest recording, {_within(path, found[-1])}, is shown{newer}; "
@@ -77,12 +77,16 @@ def _note(path: Path, found: list[Path], alone: list[Path]) -> str:
     )
 
 
+def _counted(folders: list[Path], noun: str) -> str:
+    return f"{len(folders)} {noun}{'' if len(folders) == 1 else 's'}"
+
+
 def _within(path: Path, folder: Path) -> str:
     return folder.relative_to(path).as_posix() if folder.is_relative_to(path) else str(folder)
 
 
 def _later(found: list[Path], alone: list[Path]) -> bool:
-    """Say whether the newest run is later than the newest recording, as far as their run folders are named by date."""
+    """Say whether the newest run is later than the newest recording, if their run folders are named by date."""
     shown = max(_dated(found[-1].glob(RUNS)), default="")
     return bool(shown) and max(_dated(iter(alone)), default="") > shown
 

@@ -1,12 +1,13 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import ndiff
-from itertools import starmap, zip_longest
+from itertools import zip_longest
 
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, Saving
-from tfdoctor.humanize import location
+from tfdoctor.humanize import location, place
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN, all_known
@@ -22,6 +23,7 @@ class ChangeEntry:
     code: str  # an example, or the user's own lines as they will be
     where: str
     before: str = ""  # the user's own lines as they are, when they are known
+    begins: str = ""  # where these lines begin, if that is another line than ``where``
 
     @property
     def diff(self) -> str:
@@ -140,7 +142,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
     result, finding = entry.result, _finding(entry.result)
     doc, saving = result.rule.doc, result.saving
     lines, grids = tables.evidence(finding.evidence)
-    summary = text.sentence(finding.summary)
+    summary, where = text.sentence(finding.summary), place(result.place)
     return Fault(
         rule=text.name(result.rule.name),
         title=text.name(doc.title),
@@ -148,7 +150,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         severity=_severity(result, finding),
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
-        where=location(finding.at),
+        where=where,
         saves=sentences.saves(saving),
         trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
@@ -156,7 +158,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         how=_how(saving),
         lines=lines,
         grids=grids,
-        changes=tuple(starmap(_change, zip_longest(finding.remedies, result.edits))),
+        changes=tuple(_changes(result, finding, where)),
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
         symptoms=tuple(map(_related, entry.symptoms)),
@@ -204,11 +206,20 @@ def _after(saving: Saving | None) -> tuple[str, ...]:
     return tuple(map(text.name, saving.after)) if saving and saves else ()
 
 
-def _change(remedy: Remedy, edit: Edit | None) -> ChangeEntry:
-    action = text.capitalized(remedy.action)
+def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEntry]:
+    """Yield the changes; the first one is where the finding is, as in every list of findings."""
+    for remedy, edit in zip_longest(finding.remedies, result.edits):
+        yield _change(remedy, edit, where)
+        where = ""
+
+
+def _change(remedy: Remedy, edit: Edit | None, where: str) -> ChangeEntry:
+    action, where = text.capitalized(remedy.action), where or location(remedy.at)
     if edit is None or not edit.before:
-        return ChangeEntry(action, text.block(remedy.code), location(remedy.at))
-    return ChangeEntry(action, text.block(edit.after), location(edit.at), text.block(edit.before))
+        return ChangeEntry(action, text.block(remedy.code), where)
+    begins, after, before = location(edit.at), text.block(edit.after), text.block(edit.before)
+    where = where or begins
+    return ChangeEntry(action, after, where, before, begins if begins != where else "")
 
 
 def _how(saving: Saving | None) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
-from tfdoctor.report.entries import entries
+from tfdoctor.humanize import NEAR
+from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.text import sentence
-from tfdoctor.verdict import Finding, Severity
+from tfdoctor.verdict import Finding, Place, PlaceKind, Severity
 
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
 """How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows."""
@@ -27,6 +28,7 @@ class PlacedFinding:
     fault: Fault
     path: str  # in the repository; relative, with "/" between folders
     line: int
+    kind: PlaceKind
     severity: Severity
     edit: Edit | None  # the first of its edits of that file that can be made
     known: bool | None  # whether the baseline has all of it; None without a baseline
@@ -43,11 +45,20 @@ class PlacedFinding:
 
     @property
     def message(self) -> str:
-        """What is wrong, what to change, and what that saves."""
+        """What is wrong, what to change, what that saves, and what is at the line if it is not its own."""
         saves = f"Saves {self.fault.saves}." if self.fault.saves else ""
         change = sentence(self.fault.what)
         told = self.fault.summary
-        return " ".join(filter(None, (told, change if change != told else "", saves)))
+        return " ".join(filter(None, (told, change if change != told else "", saves, self._near)))
+
+    @property
+    def _near(self) -> str:
+        if self.kind is PlaceKind.LINE:
+            return ""
+        best = self.result.place
+        own = best and best.kind is PlaceKind.LINE
+        line = f"The line, {self.fault.where}, is in no file of the repository"
+        return f"{line if own else 'The line is unknown'}: this is the {NEAR[self.kind]}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +103,36 @@ def placed_budgets(diagnosis: Diagnosis) -> tuple[PlacedBudget, ...]:
 
 
 def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
-    """Return the entries whose place in a file is known, in the order of the report.
+    """Return the entries in the order of the report, each at the best of its places that the review can show.
 
     A file of another repository, or of an installed package, has no place in the review. A file that is not on
     this machine may be in it: its path is kept if it is relative, for jobs run from the root of their repository.
-    GitHub and GitLab take all paths from that root; a finding whose path names no file has no line there.
+    GitHub and GitLab take all paths from that root.
     """
-    found = []
-    for entry in entries(diagnosis):
-        finding = entry.result.outcome
-        at = finding.at if isinstance(finding, Finding) else None
-        if at is None or not isinstance(finding, Finding):
-            continue
-        path = diagnosis.repository.get(at.path) or _likely(at.path)
-        severity = entry.result.severity or finding.severity or Severity.NOTE
-        if path:
-            edit = _edit(entry.result, at.path)
-            told = fault(entry)
-            known = None if diagnosis.baseline is None else bool(told.known)
-            found.append(
-                PlacedFinding(entry.result, told, path, max(1, at.line), severity, edit, known)
-            )
-    return tuple(found)
+    found = (_placed(entry, diagnosis) for entry in entries(diagnosis))
+    return tuple(finding for finding in found if finding)
+
+
+def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
+    result, told = entry.result, fault(entry)
+    paths = ((place, _in_review(place, diagnosis)) for place in result.places)
+    place, path = next((pair for pair in paths if pair[1]), (None, ""))
+    if place is None or not isinstance(result.outcome, Finding):
+        return None
+    return PlacedFinding(
+        result=result,
+        fault=told,
+        path=path,
+        line=max(1, place.line),
+        kind=place.kind,
+        severity=result.severity or result.outcome.severity or Severity.NOTE,
+        edit=_edit(result, place.path),
+        known=None if diagnosis.baseline is None else bool(told.known),
+    )
+
+
+def _in_review(place: Place, diagnosis: Diagnosis) -> str:
+    return diagnosis.repository.get(place.path) or _likely(place.path)
 
 
 def _likely(path: str) -> str:

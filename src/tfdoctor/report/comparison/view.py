@@ -12,7 +12,7 @@ from tfdoctor.comparison import (
     RunComparison,
     RunSide,
 )
-from tfdoctor.humanize import location, milliseconds
+from tfdoctor.humanize import milliseconds, place
 from tfdoctor.report.comparison import words
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
@@ -116,7 +116,7 @@ def _finding(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
     return (
         words.STATES[change.state],
         text.name(change.rule),
-        location(change.at),
+        place(change.at),
         *(words.finding_times(change) if in_ms else ("", "")),
         text.prose(change.summary),
     )

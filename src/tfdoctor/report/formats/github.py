@@ -39,7 +39,7 @@ def render(diagnosis: Diagnosis) -> str:
         names = ", ".join(finding.name for finding in left)
         lines.append(f"::notice title=tfdoctor::{f'More findings: {names}.'.translate(_DATA)}")
     which = "finding" if diagnosis.baseline is None else "new finding"
-    return "\n".join(lines or [f"tfdoctor: no {which} has a line to annotate."]) + "\n"
+    return "\n".join(lines or [f"tfdoctor: no {which} to annotate."]) + "\n"
 
 
 def _command(level: str, finding: Placed) -> str:

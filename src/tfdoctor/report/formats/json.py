@@ -344,6 +344,7 @@ def _result(result: Result) -> Object:
         "takes": _takes(result.takes),
         "measured": trials_json.measured(result.measured, number),
         "known": result.known,
+        "at": None,
         "evidence": [],
         "remedies": [],
     }
@@ -369,6 +370,7 @@ def _finding(result: Result, finding: Finding) -> Object:
         "outcome": "finding",
         "severity": severity.name.lower() if severity else None,
         "summary": finding.summary,
+        "at": result.place and asdict(result.place),
         "evidence": _evidences(finding.evidence),
         "remedies": [_remedy(remedy, edit) for remedy, edit in remedies],
     }

@@ -227,6 +227,7 @@ def _fault(fault: Fault) -> str:
 
 def _change(change: ChangeEntry) -> str:
     where = f" at {code(change.where)}" if change.where else ""
+    where += f" (the edit begins at {code(change.begins)})" if change.begins else ""
     shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
     return f"**Change:** {escaped(change.action)}{where}{shown}"
 
