@@ -374,3 +374,21 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
     ]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert "report" in done.stdout
+
+
+def test_a_report_in_a_named_folder_is_called_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trap: the name followed what was read and not where it is written, so that --out could have either."""
+    monkeypatch.chdir(tmp_path)
+    (trace,) = (SAMPLES / "cpu-input-bound").rglob("*.xplane.pb")
+    run("report", str(trace), "--out", "out", "--format", "json,md")
+    run("report", str(trace), "--format", "json,md")
+    run("report", str(SAMPLES / "cpu-input-bound"), "--out", "of-recording", "--format", "md")
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*report.*")) == [
+        "of-recording/report.md",
+        "out/report.json",
+        "out/report.md",
+        "tfdoctor-report.json",
+        "tfdoctor-report.md",
+    ]

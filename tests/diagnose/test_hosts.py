@@ -213,4 +213,4 @@ def test_the_command_reports_and_its_single_hosts_say_nothing_of_others(tmp_path
     single = CliRunner().invoke(cli.app, ["report", str(paths["vm0"]), "--out", str(tmp_path)])
     assert single.exit_code == 0
     assert "Hosts" not in single.output
-    assert "hosts" not in json.loads((tmp_path / "tfdoctor-report.json").read_text())
+    assert "hosts" not in json.loads((tmp_path / "report.json").read_text())

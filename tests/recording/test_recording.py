@@ -44,6 +44,63 @@ def state(root: Path) -> dict[str, tuple[int, bytes]]:
 # What can be opened
 
 
+def made(root: Path, unix_s: int, **more: Any) -> Path:
+    root.mkdir(parents=True)
+    return recorded(root, clock=[{"unix_ns": unix_s * 10**9}], **more)
+
+
+def test_of_several_recordings_the_newest_is_opened_and_said(tmp_path: Path) -> None:
+    """Trap: neither names nor the times of files say which is newest; a copy has other times."""
+    old, new = made(tmp_path / "z", 1), made(tmp_path / "jobs" / "a", 2)
+    os.utime(old / "tfdoctor.json")
+    recording = Recording.open(tmp_path)
+    assert recording.root == new
+    assert recording.manifest is not None
+    assert recording.program is not None
+    assert recording.title(tmp_path) == "a"
+    (note,) = recording.notes
+    assert note == (
+        "2 recordings found: the newest recording, jobs/a, is shown; "
+        f"to report on another: `tfdoctor report {old}`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "newer"), [("2025_01_01_10_00_00", ""), ("2027_01_01_10_00_00", "yes")]
+)
+def test_a_recording_precedes_runs_of_tensorboard(tmp_path: Path, run: str, newer: str) -> None:
+    mine = made(tmp_path / "mine", 1)
+    bare = trace(tmp_path / "plugins" / "profile" / run).parent
+    recording = Recording.open(tmp_path)
+    assert recording.root == mine
+    (note,) = recording.notes
+    assert note.startswith(
+        "1 recording and 1 TensorBoard run found: the newest recording, mine, is shown; "
+    )
+    assert (f"plugins/profile/{run} is newer and is only a trace; " in note) is bool(newer)
+    assert note.endswith(f"to report on another: `tfdoctor report {bare}`")
+
+
+def test_what_a_recording_contains_is_no_other_recording(tmp_path: Path) -> None:
+    """Workers and copies inside a recording belong to it; one recording alone needs no note."""
+    job = tmp_path / "job"
+    for n in (0, 1):
+        made(job / "workers" / f"worker-{n}", 1 + n)
+    made(job / "workers" / "worker-1" / "copy", 9)
+    recording = Recording.open(tmp_path)
+    assert [path.name for path in recording.workers] == ["worker-0", "worker-1"]
+    assert recording.root == job
+    assert [note for note in recording.notes if "found" in note] == []
+    assert Recording.open(job).workers == recording.workers
+
+
+def test_recordings_are_looked_for_two_folders_down_and_no_deeper(tmp_path: Path) -> None:
+    deep = made(tmp_path / "a" / "b" / "c", 1)
+    assert Recording.open(tmp_path / "a").root == deep
+    with pytest.raises(InputError, match="No trace"):
+        Recording.open(tmp_path)
+
+
 def test_a_recording(tmp_path: Path) -> None:
     recording = Recording.open(recorded(tmp_path))
     assert recording.root == tmp_path

@@ -11,6 +11,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tests.remote import servers
 from tfdoctor.errors import InputError, OutputError
+from tfdoctor.recording import Recording
 from tfdoctor.remote import fetching, uploads
 from tfdoctor.remote.fetching import chosen
 from tfdoctor.remote.filesystem import Remote
@@ -211,3 +212,37 @@ def test_a_file_of_which_a_part_arrived_stays_here(
     with pytest.raises(OutputError, match=f"bytes arrived.*stays in {folder}"):
         list(kept.finish())
     assert (folder / "report.json").read_text() == "{}"
+
+
+def test_a_refused_connection_and_an_unknown_host_are_no_missing_file() -> None:
+    """Trap: fsspec takes a web server that does not answer for one without the file."""
+    nobody = f"http://127.0.0.1:{servers.free_port()}"
+    refused = "(the server refuses the connection): check the port, and that the server runs."
+    unknown = (
+        "(the host is unknown): check the name of the host, and the connection to the network."
+    )
+    expected = {
+        f"{nobody}/runs/a": refused,
+        f"{nobody}/a.xplane.pb": refused,
+        "http://nobody.invalid/runs/a": unknown,
+    }
+    for url, sentence in expected.items():
+        with pytest.raises(InputError) as error:
+            fetching.fetched(url)
+        assert str(error.value) == f"{url} cannot be read {sentence}"
+
+
+def test_of_a_folder_above_recordings_the_newest_is_fetched(tmp_path: Path) -> None:
+    for name, start in (("a", 2), ("b", 1)):
+        run = tmp_path / "runs" / name / "plugins" / "profile" / "run"
+        run.mkdir(parents=True)
+        (run / "vm.xplane.pb").write_bytes(TRACE.read_bytes()[:64])
+        manifest = {"finished": True, "clock": [{"unix_ns": start * 10**9}]}
+        (tmp_path / "runs" / name / "tfdoctor.json").write_text(json.dumps(manifest))
+    url = f"file://{tmp_path}/runs"
+    recording = Recording.open(fetching.fetched(url))
+    assert recording.root is not None
+    assert recording.root.name == "a"
+    assert not [*recording.root.parent.glob("b/plugins")]
+    (note,) = map(fetching.shown, recording.notes)
+    assert note.endswith(f"to report on another: `tfdoctor report {url}/b`")

@@ -14,7 +14,7 @@ from tfdoctor.comparison import (
     RunComparison,
     RunSide,
 )
-from tfdoctor.verdict import Location
+from tfdoctor.verdict import Place
 
 HOSTILE = "</script><img src=x onerror=alert(1)>|`@all"
 
@@ -62,7 +62,7 @@ def faster() -> RunComparison:
                 rule="float32-matmul",
                 summary="Matmuls run in float32",
                 severity="warning",
-                at=Location("src/train.py", 40),
+                at=Place("src/train.py", 40),
                 after_ms=4.0,
                 after_kind=AmountKind.SAVING,
             ),
@@ -71,7 +71,7 @@ def faster() -> RunComparison:
                 rule="input-bound",
                 summary="Each step waits 12.0 ms for input",
                 severity="critical",
-                at=Location("src/train.py", 12),
+                at=Place("src/train.py", 12),
                 before_ms=12.0,
                 before_kind=AmountKind.COST,
             ),
@@ -80,7 +80,7 @@ def faster() -> RunComparison:
                 rule="python-input",
                 summary="The input pipeline runs Python",
                 severity="critical",
-                at=Location("src/train.py", 12),
+                at=Place("src/train.py", 12),
                 shown_by="input-bound",
             ),
             FindingChange(
@@ -124,7 +124,7 @@ def unlike() -> RunComparison:
                 rule=HOSTILE,
                 summary=HOSTILE,
                 severity="",
-                at=Location(HOSTILE, 1),
+                at=Place(HOSTILE, 1),
             ),
         ),
     )

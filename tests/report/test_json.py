@@ -18,7 +18,7 @@ TOP = {
 }
 RESULT = {
     *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "takes", "measured"),
-    "known",
+    *("known", "at"),
     *("evidence", "remedies"),
 }
 STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}

@@ -11,8 +11,10 @@ from jsonschema import Draft4Validator
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import BaselineUse, Diagnosis, Edit, Replacement
+from tfdoctor.report import terminal
+from tfdoctor.report.findings import grouped
 from tfdoctor.report.formats import render
-from tfdoctor.verdict import Finding, Location, Remedy, Severity
+from tfdoctor.verdict import Finding, Location, Place, PlaceKind, Remedy, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 
@@ -73,15 +75,85 @@ OUTSIDE = (
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_a_finding_outside_of_the_repository_is_left_out(path: str) -> None:
+def test_a_finding_outside_of_the_repository_is_at_the_training_call(path: str) -> None:
+    diagnosis = finding_at(Location(path, 3), *FALLBACKS)
+    (found,) = shown(diagnosis)
+    assert found[:2] == ("train.py", 52)
+    assert re.search(
+        r"The line, .*:3, is in no file of the repository: this is the training call\.$", found[2]
+    )
+
+
+FALLBACKS = (
+    Place("train.py", 52, PlaceKind.TRAINING_CALL),
+    Place("train.py", 1, PlaceKind.SCRIPT),
+    Place("logs/vm.xplane.pb", 1, PlaceKind.TRACE),
+)
+
+
+def finding_at(at: Location | None, *fallbacks: Place) -> Diagnosis:
     base = diagnoses.full()
     first = base.results[0]
     assert isinstance(first.outcome, Finding)
-    elsewhere = replace(first.outcome, remedies=(Remedy("Change it", at=Location(path, 3)),))
-    diagnosis = replace(base, results=(replace(first, outcome=elsewhere, edits=()),))
-    assert results(diagnosis) == []
-    assert json.loads(render("gitlab", diagnosis)) == []
-    assert render("github", diagnosis) == "tfdoctor: no finding has a line to annotate.\n"
+    moved = replace(first.outcome, remedies=(Remedy("Change it", at=at),), evidence=())
+    only = replace(first, outcome=moved, edits=(), fallbacks=fallbacks)
+    return replace(base, results=(only,), order=None, repository={})
+
+
+def shown(diagnosis: Diagnosis) -> list[tuple[str, int, str]]:
+    """Return the path, the line and the message of each finding; the same in all formats."""
+    sarif = [
+        (place["artifactLocation"]["uri"], place["region"]["startLine"], one["message"]["text"])
+        for one in results(diagnosis)
+        for place in [one["locations"][0]["physicalLocation"]]
+    ]
+    gitlab = [
+        (one["location"]["path"], one["location"]["lines"]["begin"], one["description"])
+        for one in json.loads(render("gitlab", diagnosis))
+    ]
+    github = [
+        (path, int(line), message.replace("%25", "%"))
+        for path, line, message in re.findall(
+            r"::error file=(.*?),line=(\d+),.*?::(.*)", render("github", diagnosis)
+        )
+    ]
+    assert sarif == gitlab == github
+    return sarif
+
+
+@pytest.mark.parametrize(
+    ("known", "at", "where", "said"),
+    [
+        (0, ("train.py", 52), "train.py:52 (training call)", "the training call"),
+        (1, ("train.py", 1), "train.py (script)", "the script"),
+        (2, ("logs/vm.xplane.pb", 1), "vm.xplane.pb (trace)", "the trace"),
+    ],
+)
+def test_a_finding_without_a_line_is_in_every_format(
+    known: int, at: tuple[str, int], where: str, said: str
+) -> None:
+    """Trap: no text claims that the place is the finding's line."""
+    diagnosis = finding_at(None, *FALLBACKS[known:])
+    (found,) = shown(diagnosis)
+    assert found[:2] == at
+    assert found[2].endswith(f" The line is unknown: this is {said}.")
+    for name in ("html", "md"):
+        assert render(name, diagnosis).count(where) >= 2  # in the table, and in the finding
+    (result,) = json.loads(render("json", diagnosis))["results"]
+    assert result["at"] == {"path": at[0], "line": at[1], "kind": FALLBACKS[known].kind.value}
+    assert where in terminal.render(diagnosis, width=100, color=False)
+
+
+def test_the_first_change_is_where_the_table_says() -> None:
+    """Trap: an edit may begin above the line of its finding, such as at the imports."""
+    base = finding_at(Location("train.py", 41))
+    edit = Edit(Location("train.py", 5), "import tf\n...\nold", "import tf\n...\nnew")
+    edited = replace(base, results=(replace(base.results[0], edits=(edit,)),))
+    (fault,) = grouped(edited).faults
+    assert [change.where for change in fault.changes] == [fault.where] == ["train.py:41"]
+    assert fault.changes[0].begins == "train.py:5"
+    assert "at `train.py:41` (the edit begins at `train.py:5`)" in render("md", edited)
+    assert 'Before, from <code class="place">train.py:5</code>' in render("html", edited)
 
 
 @pytest.mark.parametrize("path", ["train.py", "src/In/train.py", "a~b/site-packages.py"])
@@ -139,7 +211,7 @@ def test_each_line_for_github_is_one_command(kind: str) -> None:
     text = render("github", diagnoses.ALL[kind]())
     lines = text.split("\n")[:-1]
     assert "\r" not in text
-    assert lines == ["tfdoctor: no finding has a line to annotate."] or all(
+    assert lines == ["tfdoctor: no finding to annotate."] or all(
         COMMAND.fullmatch(line) for line in lines
     )
 

@@ -47,7 +47,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         typer.Option(
             parser=parse_out,
             metavar="PATH",
-            help="Folder for the reports [default: the recording, otherwise the current folder].",
+            help="Folder for the reports [default: the recording; otherwise the current folder, as "
+            "tfdoctor-report.html and so on].",
         ),
     ] = None,
     formats: Formats = "html,json",
@@ -99,8 +100,9 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         )
     diagnosis = replace(diagnosis, link=address)
     root = None if recording.root is None or is_copy(recording.root) else recording.root
-    folder, prefix = out or root or Path(), "" if root or (out and recording.root) else "tfdoctor-"
-    write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
+    folder = out or root
+    prefix = "" if folder else "tfdoctor-"  # in the current folder, a report is one file among others
+    write(diagnosis, folder or Path(), wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
         write_patch(diagnosis, patch)
     gates.write(diagnosis, program_of(recording))
