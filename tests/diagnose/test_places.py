@@ -50,7 +50,13 @@ def test_the_traced_loop_precedes_another_that_trains_too() -> None:
     assert first == Place("job/loop.py", 7, PlaceKind.TRAINING_CALL)
 
 
-@pytest.mark.parametrize("described", [None, manifest(command=("train-model", "--fast"))])
+KERNEL = "/usr/lib/python3/dist-packages/ipykernel_launcher.py"
+
+
+@pytest.mark.parametrize(
+    "described",
+    [None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL))],
+)
 def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | None) -> None:
     assert [place.kind for place in places(described)] == [PlaceKind.TRACE]
 

@@ -101,7 +101,9 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     diagnosis = replace(diagnosis, link=address)
     root = None if recording.root is None or is_copy(recording.root) else recording.root
     folder = out or root
-    prefix = "" if folder else "tfdoctor-"  # in the current folder, a report is one file among others
+    prefix = (
+        "" if folder else "tfdoctor-"
+    )  # in the current folder, a report is one file among others
     write(diagnosis, folder or Path(), wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
         write_patch(diagnosis, patch)

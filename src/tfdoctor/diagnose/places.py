@@ -7,6 +7,7 @@ from pathlib import Path
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import MANIFEST, Recording
+from tfdoctor.scrub.paths import PACKAGES
 from tfdoctor.verdict import Finding, Place, PlaceKind
 
 
@@ -26,7 +27,7 @@ def _fallbacks(recording: Recording) -> Iterator[Place]:
         traced = manifest.window.at if manifest.window else None
         if loop := at(traced or manifest.steps.at):
             yield Place(loop.path, loop.line, PlaceKind.TRAINING_CALL)
-        if manifest.script:
+        if manifest.script and not PACKAGES.search(manifest.script):  # no kernel of a notebook
             yield Place(at.shown(manifest.script), 1, PlaceKind.SCRIPT)
     described = [recording.root / MANIFEST] if recording.root else []
     for file in (*recording.traces, *described)[:1]:
