@@ -21,6 +21,7 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Location,
+    Measure,
     NotApplicable,
     Severity,
     Table,
@@ -115,7 +116,12 @@ def test_operations_without_duration_tell_nothing() -> None:
 CPU = Hardware(DeviceKind.CPU, "x")
 
 
-def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0) -> Verdict:
+def on_cpu(
+    ms: float = 30.0,
+    flop_s: float = 4e11,
+    others_ms: float = 30.0,
+    hardware: Hardware = CPU,
+) -> Verdict:
     """Return the verdict on 7 x 7 depthwise convolutions beside a convolution that reaches ``flop_s``.
 
     A regular 3 x 3 convolution of 64 channels needs 64 * 9 / 49 times their 6e8 FLOP: 7.05e9.
@@ -126,22 +132,37 @@ def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0) -> V
     )
     slow = depthwise(ms, flops=6e8, nbytes=1e6, operation=graph)
     conv = matmul(ms=others_ms, weights=(3, 3, 64, 64), dtype="bfloat16", layer="gradient")
-    return check(slow, replace(conv, flops=flop_s * others_ms * 1e-3), hardware=CPU)
+    return check(slow, replace(conv, flops=flop_s * others_ms * 1e-3), hardware=hardware)
 
 
-@pytest.mark.parametrize(("flop_s", "promises"), [(2.4e11, True), (2.3e11, False)])
-def test_on_a_cpu_the_rates_of_the_run_decide(flop_s: float, *, promises: bool) -> None:
+def test_on_a_cpu_the_rates_of_the_run_decide() -> None:
     """7.05e9 FLOP in 30 ms are 2.35e11 per second."""
-    finding = on_cpu(flop_s=flop_s)
+    finding = on_cpu(flop_s=2.4e11)
     assert isinstance(finding, Finding)
-    assert bool(finding.effects) is promises
+    assert finding.effects
     assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
-    assert finding.severity is (None if promises else Severity.NOTE)
+    assert finding.severity is None
+
+
+def test_no_regular_convolution_is_advised_that_no_convolution_here_is_fast_enough_for() -> None:
+    verdict = on_cpu(flop_s=2.3e11)
+    assert isinstance(verdict, Healthy)
+    assert "from 235 GFLOP/s on, and reach at most 230 GFLOP/s here" in verdict.summary
+    rates = {one.value.value for one in verdict.evidence if isinstance(one, Measure)}
+    assert {2.3e11} < rates
+
+
+@pytest.mark.parametrize(("peak", "kind"), [(2.4e11, Finding), (2.3e11, Healthy)])
+def test_a_known_peak_rate_decides_where_the_runs_convolutions_are_slow(
+    peak: float, kind: type
+) -> None:
+    hardware = replace(GPU, peak_flop_s=peak)
+    assert isinstance(on_cpu(flop_s=1e11, hardware=hardware), kind)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(10.0, Finding), (9.9, Healthy)])
 def test_on_a_cpu_a_tenth_of_the_compute_time_is_reported(ms: float, kind: type) -> None:
-    assert isinstance(on_cpu(ms, others_ms=100.0 - ms), kind)
+    assert isinstance(on_cpu(ms, flop_s=1e12, others_ms=100.0 - ms), kind)
 
 
 def test_unknown_rates_promise_nothing_on_a_cpu() -> None:

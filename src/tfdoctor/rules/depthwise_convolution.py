@@ -3,8 +3,9 @@
 ## What it checks
 
 The time of depthwise convolutions (also inside `SeparableConv2D`), their FLOP rate beside that of the other
-convolutions and matmuls of the run, and the time they would take if only the memory bandwidth limited them. On
-a CPU also the FLOP rate from which regular convolutions with kernels of at most 3 x 3 would be faster.
+convolutions and matmuls of the run, and the time they would take if only the memory bandwidth limited them. Also
+the FLOP rate from which regular convolutions with kernels of at most 3 x 3 would be faster. Where neither the
+fastest convolution of the run nor the known peak rate of the hardware reaches it, the rule is healthy.
 
 Convolutions with a constant kernel, such as a blur, are judged apart: whether the values of the kernel are a column
 times a row. Kernels that a step computes from constants, such as the window of `tf.image.ssim`, are not judged.
@@ -30,9 +31,9 @@ an upper bound: short kernels reach a lower FLOP rate.
 
 GPUs, TPUs and CPUs. On a CPU it depends on the rates: on AMX in bfloat16, a network whose 7 x 7 depthwise
 convolutions took half of the step trained 2.4 times as fast with regular 3 x 3 ones; with avx512_bf16 but without
-AMX, as fast as before; a small separable network in float32 took 2.7 times as long. So on a CPU the rule states a
-saving only if a convolution of the same run reaches the rate from which the regular ones are faster, and
-otherwise reports the time as a note.
+AMX, as fast as before; a small separable network in float32 took 2.7 times as long. So on a CPU, whose peak rate is
+unknown, the rule states a saving only if a convolution of the same run reaches the rate from which the regular
+ones are faster. Where one of these rates is unknown, it reports the time as a note.
 
 ## Sources
 
@@ -53,7 +54,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.humanize import milliseconds, percent, quantity
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, flop_rate, ms, ratio
@@ -151,7 +152,10 @@ def _layers(
     if share < (limits.on_cpu if on_cpu else limits.share):
         summary = f"Depthwise convolutions take {milliseconds(work.ms)} per step"
         return Healthy(summary=summary, evidence=_measures(work, operations))
-    return _finding(work, operations, hardware, promises=not on_cpu or work.regular_pays is True)
+    pays = work.regular_pays(hardware.peak_flop_s)
+    if pays is False:
+        return _too_slow(work, operations, hardware)
+    return _finding(work, operations, hardware, promises=pays is True or not on_cpu)
 
 
 def _none(constant: Iterable[FixedConvolution]) -> str:
@@ -206,16 +210,33 @@ x = tf.nn.depthwise_conv2d(x, column, strides, padding)  # column: [height, 1, c
 x = tf.nn.depthwise_conv2d(x, row, [1, 1, 1, 1], padding)  # row: [1, width, channels, 1]"""
 
 
+def _too_slow(work: Depthwise, operations: Operations, hardware: Hardware) -> Healthy:
+    """Say that no regular convolution reaches the rate from which it would be faster."""
+    needed = quantity(flop_rate(work.break_even_flop_s or 0.0))
+    reached = quantity(flop_rate(work.reached_flop_s(hardware.peak_flop_s)))
+    return Healthy(
+        summary=f"{_takes(work, operations)}; regular convolutions would take less time from {needed} on, "
+        f"and reach at most {reached} here",
+        evidence=(*_measures(work, operations), *_of_regular(work, hardware)),
+    )
+
+
+def _takes(work: Depthwise, operations: Operations) -> str:
+    share = percent(work.ms / operations.total_ms)
+    return (
+        f"Depthwise convolutions take {milliseconds(work.ms)} per step, {share} of the compute time"
+    )
+
+
 def _finding(
     work: Depthwise, operations: Operations, hardware: Hardware, *, promises: bool
 ) -> Finding:
     """Report their time; ``promises`` says that a regular convolution may be faster on this hardware."""
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     least_ms = {row.name: _least_ms(row, rate) for row in work.rows}
-    regular = _of_regular(work) if hardware.kind == DeviceKind.CPU else ()
+    regular = _of_regular(work, hardware) if hardware.kind == DeviceKind.CPU else ()
     return Finding(
-        summary=f"Depthwise convolutions take {milliseconds(work.ms)} per step, "
-        f"{percent(work.ms / operations.total_ms)} of the compute time",
+        summary=_takes(work, operations),
         evidence=(
             *_measures(work, operations),
             *regular,
@@ -229,10 +250,11 @@ def _finding(
     )
 
 
-def _of_regular(work: Depthwise) -> tuple[Measure, ...]:
+def _of_regular(work: Depthwise, hardware: Hardware) -> tuple[Measure, ...]:
     rates = {
         "FLOP rate from which regular convolutions of at most 3 x 3 are faster": work.break_even_flop_s,
         "FLOP rate of the fastest regular convolution in this run": work.fastest_flop_s,
+        "peak FLOP rate of the hardware": hardware.peak_flop_s,
     }
     return tuple(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate)
 
@@ -286,7 +308,7 @@ def sick() -> Verdict:
     """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
     return check(
         Operations((_row("DepthwiseConv2dNative"), _fast())),
-        Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10),
+        Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10),
         None,
     )
 

@@ -71,12 +71,16 @@ class Depthwise:
         """The FLOP rate above which regular convolutions take less time than these; None is unknown."""
         return self.regular_flops / (self.ms * 1e-3) if self.regular_flops and self.ms else None
 
-    @property
-    def regular_pays(self) -> bool | None:
-        """Whether a convolution of this run already reaches that rate; None is unknown."""
-        if self.break_even_flop_s is None or self.fastest_flop_s is None:
+    def reached_flop_s(self, peak_flop_s: float | None) -> float:
+        """Return the FLOP rate of the fastest convolution of this run, or the known peak rate; 0 is unknown."""
+        return max(self.fastest_flop_s or 0.0, peak_flop_s or 0.0)
+
+    def regular_pays(self, peak_flop_s: float | None) -> bool | None:
+        """Whether regular convolutions can take less time than these; None is unknown."""
+        reached = self.reached_flop_s(peak_flop_s)
+        if self.break_even_flop_s is None or not reached:
             return None
-        return self.fastest_flop_s > self.break_even_flop_s
+        return reached > self.break_even_flop_s
 
 
 def _rate(rows: Iterable[OperationTime]) -> float | None:
