@@ -156,7 +156,8 @@ class Effect:
     stage runs beside the rest of the step afterwards instead of before it, ``spreads`` that it takes
     less time because more threads share it: with either the cores have as much to do as before.
     ``narrows`` says that the subject's tensors shrink as its time does, so that memory limits it less.
-    ``parts`` are the operations that a subject of several consists of.
+    ``parts`` are the operations that a subject of several consists of. ``why`` is a clause with the measured
+    numbers that the time of a whole stage changes by.
     """
 
     stage: Stage
@@ -168,6 +169,7 @@ class Effect:
     spreads: bool = False
     narrows: bool = False
     parts: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def names(self) -> bool:
@@ -199,7 +201,8 @@ class Finding:
     """A fault, with its proof and its remedy.
 
     ``severity`` is left out when the saving decides it; a fault without an effect on the step (a
-    recording that ended early, say) states its own.
+    recording that ended early, say) states its own. ``takes`` is the time that the summary of a general rule's
+    finding states, in ms per step of the step model; left out, it follows from the effects.
     """
 
     summary: str
@@ -209,6 +212,7 @@ class Finding:
     severity: Severity | None = None
     concern: Concern = Concern.TYPICAL_STEP
     names: tuple[PartTime, ...] = ()
+    takes: Quantity | None = None
 
     @property
     def at(self) -> Location | None:

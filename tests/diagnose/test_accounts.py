@@ -12,7 +12,7 @@ from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Account, AccountState, Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.pipeline_stages import PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
@@ -240,9 +240,35 @@ def paced_by_input(**parts: float) -> Chart:
     return Chart([breakdown, model, pipeline])
 
 
+PACED = (
+    "The input pipeline works 100 ms for the batch of a step of 100 ms, so less of this work would not shorten "
+    "the step"
+)
+
+
+def test_a_small_ceiling_of_a_step_that_never_waits_is_not_behind_the_input() -> None:
+    """Making the batch takes 0.1 of 100 ms: 2 % are too little for a ceiling, not hidden by anything."""
+    breakdown = Breakdown.of(input=0.01, device=99.99)
+    ahead = PipelineSegment({"Root::Prefetch::Map": 0.1}, overlapped=True)
+    model = StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))
+    few = Effect(Stage.DEVICE, 0.0, "padding", ms(2.0), bound=Bound.AT_MOST)
+    (found,) = engine.examine(Chart([breakdown, model]), (states("padding", few),))
+    assert isinstance(found.outcome, Healthy)
+    assert found.outcome.necessary == ()
+
+
+def test_a_step_that_waits_says_for_how_long_where_its_input_sets_the_pace() -> None:
+    breakdown = Breakdown.of(input=40.0, device=60.0)
+    ahead = PipelineSegment({"Root::Prefetch::Map": 95.0}, overlapped=True)
+    model = StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))
+    (found,) = engine.examine(Chart([breakdown, model]), (states("slow", device(30.0)),))
+    assert isinstance(found.outcome, Healthy)
+    assert found.outcome.necessary[0].why.startswith("The step waits 40.0 ms for input: ")
+
+
 def test_time_behind_the_input_is_unexplained_where_no_finding_names_the_input() -> None:
     found = account(paced_by_input(device=100.0), states("slow", device(95.0)))
-    assert (found.state, found.why) == (AccountState.UNEXPLAINED, (engine.BEHIND_INPUT,))
+    assert (found.state, found.why) == (AccountState.UNEXPLAINED, (PACED,))
     assert found.unexplained_ms == pytest.approx(100.0)
 
 
@@ -251,7 +277,7 @@ def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() ->
     chart = paced_by_input(device=95.0, between=5.0)
     less = Effect(Stage.INPUT, 0.98, "Root::Prefetch::Map"), Effect(Stage.BETWEEN, 0.0)
     found = account(chart, states("slow", device(90.0)), states("pipeline", *less))
-    assert (found.state, found.why) == (AccountState.NECESSARY, (engine.BEHIND_INPUT,))
+    assert (found.state, found.why) == (AccountState.NECESSARY, (PACED,))
 
 
 def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result, Together
+from tfdoctor.diagnosis import Result, Takes, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
@@ -245,6 +245,34 @@ def test_a_grave_fault_without_a_figure_stands_before_a_small_one_with_a_figure(
     assert [one.rule.name for one in results] == ["grave", "small"]
 
 
+# How a saving was computed
+
+
+@pytest.mark.parametrize(
+    ("effect", "words"),
+    [
+        (
+            Effect(Stage.DEVICE, 0.76),
+            "the step model shortens the device work by 24 % and predicts",
+        ),
+        (Effect(Stage.DEVICE, 0.0), "the step model removes the device work and predicts"),
+        (Effect(Stage.DEVICE, 0.5, why="it shares 2 cores"), "by 50 % (it shares 2 cores) and"),
+    ],
+    ids=["less", "none", "why"],
+)
+def test_a_change_of_a_whole_stage_is_a_sentence(effect: Effect, words: str) -> None:
+    found = examine(states("slow", effect), chart=chart_of(**COMPUTE))["slow"]
+    assert found.saving
+    assert words in found.saving.how
+
+
+def test_a_general_finding_takes_what_its_summary_states() -> None:
+    stated = replace(finding(part(8)), takes=ms(3.0))
+    asks = replace(rule(lambda: stated, "asks"), general=True)
+    takes = examine(asks, chart=chart_of(**COMPUTE))["asks"].takes
+    assert takes == Takes(ms(3.0), 3.0 / sum(COMPUTE.values()))
+
+
 # What hides what
 
 
@@ -266,7 +294,7 @@ def test_a_saving_behind_the_input_says_what_to_mend_first() -> None:
     assert hidden.saving.per_step.value == 0
     assert hidden.severity is Severity.NOTE
     assert "4.00 ms" in hidden.saving.how
-    assert "The input pipeline needs as long" in hidden.saving.how
+    assert "The step waits 40.0 ms for input" in hidden.saving.how
     assert found["input-bound"].saving
     assert found["input-bound"].saving.after == ()
 

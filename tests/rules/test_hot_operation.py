@@ -11,15 +11,20 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import hot_operation
 from tfdoctor.verdict import (
     Bound,
     Finding,
     Healthy,
     Location,
+    Measure,
     NotApplicable,
     Severity,
     Stage,
@@ -53,6 +58,7 @@ def check(  # noqa: PLR0913 - one argument for each fact of the rule
     unnamed: str = "",
     calls: LayerCalls | None = None,
     loops: LoopWork | None = None,
+    model: StepModel | None = None,
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts = {Stage.DEVICE: left, Stage.HOST: host}
@@ -64,6 +70,7 @@ def check(  # noqa: PLR0913 - one argument for each fact of the rule
         HostLines({Stage.HOST: (waits,)}),
         calls,
         loops,
+        model,
     )
 
 
@@ -81,6 +88,7 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
         Unexplained({Stage.DEVICE: 0.3}),
         Breakdown.of(device=0.3, host=0.1),
         OperationGroups((group(time_ms=time_ms, least=0.0),)),
+        None,
         None,
         None,
         None,
@@ -103,13 +111,43 @@ def test_a_product_is_not_compared_with_itself() -> None:
     assert "fastest" not in finding.summary
 
 
-def test_a_line_has_one_question_and_the_summary_the_time_of_all() -> None:
+def test_a_line_has_one_question_and_evidence_the_time_of_all() -> None:
     finding = check(group("Unique", 9.0), group("Sort", 6.0))
     assert isinstance(finding, Finding)
     (remedy,) = finding.remedies
     assert "Unique" in remedy.action
-    assert finding.summary.endswith("; with one more group of operations, 15.0 ms")
+    assert "15.0" not in finding.summary
+    times = {one.label: one.value.value for one in finding.evidence if isinstance(one, Measure)}
+    assert times["time in this and one more group of operations, per step"] == 15.0
     assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(15.0)
+
+
+TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("tracing", "left", "takes", "step"),
+    [
+        (None, 30.0, 9.0, 40.0),
+        (None, 6.0, 6.0, 40.0),
+        (TRACED, 30.0, 9.0 * TRACED.kept("device"), 20.0),
+    ],
+    ids=["as traced", "partly named", "without the profiler"],
+)
+def test_a_question_states_one_time(
+    tracing: TracingCost | None, left: float, takes: float, step: float
+) -> None:
+    """The summary, the list, the share and the table: of the 9 of 30 ms, the profiler has its part."""
+    exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
+    finding = check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model)
+    assert isinstance(finding, Finding)
+    assert finding.takes is not None
+    assert finding.takes.value == pytest.approx(takes)
+    assert f"takes {milliseconds(finding.takes.value)} of " in finding.summary
+    share = finding.evidence[0]
+    assert isinstance(share, Measure)
+    assert share.value.value == pytest.approx(finding.takes.value / step)
 
 
 def test_python_in_the_graph_is_named() -> None:

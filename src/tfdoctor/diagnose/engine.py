@@ -1,5 +1,6 @@
 """Applies rules to a recording. Knows no particular rule and no renderer."""
 
+import math
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     if left is not None:
         chart.give(left)
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
-    questions = [_without_saving(result) for one in general for result in _judged([one], model)]
+    questions = [_question(result, model) for one in general for result in _judged([one], model)]
     results += _with_hidden(general, questions, model, named=named)
     bounded = (_bounded(result, slow, few=few) for result in results)
     return tuple(sorted(bounded, key=_Rank(_beyond(chart))))
@@ -93,18 +94,24 @@ def _fits(left_ms: float, named: Mapping[Stage, float], effect: Effect) -> float
 ALL_NAMED = "The findings of other rules name the time that this rule would report"
 
 
-def _without_saving(result: Result) -> Result:
+def _question(result: Result, model: StepModel | None) -> Result:
     """Let a general finding state the time that it names, and no saving.
 
     A change may spare only a part of it, or other work as well, such as the gradients of an operation. A
     question is never critical.
     """
     saving = result.saving
-    if saving is None:
+    if saving is None or model is None or not isinstance(result.outcome, Finding):
         return result
     severity = min(result.severity or Severity.NOTE, Severity.WARNING)
-    takes = Takes(saving.per_step, saving.share)
+    takes = _takes(result.outcome, model, saving.per_step.value)
     return replace(result, saving=None, takes=takes, severity=severity)
+
+
+def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:
+    """Return the time that the summary states; where it states none, what the effects spare."""
+    time = finding.takes or ms(saved_ms)
+    return Takes(time, time.value / model.step_ms)
 
 
 def too_few_steps(chart: Chart) -> bool:
@@ -264,25 +271,38 @@ def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: 
     Its time is necessary only as long as the input is: where no finding names the input, its time stays
     unexplained, and a general finding stands, since it states time and no saving.
     """
-    saved = model.saving_without_input(outcome.effects)
-    if not isinstance(result.outcome, Healthy) or saved < WORTH_SAYING * model.step_ms:
+    if not isinstance(result.outcome, Healthy) or not _hides(model, outcome.effects):
         return result
     stages = dict.fromkeys(effect.stage for effect in outcome.effects)
     if result.rule.general and not named and not model.distorted:
+        saved = model.saving_without_input(outcome.effects)
         saved = min(saved, sum(model.exposed[stage] for stage in stages))
-        share = saved / model.step_ms
-        severity = min(Severity.of(share), outcome.severity or Severity.WARNING, Severity.WARNING)
-        return replace(result, outcome=outcome, takes=Takes(ms(saved), share), severity=severity)
+        own = Severity.of(saved / model.step_ms)
+        severity = min(own, outcome.severity or Severity.WARNING, Severity.WARNING)
+        takes = _takes(outcome, model, saved)
+        return replace(result, outcome=outcome, takes=takes, severity=severity)
     hidden = tuple(
-        PartTime(stage, ms(model.traced[stage] if named else 0.0), BEHIND_INPUT) for stage in stages
+        PartTime(stage, ms(model.traced[stage] if named else 0.0), _paced(model))
+        for stage in stages
     )
     return replace(result, outcome=replace(result.outcome, necessary=hidden))
 
 
-BEHIND_INPUT = (
-    "The input pipeline needs as long for a batch as the rest of the step, so less of this work would not "
-    "shorten the step"
-)
+def _hides(model: StepModel, effects: tuple[Effect, ...]) -> bool:
+    """Whether effects save nothing because of the input: without it they would save something."""
+    worth = WORTH_SAYING * model.step_ms
+    return model.saving(effects) < worth <= model.saving_without_input(effects)
+
+
+def _paced(model: StepModel) -> str:
+    """Say by what is measured that the input sets the pace of the step."""
+    if model.waits:
+        wait = milliseconds(model.exposed[Stage.INPUT])
+        return f"The step waits {wait} for input: less of this work would lengthen the wait, not shorten the step"
+    return (
+        f"The input pipeline works {milliseconds(model.slowest)} for the batch of a step of "
+        f"{milliseconds(model.step_ms)}, so less of this work would not shorten the step"
+    )
 
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
@@ -350,10 +370,9 @@ def _hidden(
     )
     best = min(enough, key=lambda rule: _preference(others[rule], model), default=None)
     little = "little" if alone.per_step.value > 0 else "nothing"
-    hides = model.saving_without_input(effects[name]) >= WORTH_SAYING * model.step_ms
     how = (
         f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
-        + (f" {BEHIND_INPUT}." if hides else "")
+        + (f" {_paced(model)}." if _hides(model, effects[name]) else "")
     )
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
@@ -419,8 +438,17 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
         return f"overlaps the {stage} work with the rest of the step"
     subjects = {effect.subject for effect in own_effects if effect.subject}
     if not subjects:
-        return f"multiplies the {stage} work by {own_effects[0].scales:.2g}"
+        return _scaled(stage, own_effects)
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
+
+
+def _scaled(stage: Stage, effects: Sequence[Effect]) -> str:
+    """Say what effects on a whole stage do to it, and why."""
+    less = 1.0 - math.prod(effect.scales for effect in effects)
+    why = "".join(f" ({effect.why})" for effect in effects if effect.why)
+    if less >= 1.0:
+        return f"removes the {stage} work{why}"
+    return f"{'shortens' if less >= 0.0 else 'lengthens'} the {stage} work by {percent(abs(less))}{why}"
 
 
 def _beyond(chart: Chart) -> float:

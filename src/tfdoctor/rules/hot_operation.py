@@ -42,7 +42,7 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.hot_work.called_layers import again, call_tables, layers, repeats
 from tfdoctor.facts.hot_work.dispatch import Dispatch
@@ -50,16 +50,18 @@ from tfdoctor.facts.hot_work.hot_work import HotWork, Least, scale_of
 from tfdoctor.facts.hot_work.questions import remedies
 from tfdoctor.facts.hot_work.remaining import called, without
 from tfdoctor.facts.hot_work.search import Marks, find
-from tfdoctor.facts.hot_work.sentences import others, summary
+from tfdoctor.facts.hot_work.sentences import summary
+from tfdoctor.facts.hot_work.stated import Stated
 from tfdoctor.facts.hot_work.table import SHOWN_ROWS, table
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.layer_calls import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.humanize import location, percent
+from tfdoctor.humanize import counted, location, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -125,6 +127,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     lines: HostLines | None,
     calls: LayerCalls | None,
     loops: LoopWork | None,
+    model: StepModel | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Name the operations that take long for their bytes and FLOPs, where no other finding does."""
@@ -136,13 +139,16 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     marks = Marks(limits.near, limits.short_ms)
     dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
     hot = [called(one, calls) for one in find(groups, dispatch, unexplained, least, marks)]
+    stated = Stated.of(model, breakdown, unexplained)
     if hot:
-        return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
+        severity = max(_severity(one, breakdown) for one in hot)
+        finding = _finding(sorted(hot, key=_order), stated, limits)
+        return replace(finding, effects=tuple(_effects(hot, unexplained)), severity=severity)
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
     return Healthy(
         summary=f"No operation takes {percent(limits.share)} of the step and over twice its least time",
-        evidence=(table(groups),) if groups else (),
+        evidence=(table(groups, stated),) if groups else (),
         necessary=tuple(_necessary(groups, limits)),
     )
 
@@ -164,29 +170,36 @@ def _order(hot: HotWork) -> tuple[bool, float]:
     return hot.is_question and not hot.repeated_ms, -hot.ms
 
 
-def _finding(
-    hot: list[HotWork], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
-) -> Finding:
+def _finding(hot: list[HotWork], stated: Stated, limits: Limits) -> Finding:
+    """Return what to ask of the first, with one time of it; the others are evidence."""
     first = hot[0]
+    takes = stated.ms_of(first)
     share = Measure(
         "share of the step in the operations of the line",
-        ratio(first.ms / breakdown.step_ms),
+        ratio(takes / stated.step_ms),
         ratio(limits.share),
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
-        summary=summary(first, breakdown) + again(first) + others(hot),
+        summary=summary(first, stated) + again(first, stated),
         evidence=(
             share,
-            *_distance(first, limits),
-            *repeats(hot),
-            table(groups),
+            *_distance(first, stated, limits),
+            *_with_others(hot, stated),
+            *repeats(hot, stated),
+            table(groups, stated),
             *call_tables(hot),
         ),
         remedies=tuple(remedies(hot[:SHOWN_ROWS])),
-        effects=tuple(_effects(hot, unexplained)),
-        severity=max(_severity(one, breakdown) for one in hot),
+        takes=ms(takes),
     )
+
+
+def _with_others(hot: list[HotWork], stated: Stated) -> Iterator[Measure]:
+    """Yield how long all groups take that the finding is about, where there are several."""
+    if len(hot) > 1:
+        label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, "
+        yield Measure(f"{label}{stated.per_step}", ms(stated.ms_of(*hot)))
 
 
 def _severity(hot: HotWork, breakdown: Breakdown) -> Severity:
@@ -204,11 +217,14 @@ def _severity(hot: HotWork, breakdown: Breakdown) -> Severity:
     return Severity(max(Severity.NOTE, severity - 1, repeated))
 
 
-def _distance(hot: HotWork, limits: Limits) -> tuple[Measure, ...]:
+def _distance(hot: HotWork, stated: Stated, limits: Limits) -> tuple[Measure, ...]:
     group = hot.groups[0]
     if hot.short:
-        host = Measure("time to dispatch the operations per step", ms(hot.host_ms))
-        each = Measure("mean time of a call", ms(group.each_ms), ms(limits.short_ms))
+        label = f"time to dispatch the operations {stated.per_step}"
+        host = Measure(label, ms(stated.host * hot.host_ms))
+        each = Measure(
+            "mean time of a call", ms(stated.device * group.each_ms), ms(limits.short_ms)
+        )
         return (each, host) if hot.host_ms else (each,)
     if hot.title or group.attained is None:
         return ()
@@ -219,7 +235,7 @@ def _distance(hot: HotWork, limits: Limits) -> tuple[Measure, ...]:
 def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
     """Yield the time of each operation that may take less, as a ceiling, and at most what is unexplained.
 
-    It is the time that the summary states; what of it is necessary is the summary's least time.
+    It has the groups that are evidence besides the one of the summary.
     """
     hot = tuple(hot)
     rows = [(row, group) for one in hot for group in one.groups for row in group.rows]
@@ -259,5 +275,11 @@ def _example(least_ms: float) -> Verdict:
     group = OperationGroup(type="TopKV2", at=at, layers=(), rows=(row,), least_ms=least_ms)
     breakdown = Breakdown.of(device=38.0, host=2.0)
     return check(
-        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None, None
+        Unexplained({Stage.DEVICE: 38.0}),
+        breakdown,
+        OperationGroups((group,)),
+        None,
+        None,
+        None,
+        None,
     )

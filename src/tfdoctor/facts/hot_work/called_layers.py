@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.hot_work.hot_work import HotWork
+from tfdoctor.facts.hot_work.stated import Stated
 from tfdoctor.facts.savings.layer_calls import CalledLayer
 from tfdoctor.humanize import milliseconds
 from tfdoctor.units import count, ms
@@ -21,16 +22,17 @@ def layers(hot: Iterable[HotWork]) -> list[CalledLayer]:
     return list({layer.name: layer for one in hot for layer in one.layers}.values())
 
 
-def again(hot: HotWork) -> str:
+def again(hot: HotWork, stated: Stated) -> str:
     """Say how long the calls take that compute the same again."""
     if not hot.repeated_ms:
         return ""
-    return f"; repeated calls of a layer on the same input take {milliseconds(hot.repeated_ms)}"
+    time = milliseconds(stated.device * hot.repeated_ms)
+    return f"; repeated calls of a layer on the same input take {time}"
 
 
-def repeats(hot: Iterable[HotWork]) -> Iterator[Measure]:
+def repeats(hot: Iterable[HotWork], stated: Stated) -> Iterator[Measure]:
     """Yield the time of the calls that compute the same again."""
-    time_ms = sum(layer.repeated_ms for layer in layers(hot))
+    time_ms = stated.device * sum(layer.repeated_ms for layer in layers(hot))
     if time_ms:
         yield Measure(
             "time in layers called again on the same input, forward, per step", ms(time_ms)

@@ -1,25 +1,26 @@
 """What takes long, in words."""
 
 from tfdoctor.facts.hot_work.hot_work import HotWork
+from tfdoctor.facts.hot_work.stated import Stated
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted, location, milliseconds, number
+from tfdoctor.humanize import location, milliseconds, number
 
 
-def summary(hot: HotWork, breakdown: Breakdown) -> str:
+def summary(hot: HotWork, stated: Stated) -> str:
     """Say where it is, and how long it takes of a step."""
     where = f" at {location(hot.at)}" if hot.at else ""
+    time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
     if hot.short:
-        each = milliseconds(sum(group.ms for group in hot.groups) / hot.calls)
+        each = milliseconds(stated.device * sum(group.ms for group in hot.groups) / hot.calls)
         looped = " in the loop" if hot.groups[0].loop else ""
         return (
             f"{number(round(hot.calls))} operations of {each} each{looped}{where} take "
-            f"{milliseconds(hot.ms)} of {breakdown.each_step}, dispatching included"
+            f"{time}, dispatching included"
         )
     group = hot.groups[0]
     if hot.title:
-        return f"{_sentence(hot.title)}{where} take {milliseconds(hot.ms)} of {breakdown.each_step}{_use(hot)}"
-    took = f"{group.type}{where} takes {milliseconds(group.ms)} of {breakdown.each_step}{_use(hot)}"
+        return f"{_sentence(hot.title)}{where} take {time}{_use(hot)}"
+    took = f"{group.type}{where} takes {time}{_use(hot)}"
     if group.attained is None and group.is_matrix:
         return f"{took}; how much it needs is unknown{rate(group)}"
     if hot.only_metrics or hot.constant:
@@ -49,11 +50,3 @@ def rate(group: OperationGroup) -> str:
     best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
     more = f", where this run's fastest reaches {number(round(best))}" if best else ""
     return f" ({group.missing}); it runs at {reached}{more}"
-
-
-def others(hot: list[HotWork]) -> str:
-    """Say how long all of the work takes that the finding names."""
-    if len(hot) == 1:
-        return ""
-    total = milliseconds(sum(one.ms for one in hot))
-    return f"; with {counted(len(hot) - 1, 'more group')} of operations, {total}"

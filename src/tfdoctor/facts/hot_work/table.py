@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from tfdoctor.facts.hot_work.sentences import rate
+from tfdoctor.facts.hot_work.stated import Stated
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import Cell, Table
@@ -10,31 +11,30 @@ from tfdoctor.verdict import Cell, Table
 SHOWN_ROWS = 8
 """Rows of the table: the groups that take most of the time."""
 
-COLUMNS = (
-    "operation",
-    "your line",
-    "layer",
-    "calls",
-    "time per call",
-    "time per step",
-    "least time",
-    "result",
-)
 
-
-def table(groups: Iterable[OperationGroup]) -> Table:
+def table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
     """Return the table of the groups that take most of the time."""
-    return Table(COLUMNS, tuple(_row(group) for group in list(groups)[:SHOWN_ROWS]))
+    columns = (
+        "operation",
+        "your line",
+        "layer",
+        "calls",
+        "time per call",
+        f"time {stated.per_step}",
+        "least time",
+        "result",
+    )
+    return Table(columns, tuple(_row(group, stated) for group in list(groups)[:SHOWN_ROWS]))
 
 
-def _row(group: OperationGroup) -> tuple[Cell, ...]:
+def _row(group: OperationGroup, stated: Stated) -> tuple[Cell, ...]:
     return (
         group.type,
         group.at or "unknown",
         ", ".join(group.layers[:2]) or "-",
         count(group.calls),
-        ms(group.each_ms),
-        ms(group.ms),
+        ms(stated.device * group.each_ms),
+        ms(stated.device * group.ms),
         _least(group),
         group.makes or "unknown",
     )

@@ -6,6 +6,7 @@ from typing import Self
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import milliseconds, number
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
@@ -62,4 +63,5 @@ class CpuContention:
         if not taken:
             return ()
         left = max(LEAST, 1.0 - taken / self.compute_ms)
-        return (Effect(Stage.DEVICE, left, "", ms(self.compute_ms), bound=Bound.AT_MOST),)
+        why = f"it shares {number(self.cores)} cores with {milliseconds(work_ms)} of this input work per step"
+        return (Effect(Stage.DEVICE, left, of=ms(self.compute_ms), bound=Bound.AT_MOST, why=why),)

@@ -109,11 +109,11 @@ class StepModel:
     @property
     def residual(self) -> float:
         """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
-        if not self._waits or not self._slowest:
+        if not self.waits or not self.slowest:
             return 0.0
-        if not self._limits and self._slowest < NEAR * self.step_ms:
+        if not self._limits and self.slowest < NEAR * self.step_ms:
             return self._wait
-        return self.step_ms - self._serial - self._slowest
+        return self.step_ms - self._serial - self.slowest
 
     @property
     def _serial(self) -> float:
@@ -122,11 +122,11 @@ class StepModel:
         return min(self.exposed[Stage.INPUT], own)
 
     @property
-    def _waits(self) -> bool:
+    def waits(self) -> bool:
         """Whether the trainer waits for input that overlaps the step."""
         if self._wait <= max(READY_MS, WAITING * self.step_ms):
             return False
-        return self._wait >= PLAIN_WAIT * self.step_ms or self._slowest >= NEAR * self.step_ms
+        return self._wait >= PLAIN_WAIT * self.step_ms or self.slowest >= NEAR * self.step_ms
 
     @property
     def _wait(self) -> float:
@@ -134,7 +134,7 @@ class StepModel:
         return self.exposed[Stage.INPUT] - self._serial
 
     @property
-    def _slowest(self) -> float:
+    def slowest(self) -> float:
         """The own time of the slowest input work that overlaps the step, in ms."""
         return max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
 
@@ -145,7 +145,7 @@ class StepModel:
         It does where its own time, or the wait alone, is as long as the rest of the step. A shorter wait for
         a shorter input is for something else: a thread that wakes up late, uneven batches, a queue too short.
         """
-        return max(self._slowest, self._wait) >= self.step_ms - self.exposed[Stage.INPUT]
+        return max(self.slowest, self._wait) >= self.step_ms - self.exposed[Stage.INPUT]
 
     @property
     def trusted(self) -> bool:
@@ -347,7 +347,7 @@ class StepModel:
         """
         ahead = [segment for segment in self.segments if segment.overlapped and segment.ms]
         own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
-        if not (ahead and self._waits):
+        if not (ahead and self.waits):
             pace = self.step_ms - self.exposed[Stage.INPUT]
             return (*_to_total(own, self.exposed[Stage.INPUT]), *(_at_most(s, pace) for s in ahead))
         slowest = max(ahead, key=lambda segment: segment.ms)
