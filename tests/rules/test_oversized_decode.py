@@ -10,12 +10,13 @@ from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 LOAD = Dataset(
@@ -40,6 +41,7 @@ def check(
     share: float = 0.9,
     wait: float = 8.0,
     contention: CpuContention = ALONE,
+    cores: Cores = Cores(2.0, 1.9),  # noqa: B008 - frozen
     **more: Any,
 ) -> Verdict:
     """Images of 100 by 150 pixels are used in steps of 10 ms."""
@@ -49,6 +51,7 @@ def check(
         InputPipeline.of(AHEAD, image.stage),
         Breakdown.of(input=wait, device=10.0 - wait),
         contention,
+        cores,
     )
 
 
@@ -71,6 +74,24 @@ def test_without_a_wait_it_must_take_cores_from_the_compute(share: float, kind: 
     assert isinstance(check(share=share, wait=0.1), Healthy)
 
 
+def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
+    """9 ms per step, 15/16 of them spared: 4.22 ms of two cores, in steps of 10 ms."""
+    verdict = check(wait=0.2, contention=CROWDED)
+    assert isinstance(verdict, Finding)
+    assert "cores that the model's operations need: the run keeps 1.9 of its 2" in verdict.summary
+    measure = verdict.evidence[0]
+    assert isinstance(measure, Measure)
+    assert measure.limit is not None
+    assert (measure.value.value, measure.limit.value) == (pytest.approx(4.22, rel=1e-3), 2.0)
+    assert verdict.effects[1].why == "it shares 2 cores with 8.44 ms of this input work per step"
+
+
+def test_cores_that_other_programs_use_prove_nothing_about_decoding() -> None:
+    verdict = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
+    assert isinstance(verdict, NotApplicable)
+    assert "other programs used 0.9 of 2 cores" in verdict.reason
+
+
 def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
     verdict = check()
     assert isinstance(verdict, Finding)
@@ -87,6 +108,7 @@ def test_unknown_sizes_are_not_judged() -> None:
         InputPipeline.of(AHEAD, stage()),
         Breakdown.of(input=8.0, device=2.0),
         ALONE,
+        None,
     )
     assert isinstance(verdict, NotApplicable)
 

@@ -4,7 +4,8 @@
 
 The size of the stored JPEG or PNG images (the headers of a few files), compared with the size to which the
 pipeline resizes them directly after decoding, and the time of decoding and resizing. It speaks if the step waits
-for input, or if the input takes cores from the compute of a CPU run.
+for input, or if the input takes cores from the compute of a CPU run: where the run itself keeps nearly all cores
+busy, and this work may take a fifth of the step from them.
 
 ## Why it matters
 
@@ -31,16 +32,17 @@ the used size; `ratio` saves less.
 - [libjpeg-turbo: scaling while decoding](https://github.com/libjpeg-turbo/libjpeg-turbo/blob/main/doc/libjpeg.txt)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
+from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -92,6 +94,7 @@ def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     contention: CpuContention,
+    cores: Cores | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the sizes of images before and after resizing."""
@@ -112,11 +115,36 @@ def check(
     if worst.times < limits.times or worst.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
     limiting = pipeline.slowest is not None and worst.stage.path in pipeline.slowest.stages
-    waits = breakdown.waits_for_input and limiting
-    if not waits and contention.taken_ms(spared) < limits.taken * breakdown.step_ms:
-        return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
-    return _finding(
+    found = _finding(
         worst, f"{summary}: {milliseconds(worst.work_ms)} per step", measures, contention
+    )
+    if breakdown.waits_for_input and limiting:
+        return found
+    if cores is None or not contention.crowds_out(spared, breakdown.step_ms, limits.taken):
+        return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
+    return _from_compute(found, contention.taken_ms(spared), cores, breakdown, limits)
+
+
+def _from_compute(
+    finding: Finding, taken_ms: float, cores: Cores, breakdown: Breakdown, limits: Limits
+) -> Verdict:
+    """Show that the work takes cores from the model, in a step that does not wait for it."""
+    if not cores.certain:
+        return NotApplicable(
+            reason=f"{breakdown.little_wait}, and other programs used {number(cores.others)} of "
+            f"{number(cores.usable)} cores: whether decoding takes cores from the model is unknown; record "
+            "again on an otherwise idle machine"
+        )
+    busy = f"the run keeps {number(round(cores.busy, 1))} of its {number(cores.usable)} cores busy"
+    taken = Measure(
+        "time that this takes from the model's operations at most, per step",
+        ms(taken_ms),
+        ms(limits.taken * breakdown.step_ms),
+    )
+    return replace(
+        finding,
+        summary=f"{finding.summary}, on cores that the model's operations need: {busy}",
+        evidence=(taken, *finding.evidence),
     )
 
 
@@ -192,4 +220,5 @@ def _example(decoded: tuple[int, int]) -> Verdict:
         InputPipeline.of(ahead, stage),
         Breakdown.of(input=20.0, device=10.0),
         CpuContention(crowded=False),
+        None,
     )
