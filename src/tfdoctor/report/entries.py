@@ -5,8 +5,8 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 recording are no fault of the run: the trust in the report says them.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Order, Relationship, Result
 from tfdoctor.rule import Topic
@@ -23,11 +23,18 @@ class Entry:
     result: Result
     symptoms: tuple[Result, ...] = ()  # they bound the time of the stage that it is about
     same: tuple[Result, ...] = ()  # they ask for the same edit
+    in_sum: bool = False  # one of the changes that together save what the verdict says
+    included_in: tuple[str, ...] = ()  # rules of the sum after which its own saving adds nothing
 
     @property
     def names(self) -> set[str]:
         """The rules of all of them."""
-        return {result.rule.name for result in (self.result, *self.symptoms, *self.same)}
+        return self.own | _named(*self.symptoms)
+
+    @property
+    def own(self) -> set[str]:
+        """The rules of the findings that its change is for."""
+        return _named(self.result, *self.same)
 
 
 def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
@@ -35,16 +42,42 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
     findings = {result.rule.name: result for result in diagnosis.results if _is_fault(result)}
     symptoms = _symptoms(findings, diagnosis.order)
     causes = [result for name, result in findings.items() if name not in symptoms]
-    return tuple(
+    found = [
         Entry(
             first,
             tuple(
-                findings[name] for name, parts in symptoms.items() if _named(first, same) & parts
+                findings[name] for name, parts in symptoms.items() if _named(first, *same) & parts
             ),
             tuple(same),
         )
         for first, *same in _by_change(causes)
-    )
+    ]
+    return tuple(_in_sum(found, diagnosis))
+
+
+def _in_sum(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
+    """Say of each entry whether the saving of all changes has it, and of others with a saving which do instead.
+
+    A symptom in the sum stands for its causes where none of these is.
+    """
+    rules = set(diagnosis.together.rules if diagnosis.together else ())
+    told = {name for entry in found if entry.own & rules for name in entry.names}
+    for entry in found:
+        if entry.own & rules or entry.names & (rules - told):
+            yield replace(entry, in_sum=True)
+        else:
+            saving = entry.result.saving
+            adds_none = rules and saving is not None and saving.per_step.value > 0
+            yield replace(entry, included_in=_instead(entry, diagnosis) if adds_none else ())
+
+
+def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return the rules after which a change saves nothing more; all of the sum where no single ones are known."""
+    relations = diagnosis.order.relations if diagnosis.order else ()
+    for relation in relations:
+        if relation.kind is Relationship.UNNEEDED and relation.rule == entry.result.rule.name:
+            return relation.others
+    return diagnosis.together.rules if diagnosis.together else ()
 
 
 def _is_fault(result: Result) -> bool:
@@ -53,8 +86,8 @@ def _is_fault(result: Result) -> bool:
     return isinstance(result.outcome, Finding) and about_run
 
 
-def _named(first: Result, same: Iterable[Result]) -> set[str]:
-    return {result.rule.name for result in (first, *same)}
+def _named(*results: Result) -> set[str]:
+    return {result.rule.name for result in results}
 
 
 def _symptoms(findings: dict[str, Result], order: Order | None) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ from tfdoctor.humanize import location, place
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN, all_known
+from tfdoctor.report.order import listed
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
@@ -151,7 +152,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=where,
-        saves=sentences.saves(saving),
+        saves=_saves(entry),
         trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
         after=_after(saving),
@@ -167,6 +168,12 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         money=money.is_about_money(result),
         known=KNOWN if all_known((result, *entry.symptoms, *entry.same)) else "",
     )
+
+
+def _saves(entry: Entry) -> str:
+    """Return what a change saves, and in which others that is included where the sum has those instead."""
+    saves = sentences.saves(entry.result.saving)
+    return f"{saves}, included in {listed(entry.included_in)}" if entry.included_in else saves
 
 
 def _finding(result: Result) -> Finding:

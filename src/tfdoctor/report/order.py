@@ -39,7 +39,7 @@ def _saves(turn: Turn, number: int) -> str:
 
 
 def _relation(relation: Relation) -> str:
-    rule, others = text.name(relation.rule), _listed(relation.others)
+    rule, others = text.name(relation.rule), listed(relation.others)
     why = text.prose(relation.why)
     match relation.kind:
         case Relationship.FIRST:
@@ -61,6 +61,7 @@ def _is(relation: Relation) -> str:
     return "is" if len(relation.others) == 1 else "are"
 
 
-def _listed(rules: Sequence[str]) -> str:
+def listed(rules: Sequence[str]) -> str:
+    """Return the names of rules as a list in a sentence."""
     *most, last = map(text.name, rules)
     return f"{', '.join(most)} and {last}" if most else last

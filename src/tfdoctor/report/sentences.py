@@ -322,7 +322,7 @@ def _together(diagnosis: Diagnosis) -> str:
     after = now - together.per_step.value
     if not 0 < after < now:
         return ""
-    made = [entry for entry in entries(diagnosis) if entry.names & set(together.rules)]
+    made = [entry for entry in entries(diagnosis) if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     step, times = ("typical steps", "") if mixed else ("it", f" ({factor(now / after)})")

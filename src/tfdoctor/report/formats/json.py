@@ -156,6 +156,8 @@ def _entry(entry: Entry) -> Object:
         "rule": entry.result.rule.name,
         "symptoms": [result.rule.name for result in entry.symptoms],
         "same": [result.rule.name for result in entry.same],
+        "in_together": entry.in_sum,
+        "included_in": list(entry.included_in),
     }
 
 
