@@ -150,6 +150,13 @@ def test_a_question_states_one_time(
     assert share.value.value == pytest.approx(finding.takes.value / step)
 
 
+def test_what_only_the_profiler_makes_long_is_not_reported() -> None:
+    """4.5 of 40 traced ms are 2.0 of 20: the limit is a tenth."""
+    model = StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)
+    assert isinstance(check(group("Unique", 4.5), model=model), Healthy)
+    assert isinstance(check(group("Unique", 4.6), model=model), Finding)
+
+
 def test_python_in_the_graph_is_named() -> None:
     finding = check(group("PyFunc", least=None))
     assert isinstance(finding, Finding)

@@ -138,8 +138,9 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
     marks = Marks(limits.near, limits.short_ms)
     dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
-    hot = [called(one, calls) for one in find(groups, dispatch, unexplained, least, marks)]
     stated = Stated.of(model, breakdown, unexplained)
+    found = find(groups, dispatch, unexplained, least, marks)
+    hot = [called(one, calls) for one in found if _is_large(one, stated, limits)]
     if hot:
         severity = max(_severity(one, breakdown) for one in hot)
         finding = _finding(sorted(hot, key=_order), stated, limits)
@@ -151,6 +152,13 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
         evidence=(table(groups, stated),) if groups else (),
         necessary=tuple(_necessary(groups, limits)),
     )
+
+
+def _is_large(hot: HotWork, stated: Stated, limits: Limits) -> bool:
+    """Say whether what is stated of it is still long: the profiler takes most of many short operations."""
+    avoidable = hot.only_metrics or hot.constant
+    share = limits.avoidable_share if avoidable else limits.share
+    return stated.ms_of(hot) >= share * stated.step_ms
 
 
 def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
