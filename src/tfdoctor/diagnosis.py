@@ -243,7 +243,7 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a variant saves of the step, measured by running it: shares of the step, negative where it costs.
+    """What a variant saves of the step, measured by running it: shares of the step, positive where it is faster.
 
     ``low`` to ``high`` is the 95 % interval.
     """
@@ -264,6 +264,7 @@ class TrainingState(StrEnum):
 
     EQUAL = "equal"  # the same weights, bit by bit
     DIFFERENT = "different"  # other weights, where the change should not affect them
+    REORDERED = "reordered"  # other weights, by another order of random numbers
     LOSSES = "losses"  # compared by the losses of the first steps
     NOT_FINITE = "not-finite"  # infinite weights, or NaN
     CHANGED = "changed"  # not compared: the change is one of the model or of the batch
@@ -283,6 +284,7 @@ class TrainingMatch:
     losses: tuple[tuple[int, float, float], ...] = ()  # step, its loss as it is, and the variant's
     apart: float | None = None  # largest relative difference of a step's loss
     usual: float | None = None  # the same between two runs of the program as it is
+    own: float | None = None  # of REORDERED: the same between two runs of the variant
     why: str = ""  # of UNKNOWN; of CHANGED how
 
 

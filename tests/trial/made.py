@@ -59,4 +59,8 @@ class Machine:
 
 
 def join(parts: Sequence[Variant]) -> Variant:
-    return Variant(" + ".join(part.name for part in parts), exact=all(part.exact for part in parts))
+    return Variant(
+        " + ".join(part.name for part in parts),
+        exact=all(part.exact for part in parts),
+        reorders=any(part.reorders for part in parts),
+    )

@@ -30,8 +30,9 @@ class ScaleTick:
 class IntervalPicture:
     """A variant on the scale, in percentages of its width, and the same in words."""
 
-    left: float
-    width: float
+    range: (
+        tuple[float, float] | None
+    )  # where the interval begins, and its width; None if it says nothing
     points: tuple[float, ...]
     promise: float | None
     at_most: bool  # the promise is an upper bound
@@ -76,11 +77,11 @@ class SavingScale:
         one = row.measured
         if one is None:
             return None
-        everything, promised = (one.low, one.high, *one.rounds), promise(row.promised)
-        left = self.at(one.low)
+        ends, promised = _ends(one), promise(row.promised)
+        everything = (*ends, *one.rounds)
+        left, right = (self.at(end) for end in ends or (0.0, 0.0))
         return IntervalPicture(
-            left,
-            round(self.at(one.high) - left, 2),
+            (left, round(right - left, 2)) if ends else None,
             tuple(self.at(share) for share in one.rounds if self.low <= share <= self.high),
             None if promised is None else self.at(promised),
             row.promised is not None and row.promised.bound is Bound.AT_MOST,
@@ -95,11 +96,15 @@ def _shown(row: Trial) -> Iterator[float]:
     if row.measured is None:
         return
     yield from row.measured.rounds
-    if row.measured.difference is not Difference.UNKNOWN:
-        yield from (row.measured.low, row.measured.high)
+    yield from _ends(row.measured)
     promised = promise(row.promised)
     if promised is not None:
         yield promised
+
+
+def _ends(measured: Measured) -> tuple[float, ...]:
+    """Return the ends of an interval; () of one that says nothing."""
+    return () if measured.difference is Difference.UNKNOWN else (measured.low, measured.high)
 
 
 def promise(promised: Saving | None) -> float | None:
@@ -109,7 +114,8 @@ def promise(promised: Saving | None) -> float | None:
 
 def _words(measured: Measured, promised: Saving | None) -> str:
     rounds = ", ".join(f"{number(share)} %" for share in measured.rounds)
-    parts = [f"Saving in each round: {rounds}.", f"95 % interval: {interval(measured)}."]
+    between = f"95 % interval: {interval(measured)}." if _ends(measured) else "No interval."
+    parts = [f"Saving in each round: {rounds}.", between]
     if promised is not None and is_known(promised.share):
         most = "at most " if promised.bound is Bound.AT_MOST else ""
         parts.append(f"Promised: {most}{number(promised.share)} %.")

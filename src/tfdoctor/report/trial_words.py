@@ -52,24 +52,24 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
             share, between = _figures(measured)
             return f"saves {share} % ({between})"
         case Difference.COSTS:
-            share, between = _figures(measured, costs=True)
-            return f"costs {share} % ({between})"
+            share, between = _figures(measured)
+            return f"costs time: {share} % ({between})"
         case Difference.NONE:
             return f"no difference that this could show ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown: {_unclear(measured, training)} ({interval(measured)})"
+            return f"unknown, because {_unclear(measured, training)}"
 
 
 def _unclear(measured: Measured, training: TrainingMatch | None) -> str:
-    """Return why an interval is too wide: rounds that differ, or are few, and why there are no more."""
-    if is_broken(training):
-        return "it does not train the same, so it got no more rounds"
+    """Return why an interval is too wide to be shown: rounds that differ, or are few, and what to do."""
+    if training is not None and training.state is TrainingState.NOT_FINITE:
+        return "it got no more rounds: its weights became infinite or NaN"
     if measured.dropped:
         least = percent(-max(measured.rounds))
-        return f"each of its rounds cost at least {least}, so it got no more"
+        return f"it got no more rounds: each was at least {least} slower"
     if len(measured.rounds) < ENOUGH_ROUNDS:
-        return f"{counted(len(measured.rounds), 'round')} are too few to tell, allow more minutes"
-    return "the rounds differ too much to tell"
+        return f"{counted(len(measured.rounds), 'round')} are too few: allow more minutes"
+    return "its rounds differ too much: use an idle machine, or allow more minutes"
 
 
 def saved_by(row: Trial) -> str:
@@ -88,14 +88,12 @@ def interval(measured: Measured) -> str:
     return _figures(measured)[1]
 
 
-def _figures(measured: Measured, *, costs: bool = False) -> tuple[str, str]:
-    """Return the share, and its interval with the unit; as a cost, with the other sign."""
+def _figures(measured: Measured) -> tuple[str, str]:
+    """Return the share, and its interval with the unit; positive is faster."""
     low, high = measured.low, measured.high
-    share = -measured.share if costs else measured.share
-    low, high = (-high, -low) if costs else (low, high)
     fine = high - low < NARROW or 0 < min(abs(low), abs(high)) < SMALL
     digits = 1 if fine else 0
-    return number(share, digits), f"{number(low, digits)} to {number(high, digits)} %"
+    return number(measured.share, digits), f"{number(low, digits)} to {number(high, digits)} %"
 
 
 def number(share: float, digits: int = 0) -> str:
@@ -148,10 +146,8 @@ def trained(training: TrainingMatch | None, runs: int) -> str:  # noqa: PLR0911 
     match training.state:
         case TrainingState.EQUAL:
             return f"yes: equal weights after {training.step} steps"
-        case TrainingState.DIFFERENT:
-            return (
-                f"NO: other weights after {training.step} steps, which this change should not cause"
-            )
+        case TrainingState.DIFFERENT | TrainingState.REORDERED:
+            return _other_weights(training)
         case TrainingState.NOT_FINITE:
             return "NO: weights became infinite or NaN"
         case TrainingState.LOSSES:
@@ -160,6 +156,16 @@ def trained(training: TrainingMatch | None, runs: int) -> str:  # noqa: PLR0911 
             return f"not compared, because {text.prose(training.why)}: compare the accuracy"
         case TrainingState.UNKNOWN:
             return f"unknown: {text.prose(training.why)}"
+
+
+def _other_weights(training: TrainingMatch) -> str:
+    """Return what other weights come from, as far as that is known, and how far the losses have moved."""
+    found = f"other weights after {training.step} steps"
+    losses = f"; losses differ by {_up_to(training.apart)}" if training.apart is not None else ""
+    if training.state is TrainingState.DIFFERENT:
+        return f"NO: {found}, although all runs as it is have equal weights{losses}"
+    own = f", those of its own runs by {_up_to(training.own)}" if training.own is not None else ""
+    return f"random numbers in another order: {found}{losses}{own}"
 
 
 def _losses(apart: float | None, usual: float | None) -> str:
@@ -185,6 +191,10 @@ def against_itself(measured: Measured) -> str:
         case Difference.NONE:
             return f"no difference ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown, {_unclear(measured, None)} ({interval(measured)})"
+            return _saved(measured, None)
         case _:
-            return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"
+            share, between = _figures(measured)
+            return (
+                f"{share} % ({between}) from the first run of a round to the last, so the machine changed "
+                "meanwhile: all intervals are wider by that; use an idle machine"
+            )

@@ -89,7 +89,8 @@ class TrialSection:
         """What the marks of the pictures mean: the class of each and its label."""
         pictures = [line.picture for line in self.lines if line.picture]
         promised = {one.at_most for one in pictures if one.promise is not None}
-        marks = [("point", "one round"), ("range", "95 % interval")] if pictures else []
+        marks = [("point", "one round")] if pictures else []
+        marks += [("range", "95 % interval")] if any(one.range for one in pictures) else []
         marks += [("promise", "promised")] if False in promised else []
         marks += [("promise most", "promised at most")] if True in promised else []
         outside = any(one.below or one.above for one in pictures)
@@ -301,8 +302,8 @@ def _notes(trials: Trials) -> tuple[str, ...]:
     ]
     if trials.as_is_ms is not None:
         notes.append(
-            "Savings and costs are shares of the step as it is in these runs, "
-            f"{milliseconds(trials.as_is_ms)}, with 95 % intervals."
+            "Savings are shares of the step as it is in these runs, "
+            f"{milliseconds(trials.as_is_ms)}, with 95 % intervals: positive is faster."
         )
     if trials.as_is is not None:
         notes.append(f"The program as it is against itself: {against_itself(trials.as_is)}.")

@@ -82,5 +82,6 @@ def _training(training: TrainingMatch | None, number: Number) -> Object | None:
         "losses": [[step, number(a), number(b)] for step, a, b in training.losses],
         "apart": number(training.apart),
         "usual": number(training.usual),
+        "own": number(training.own),
         "why": training.why,
     }

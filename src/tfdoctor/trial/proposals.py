@@ -15,7 +15,10 @@ from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
+from tfdoctor.facts.input.dataset_properties import RANDOM
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RecordedFunction
 from tfdoctor.rule import Topic
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import NotTried, Variant
@@ -38,6 +41,9 @@ EXACT = frozenset(
 )
 """Edits that move work without changing its arithmetic, so that the weights must stay the same."""
 
+PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
+"""Edits after which a function runs for several elements at once, which draw random numbers in any order."""
+
 
 def edits(
     recording: Recording, diagnosis: Diagnosis, only: Sequence[str]
@@ -58,7 +64,7 @@ def edits(
         except Declined as reason:
             missing.append(NotTried(result.rule.name, str(reason)))
             continue
-        variants.append((_of(result, files), result))
+        variants.append((_of(result, files, recording), result))
     return variants, missing
 
 
@@ -92,7 +98,7 @@ def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) 
         )
 
 
-def _of(result: Result, files: Mapping[Path, bytes]) -> Variant:
+def _of(result: Result, files: Mapping[Path, bytes], recording: Recording) -> Variant:
     return Variant(
         name=result.rule.name,
         action=_action(result),
@@ -100,6 +106,7 @@ def _of(result: Result, files: Mapping[Path, bytes]) -> Variant:
         rules=(result.rule.name,),
         promised=result.saving,
         exact=_exact(result),
+        reorders=_reorders(result, recording),
     )
 
 
@@ -117,6 +124,21 @@ def _exact(result: Result) -> bool:
         return False
     ids = {remedy.edit_id for remedy in result.outcome.remedies if remedy.edit_id}
     return ids <= EXACT
+
+
+def _reorders(result: Result, recording: Recording) -> bool:
+    """Say whether the edit of a finding runs a function in parallel that is recorded to draw random numbers."""
+    if not isinstance(result.outcome, Finding) or recording.program is None:
+        return False
+    place = Places.of(recording)
+    drawing = {place(one.at) for one in recording.program.datasets if _draws(one.function)}
+    remedies = result.outcome.remedies
+    return any(remedy.edit_id in PARALLEL and remedy.at in drawing for remedy in remedies)
+
+
+def _draws(function: RecordedFunction | None) -> bool:
+    """Say whether a function takes random numbers from a generator: stateless operations depend on no order."""
+    return function is not None and any(map(RANDOM.search, function.stateful or ()))
 
 
 def joined(
@@ -149,6 +171,7 @@ def joined(
         runner=runner,
         rules=tuple(rule for part in parts for rule in part.rules),
         exact=all(part.exact for part in parts),
+        reorders=any(part.reorders for part in parts),
         model=" and ".join(part.model for part in parts if part.model),
         examples=prod((part.examples for part in parts), start=Fraction(1)),
     )

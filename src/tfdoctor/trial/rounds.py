@@ -48,6 +48,7 @@ class Runs:
     spoiled: int = 0  # rounds without a figure of the program as it is
     why: dict[str, str] = field(default_factory=dict)  # variants without a figure
     sets: set[str] = field(default_factory=set)  # variants that are made of others
+    interrupted: bool = False  # by Ctrl-C
     examples: dict[str, Fraction] = field(default_factory=dict)  # of a variant's step, as seen
 
     def first(self) -> TrialRun:

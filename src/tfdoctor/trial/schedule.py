@@ -1,7 +1,8 @@
-"""Which variants a round holds: the time goes first to those that promise most.
+"""Which variants a round holds: each gets its first round before any gets its second, and so on up to three.
 
-1. Every variant gets its three rounds, those that promise most first. A variant begins only if its rounds fit
-   into the time that is left: one round of each would show nothing of any.
+1. Where the time is too short for all, those that promise most come first, and those that change the model last:
+   they begin when all others have had a first round and the time holds the further rounds of these, too. Nothing
+   begins unless a second round still fits in, because one round alone gives no figure.
 2. The changes that helped are tried together (`combining`).
 3. What time is left makes the widest intervals narrower, again of those that promise most first.
 """
@@ -13,8 +14,8 @@ from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.variants import Variant
 
-Broken = Callable[[Variant], bool]
-"""Says whether a variant trains something else than it should."""
+Lost = Callable[[Variant], bool]
+"""Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use."""
 
 LEAST_ROUNDS, MOST_ROUNDS = 3, 12
 """Rounds that a variant gets before others get more, and at most."""
@@ -33,7 +34,7 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants in the order in which they get time.
 
     What the user named (patches, settings) comes first, for nobody else knows what it may save; then the report's
-    changes by what they promise, and those without a figure last.
+    changes by what they promise, those without a figure, and last those that change the model.
     """
 
     def promise(variant: Variant) -> float:
@@ -41,57 +42,75 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
             return 1.0
         return variant.promised.share if variant.promised is not None else 0.0
 
-    return sorted(variants, key=promise, reverse=True)
+    ordered = sorted(variants, key=promise, reverse=True)
+    return sorted(ordered, key=lambda variant: bool(variant.model))
 
 
-def first_rounds(runs: Runs, variants: Sequence[Variant], broken: Broken) -> None:
-    """Give each variant its first rounds, as far as the time allows; `broken` ones get no more."""
+def first_rounds(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
+    """Give each variant its first rounds, as far as the time allows; `lost` ones get no more."""
     ordered = by_promise(variants)
-    while batch := _batch(runs, [one for one in ordered if _waits(runs, one, broken)]):
+    while batch := _batch(runs, [one for one in ordered if _waits(runs, one, lost)]):
         runs.round(batch)
 
 
-def _waits(runs: Runs, variant: Variant, broken: Broken) -> bool:
+def _waits(runs: Runs, variant: Variant, lost: Lost) -> bool:
     """Say whether a variant still needs one of its first rounds."""
-    return runs.done(variant.name) < LEAST_ROUNDS and not _dropped(runs, variant, broken)
+    return runs.done(variant.name) < LEAST_ROUNDS and not _dropped(runs, variant, lost)
 
 
 def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
-    """Return the variants of the next round: those begun, and as many others as can get all their rounds."""
+    """Return the variants of the next round: new ones, or the next round of those begun."""
     affordable = runs.clock.affordable()
     if affordable <= AROUND or runs.spoiled >= MOST_SPOILED:
         return []
-    begun = [one for one in waiting if runs.done(one.name)]
-    batch = begun[: affordable - AROUND]
-    for variant in waiting:
-        if variant not in begun and LEAST_ROUNDS * (len(batch) + 1 + AROUND) <= affordable:
-            batch.append(variant)
-    alone = not runs.rounds and affordable >= FEWEST_ROUNDS * (AROUND + 1)
-    return batch or (list(waiting[:1]) if alone else [])
+    keeping = [one for one in waiting if not one.model]
+    first = keeping or waiting
+    new = [one for one in first if not runs.done(one.name)]
+    if batch := new[: max(0, affordable - AROUND - (AROUND + 1))]:  # and a second round of one
+        return batch
+    begun = [one for one in first if one not in new]
+    begun.sort(key=lambda one: runs.done(one.name))
+    later = [one for one in waiting if one.model] if keeping else []
+    return begun[: affordable - AROUND] + _that_fit(runs, begun, later)
 
 
-def narrow(runs: Runs, variants: Sequence[Variant], broken: Broken) -> None:
+def _that_fit(runs: Runs, begun: Sequence[Variant], later: Sequence[Variant]) -> list[Variant]:
+    """Return the variants that take no time from the least rounds of those begun, and get a figure themselves."""
+    affordable, fitting = runs.clock.affordable(), list[Variant]()
+    rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]
+    for variant in later:
+        longer = [*rest, max(1, FEWEST_ROUNDS - runs.done(variant.name))]
+        if AROUND * max(longer) + sum(longer) <= affordable:
+            rest = longer
+            fitting.append(variant)
+    return fitting
+
+
+def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
     """Run further rounds of the variants whose interval is too wide, until none is or the time is up."""
     while runs.spoiled < MOST_SPOILED:
-        wide = [one for one in by_promise(variants) if _wide(runs, one, broken)]
+        wide = [one for one in by_promise(variants) if _wide(runs, one, lost)]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
         if not batch:
             return
         runs.round(batch)
 
 
-def _wide(runs: Runs, variant: Variant, broken: Broken) -> bool:
+def _wide(runs: Runs, variant: Variant, lost: Lost) -> bool:
     done, measured = runs.done(variant.name), runs.saving(variant.name)
-    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant, broken):
+    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant, lost):
         return False
     return (measured.high - measured.low) / 2 > NARROW
 
 
-def _dropped(runs: Runs, variant: Variant, broken: Broken) -> bool:
-    """Say whether a variant gets no more rounds: it failed, it trains something else, or it costs time."""
+def _dropped(runs: Runs, variant: Variant, lost: Lost) -> bool:
+    """Say whether a variant gets no more rounds: it failed, it trains no more, or it costs time.
+
+    One that trains otherwise is timed to the end: whether that is a fault of the change is for the reader to judge.
+    """
     if variant.name in runs.why:
         return True
-    if runs.done(variant.name) >= FEWEST_ROUNDS and broken(variant):
+    if runs.done(variant.name) >= FEWEST_ROUNDS and lost(variant):
         return True  # with a figure: how much shorter it makes the step is said beside that
     measured = runs.saving(variant.name)
     if measured is None:

@@ -10,7 +10,8 @@ the mean of the logarithms over rounds, and its interval comes from their spread
   right only where the variant's runs differ as much. It is made so wide that the intervals of all variants of the
   trial hold together (Bonferroni): one of ten variants without effect must not be claimed to save time.
 
-The wider of the two is reported.
+The wider of the two is reported, wider still by what no spread shows: a margin, and the difference of the program
+as it is from itself where there is one. What is claimed follows from the reported interval alone.
 
 The median step of a run does not see work that comes in bursts. So the mean over all steady steps is compared in
 the same way: its interval is wide, since it holds every pause of the machine, but where it is clearly below that
@@ -39,8 +40,12 @@ FEWEST_ROUNDS = 2
 """Rounds below which there is no figure: one shows nothing of how much a variant's own runs differ. With intervals
 from the runs as it is alone, 5 to 16 of 100 simulated trials of equal programs claimed a difference."""
 
-SMALLEST = 0.005
-"""Share of the step below which a difference is not claimed, however narrow the interval."""
+MARGIN = 0.005
+"""Share of the step that each interval of a variant is wider by on both sides: runs may differ by this much for
+reasons that no spread of rounds shows."""
+
+ZERO = 0.001
+"""Ends of an interval nearer to zero than this share are zero: reports do not show smaller figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | N
     ratios = np.array([one.ratio(name) for one in rounds if name in one.variants])
     if len(ratios) < FEWEST_ROUNDS:
         return None
-    measured = _measured(ratios, _half(ratios, RATIO, rounds, chances) + _systematic(rounds))
+    measured = _measured(ratios, _half(ratios, RATIO, rounds, chances))
     return _as_far_as(measured, saving(_wholes(rounds), name, chances))
 
 
@@ -121,12 +126,13 @@ def _bursts(typical: Measured, whole: Measured) -> str:
 
 
 def _half(logs: Floats, variance: float, rounds: Sequence[Round], chances: int) -> float:
-    """Return half of the interval of the mean; `variance` is that of one of them in variances of a run."""
+    """Return half of the interval of a variant; `variance` is that of a ratio in variances of a run."""
     own, count = float(np.sum((logs - logs.mean()) ** 2)) / variance, len(logs)
     as_is = sum(one.drift**2 for one in rounds) / DIFFERENCE
     freedom = len(rounds) + count - 1
     error = float(np.sqrt(variance * (own + as_is) / freedom / count))
-    return max(_half_alone(logs), student(freedom, OUTSIDE / chances) * error)
+    half = max(_half_alone(logs), student(freedom, OUTSIDE / chances) * error)
+    return half + MARGIN + _systematic(rounds)
 
 
 def _half_alone(logs: Floats) -> float:
@@ -135,28 +141,30 @@ def _half_alone(logs: Floats) -> float:
 
 
 def _systematic(rounds: Sequence[Round]) -> float:
-    """Return by how much the program as it is differs from itself, where it does: nothing smaller is claimed."""
+    """Return the logarithm by which the program as it is differs from itself, where it does."""
     itself = drift(rounds)
     differs = itself is not None and itself.difference in (Difference.SAVES, Difference.COSTS)
-    return abs(itself.share) if itself is not None and differs else 0.0
+    return abs(float(np.log1p(-itself.share))) if itself is not None and differs else 0.0
 
 
 def _measured(logs: Floats, half: float) -> Measured:
     """Turn logarithms of ratios into savings: the share of the step that is gone."""
     middle = float(logs.mean())
     share, least, most = (float(1 - np.exp(log)) for log in (middle, middle + half, middle - half))
+    low, high = (0.0 if abs(end) < ZERO else end for end in (least, most))
     return Measured(
         share=share,
-        low=least,
-        high=most,
-        difference=_difference(least, most),
+        low=low,
+        high=high,
+        difference=_difference(low, high),
         rounds=tuple(float(1 - np.exp(log)) for log in logs),
     )
 
 
 def _difference(low: float, high: float) -> Difference:
-    if low >= SMALLEST:
+    """Return what an interval says; no difference is said only where it holds zero."""
+    if low > 0:
         return Difference.SAVES
-    if high <= -SMALLEST:
+    if high < 0:
         return Difference.COSTS
     return Difference.UNKNOWN if (high - low) / 2 > NOISY else Difference.NONE

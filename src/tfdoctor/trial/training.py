@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.humanize import percent
@@ -44,16 +45,9 @@ class Reference:
 
     @property
     def spread(self) -> float | None:
-        """The largest relative difference of a step's loss between two of its runs; None without losses."""
-        return max(
-            (
-                apart
-                for first in self.states
-                for second in self.states
-                if (apart := _apart(first, second)) is not None
-            ),
-            default=None,
-        )
+        """The largest relative difference of a step's loss between two of its runs; None without losses of two."""
+        pairs = (_apart(first, second) for first, second in combinations(self.states, 2))
+        return max((apart for apart in pairs if apart is not None), default=None)
 
 
 def reference(runs: Sequence[TrialRun]) -> Reference:
@@ -69,7 +63,21 @@ def compare(
     """Return how a variant's training compares with that of the program as it is: the worst of its runs."""
     original = reference(originals)
     matches = [_compare(variant, run, original) for run in runs]
-    return max(matches, key=lambda match: (WORSE.index(match.state), match.apart or 0.0))
+    worst = max(matches, key=lambda match: (WORSE.index(match.state), match.apart or 0.0))
+    return _reordered(worst, reference(runs)) if variant.reorders else worst
+
+
+def _reordered(found: TrainingMatch, own: Reference) -> TrainingMatch:
+    """Lay other weights to another order of random numbers, where a variant's own runs differ just as much.
+
+    The program as it is repeats, so a change whose runs repeat too, or are far nearer to each other than to it,
+    does something else.
+    """
+    if found.state is not TrainingState.DIFFERENT or own.repeats:
+        return found
+    if _far(found.apart, own.spread):
+        return found
+    return replace(found, state=TrainingState.REORDERED, own=own.spread)
 
 
 def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMatch:
@@ -86,8 +94,11 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     if same is None or not (same or variant.exact):
         found = _by_losses(mine, its, original.spread)
         return _other_weights(its.step, found) if same is False else _far_apart(variant, found)
-    state = TrainingState.EQUAL if same else TrainingState.DIFFERENT
-    return TrainingMatch(state=state, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
+    losses = tuple(_pairs(its, mine)[:EXAMPLES])
+    if same:
+        return TrainingMatch(state=TrainingState.EQUAL, step=its.step, losses=losses)
+    apart = _apart(its, mine)
+    return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=losses, apart=apart)
 
 
 def _other_batch(variant: Variant, run: TrialRun, original: Reference) -> str:
@@ -129,19 +140,21 @@ def _other_weights(step: int, found: TrainingMatch) -> TrainingMatch:
 
 def _far_apart(variant: Variant, found: TrainingMatch) -> TrainingMatch:
     """Say so where a change that must not affect the weights moves the losses more than chance does."""
-    apart, usual = found.apart, found.usual
-    if not variant.exact or apart is None or usual is None:
-        return found
-    if apart <= max(FAR * usual, LEAST_APART):
+    if not variant.exact or variant.reorders or not _far(found.apart, found.usual):
         return found
     return replace(
         found,
         state=TrainingState.UNKNOWN,
         why=(
-            f"the losses differ by {percent(apart)} from those of the program as it is, "
-            f"whose own runs differ by {percent(usual)}, and this change should not affect them"
+            f"the losses differ by {percent(found.apart)} from those of the program as it is, "
+            f"whose own runs differ by {percent(found.usual)}, and this change should not affect them"
         ),
     )
+
+
+def _far(apart: float | None, usual: float | None) -> bool:
+    """Say whether losses differ more than runs of one program do by chance."""
+    return apart is not None and usual is not None and apart > max(FAR * usual, LEAST_APART)
 
 
 def _pairs(first: TrainedState, second: TrainedState) -> list[tuple[int, float, float]]:

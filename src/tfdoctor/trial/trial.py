@@ -6,7 +6,15 @@ from fractions import Fraction
 from functools import partial
 from statistics import median
 
-from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, Trial, Trials
+from tfdoctor.diagnosis import (
+    BROKEN,
+    Diagnosis,
+    Measured,
+    Result,
+    TrainingState,
+    Trial,
+    Trials,
+)
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import schedule, statistics, training
@@ -46,28 +54,26 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     combination = Combination(
         runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
     )
-    interrupted = False
     try:
         _run_all(stage, runs, combination, plan.variants)
     except KeyboardInterrupt as error:
         if not runs.rounds:
             raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
-        interrupted = True
+        runs.interrupted = True
     kept = _kept(runs, combination)
-    trials = _trials(stage, plan, runs, combination, kept)
-    return replace(trials, ended_early=interrupted), kept
+    return _trials(stage, plan, runs, combination, kept), kept
 
 
 def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
     _check(runs.first(), runs, layer=stage.layer)
-    broken = partial(_broken, runs)
-    schedule.first_rounds(runs, variants, broken)
+    lost = partial(_lost, runs)
+    schedule.first_rounds(runs, variants, lost)
     if not runs.rounds and runs.original:
         _check(runs.original[-1], runs, layer=stage.layer)
     combination.add(_helped(runs, variants))
-    schedule.narrow(runs, [*variants, *combination.made.values()], broken)
+    schedule.narrow(runs, [*variants, *combination.made.values()], lost)
     combination.add(_helped(runs, variants))  # some are shown to help only now
 
 
@@ -123,8 +129,17 @@ def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
 
 def _broken(runs: Runs, variant: Variant) -> bool:
     """Say whether a variant trains something else than it should."""
+    return _state(runs, variant) in BROKEN
+
+
+def _lost(runs: Runs, variant: Variant) -> bool:
+    """Say whether a variant's weights became infinite or NaN."""
+    return _state(runs, variant) is TrainingState.NOT_FINITE
+
+
+def _state(runs: Runs, variant: Variant) -> TrainingState | None:
     own = runs.tried.get(variant.name, ())
-    return bool(own) and training.compare(variant, own, runs.original).state in BROKEN
+    return training.compare(variant, own, runs.original).state if own else None
 
 
 def _joining(join: Join) -> Callable[[Sequence[Variant]], Variant | None]:
@@ -171,6 +186,7 @@ def _trials(
         minutes=sum(run.seconds for run in runs.tries) / 60,
         foreign=median(run.foreign for run in runs.tries),
         layer=stage.layer,
+        ended_early=runs.interrupted,
         not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
         together=best.name if best is not None and len(kept) > 1 else "",
         needed_minutes=None if runs.rounds else _needed_minutes(runs),
@@ -208,10 +224,14 @@ def _missing(runs: Runs, name: str) -> str:
     """Return why a variant has no figure."""
     if name in runs.why:
         return runs.why[name]
+    if runs.interrupted:
+        return "the trial was interrupted before its second round had ended"
+    if runs.spoiled >= schedule.MOST_SPOILED:
+        return "the steps of the program as it is could not be timed in several rounds"
+    minutes = f"the {runs.clock.minutes:g} minutes"
     if runs.done(name):
-        needed = statistics.FEWEST_ROUNDS
-        return f"only one round ended in time, and a figure needs {needed}: allow more minutes"
-    return "there was no time left for it"
+        return f"only one round fitted into {minutes}, and a figure needs two: allow more with --minutes"
+    return f"its two rounds did not fit into {minutes}: allow more with --minutes"
 
 
 def _updates(runs: Runs) -> float:

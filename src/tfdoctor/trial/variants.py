@@ -31,6 +31,7 @@ class Variant:
     promised: Saving | None = None
     patched: bool = False  # its texts are those of a patch of the user's
     exact: bool = False  # the weights must be the same as without it
+    reorders: bool = False  # but for the order in which it draws random numbers
     model: str = ""  # how it changes what is trained, as a clause
     may_keep: bool = True  # it may be among the changes that are kept
     examples: Fraction = Fraction(1)  # of a step, for each one of the program as it is
