@@ -248,4 +248,8 @@ def test_a_kept_change_that_is_not_in_the_diff_is_said(
     assert code == 0, output
     assert f"not in the patch: {script} is outside {folder}: change it by hand" in output
     assert f"apply it with `git apply` in {folder}" in output
+    assert (
+        "not in the patch: half-the-batch.diff and float32-matmul make a step shorter, but do not train the same."
+        in output
+    )
     assert target.read_bytes().startswith(b"--- a/train.py")

@@ -82,6 +82,65 @@ def healthy() -> Verdict:
 """A rule whose edit does not save what it promises."""
 
 
+PARALLEL = '''
+"""A map runs on one thread.
+
+## What it checks
+
+Whether the pipeline has a map.
+
+## Why it matters
+
+It could run on more.
+
+## How to fix
+
+Let it run in parallel.
+
+## Holds for
+
+This script.
+
+## Sources
+
+- [Nothing](https://example.org)
+"""
+
+from tfdoctor.facts.run.program import Program
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import Finding, Healthy, Location, Measure, Remedy, Verdict
+
+TOPIC = Topic.INPUT
+
+
+def check(program: Program) -> Verdict:
+    """Advise threads for each map that draws random numbers."""
+    maps = [dataset for dataset in program.datasets if dataset.stateful and dataset.at]
+    return _of([dataset.at for dataset in maps])
+
+
+def _of(lines: list[Location]) -> Verdict:
+    if not lines:
+        return Healthy(summary="no map draws random numbers")
+    remedy = Remedy("Run the map in parallel", at=lines[0], edit_id="parallel-map")
+    return Finding(
+        summary="a map runs on one thread", evidence=(Measure("time", ms(1.0)),), remedies=(remedy,)
+    )
+
+
+def sick() -> Verdict:
+    """A map in line 24."""
+    return _of([Location("train.py", 24)])
+
+
+def healthy() -> Verdict:
+    """No map."""
+    return _of([])
+'''
+"""A rule whose edit draws random numbers in another order, however much or little time it saves here."""
+
+
 def diff() -> str:
     """Return a patch after which the loop does a tenth of its work."""
     before = SCRIPT.read_text().splitlines(keepends=True)
@@ -157,6 +216,36 @@ def test_a_patch_and_a_promise_are_measured_and_nothing_is_written(
     assert row["training"]["state"] == "equal"
     assert "Measured" in done.stdout
     assert "Measured by running the changes" in (out / "report.html").read_text()
+
+
+def test_a_parallel_map_that_draws_random_numbers_is_timed_to_the_end(tmp_path: Path) -> None:
+    """The script repeats bit by bit, the change does not: that is its order of random numbers, and no fault."""
+    script = SCRIPT.with_name("random_flips.py").read_text()
+    (tmp_path / "train.py").write_text(script)
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "parallel.py").write_text(PARALLEL)
+    began = time.monotonic()
+    plain = [sys.executable, "train.py", "200"]
+    subprocess.run(plain, cwd=tmp_path, env=environment(), capture_output=True, check=True)
+    minutes = max(
+        1.0, 20 * (time.monotonic() - began) / 60
+    )  # two rounds are six runs and a first one
+    command = [sys.executable, "-m", "tfdoctor", "try", "--yes", "--minutes", f"{minutes:.1f}"]
+    options = ["--rules", "rules", "--only", "parallel", "--out", "recording", "--format", "json"]
+    done = subprocess.run(
+        [*command, *options, "train.py", "200"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+        timeout=minutes * 60 + 180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    trials = json.loads((tmp_path / "recording" / "report.json").read_text())["trials"]
+    (row,) = trials["variants"]
+    assert row["training"]["state"] == "reordered"
+    assert len(row["measured"]["rounds"]) == trials["rounds"] >= 2
 
 
 @pytest.mark.parametrize("layer", [True, False])

@@ -25,7 +25,7 @@ from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.trial_scale import SavingScale
-from tfdoctor.report.trial_words import against, beside, saved, trained
+from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 
 ADVICE = ": compare the accuracy"
 
@@ -98,10 +98,11 @@ def test_the_contract_has_trials_and_the_findings_figure() -> None:
         (replace(HELPS, share=0.03, low=0.005, high=0.055), "saves 3.0 % (0.5 to 5.5 %)"),
         (replace(HELPS, share=0.303, low=0.296, high=0.311), "saves 30.3 % (29.6 to 31.1 %)"),
         (NOTHING, "no difference that this could show (\N{MINUS SIGN}2 to 3 %)"),
-        (HURTS, "costs 26 % (24 to 29 %)"),
+        (HURTS, "costs time: \N{MINUS SIGN}26 % (\N{MINUS SIGN}29 to \N{MINUS SIGN}24 %)"),
+        (NOISY, "unknown, because two rounds are too few: allow more minutes"),
         (
-            NOISY,
-            "unknown: two rounds are too few to tell, allow more minutes (\N{MINUS SIGN}40 to 50 %)",
+            replace(NOISY, rounds=(0.1, -0.4, 0.4, 0.0), low=-5.1, high=0.42),
+            "unknown, because its rounds differ too much: use an idle machine, or allow more minutes",
         ),
         (None, ""),
     ],
@@ -113,11 +114,13 @@ def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> No
 def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
     costs = replace(NOISY, rounds=(-0.4, -0.35), dropped=True)
     assert saved(costs).startswith(
-        "unknown: each of its rounds cost at least 35 %, so it got no more"
+        "unknown, because it got no more rounds: each was at least 35 % slower"
     )
-    assert saved(NOISY, DIFFERENT).startswith(
-        "unknown: it does not train the same, so it got no more rounds"
+    lost = TrainingMatch(state=TrainingState.NOT_FINITE)
+    assert saved(NOISY, lost).startswith(
+        "unknown, because it got no more rounds: its weights became infinite or NaN"
     )
+    assert saved(NOISY, DIFFERENT) == saved(NOISY)  # it is timed like any other
 
 
 def test_too_short_a_trial_says_how_long_is_enough() -> None:
@@ -199,12 +202,62 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
             "losses differ no more than those of two runs as it is (up to 6 %)",
         ),
         (TrainingMatch(state=TrainingState.NOT_FINITE), "NO: weights became infinite or NaN"),
+        (
+            DIFFERENT,
+            "NO: other weights after 20 steps, although all runs as it is have equal weights",
+        ),
+        (
+            replace(DIFFERENT, apart=0.04),
+            (
+                "NO: other weights after 20 steps, although all runs as it is have equal weights; losses differ by up "
+                "to 4 %"
+            ),
+        ),
+        (
+            replace(DIFFERENT, state=TrainingState.REORDERED, apart=0.04, own=0.03),
+            (
+                "random numbers in another order: other weights after 20 steps; losses differ by up to 4 %, those of "
+                "its own runs by up to 3 %"
+            ),
+        ),
+        (
+            replace(DIFFERENT, state=TrainingState.REORDERED),
+            "random numbers in another order: other weights after 20 steps",
+        ),
         (CHANGED, "not compared, because the batch is twice as large: compare the accuracy"),
         (None, "unknown: it did not run"),
     ],
 )
 def test_whether_it_trains_the_same_in_words(training: TrainingMatch | None, words: str) -> None:
     assert trained(training, runs=0) == words
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (NOTHING, "no difference (\N{MINUS SIGN}2 to 3 %)"),
+        (NOISY, "unknown, because two rounds are too few: allow more minutes"),
+        (
+            HURTS,
+            (
+                "\N{MINUS SIGN}26 % (\N{MINUS SIGN}29 to \N{MINUS SIGN}24 %) from the first run of a round to the "
+                "last, so the machine changed meanwhile: all intervals are wider by that; use an idle machine"
+            ),
+        ),
+    ],
+)
+def test_the_control_in_words(measured: Measured, words: str) -> None:
+    assert against_itself(measured) == words
+
+
+def test_an_interval_that_says_nothing_is_not_drawn() -> None:
+    rows = [trial("a", HELPS), trial("b", NOISY)]
+    drawn, empty = (SavingScale.of(rows).picture(row) for row in rows)
+    assert drawn is not None
+    assert empty is not None
+    assert (drawn.range is None, empty.range is None) == (False, True)
+    assert (empty.below, empty.above) == (False, False)
+    assert empty.words == "Saving in each round: 0 %, 1 %. No interval."
 
 
 def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
@@ -281,7 +334,7 @@ def test_the_scale_has_zero_and_every_promise_on_it() -> None:
     ]
     picture = scale.picture(trial("a", HELPS, promised=PROMISED))
     assert picture is not None
-    assert (picture.left, picture.width, picture.promise) == (70.0, 15.0, 100.0)
+    assert (picture.range, picture.promise) == ((70.0, 15.0), 100.0)
     assert picture.points == (75.0, 77.5, 82.5)
 
 

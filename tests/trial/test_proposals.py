@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.edits.recorded import finding, recorded, remedy
 from tests.report.diagnoses import tried
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RecordedDataset, RecordedFunction
 from tfdoctor.rules import all_rules
 from tfdoctor.trial import of_recording, proposals
 from tfdoctor.trial.merging import merged
@@ -265,3 +267,33 @@ def test_promises_that_were_not_measured_are_not_known_to_hold() -> None:
         row = Trial(name="a", promised=promised, measured=measured)
         seen = replace(tried(), trials=Trials(rows=(row,)))
         assert of_recording.exit_code(seen, limit) == code
+
+
+FLIPS = "import tensorflow as tf\ndata = data.map(flip)\ndata = data.map(scale)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "stateful", "reorders"),
+    [
+        (2, ["RandomUniform"], True),
+        (3, ["RandomUniform"], False),  # another map
+        (2, [], False),  # stateless, or no random numbers
+        (2, ["LookupTableFindV2"], False),
+        (2, None, False),  # not recorded
+    ],
+)
+def test_a_map_that_draws_random_numbers_draws_them_in_another_order_when_parallel(
+    tmp_path: Path, line: int, stateful: list[str] | None, *, reorders: bool
+) -> None:
+    (tmp_path / "train.py").write_text(FLIPS)
+    made = recorded(tmp_path, ["train.py"])
+    assert made.program is not None
+    function = RecordedFunction("flip", stateful=None if stateful is None else tuple(stateful))
+    at = (str(tmp_path / "train.py"), 2)
+    stage = RecordedDataset(0, "_MapDataset", function=function, at=at)
+    recording = replace(made, program=replace(made.program, datasets=(stage,)))
+    found = finding("sequential-map", remedy("parallel-map", line=line))
+    ((variant, _),), _ = proposals.edits(recording, replace(tried(), results=(found,)), [])
+    assert variant.exact
+    assert variant.reorders is reorders
+    assert proposals.joined(recording, [variant], {"sequential-map": found}).reorders is reorders

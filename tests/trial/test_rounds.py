@@ -1,9 +1,9 @@
 """The schedule of a trial and its result, with runs of a program whose savings are known."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,10 +26,13 @@ from tfdoctor.diagnosis import (
 from tfdoctor.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
+from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Pairs, rivals
 from tfdoctor.trial.enough import Enough
+from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.running import Runner, TrialRun
-from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise
+from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow
+from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.times import NoTimes, TrainedState
 from tfdoctor.trial.variants import AS_IS, NotTried, Variant
 from tfdoctor.units import ms
@@ -154,26 +157,112 @@ def test_no_run_begins_after_the_minutes_are_over(
     assert all(start <= 60 * minutes for start in began)
 
 
+@dataclass(slots=True)
+class Watched(Runs):
+    """Runs that check each round before it begins: nobody is ahead of one who still could get a figure."""
+
+    all: Sequence[Variant] = ()
+    begun: list[str] = field(default_factory=list)
+
+    def round(self, variants: Sequence[Variant]) -> None:
+        waiting = [one for one in self.all if not self.done(one.name) and one.name not in self.why]
+        two_rounds = FEWEST_ROUNDS * (AROUND + 1)
+        if self.clock.affordable() >= two_rounds:
+            for one in variants:
+                behind = [other for other in waiting if bool(other.model) <= bool(one.model)]
+                assert not (self.done(one.name) and behind), f"{one} has a round before {behind}"
+        if any(one.model for one in variants):
+            assert not [one for one in waiting if not one.model]
+        self.begun += [one.name for one in variants if one.name not in self.begun]
+        Runs.round(self, variants)
+
+
 @given(
-    promises=st.lists(st.one_of(st.none(), st.floats(0, 0.9)), min_size=2, max_size=9),
-    minutes=st.floats(1, 20),
+    kinds=st.lists(
+        st.tuples(st.one_of(st.none(), st.floats(0, 0.9)), st.booleans()), min_size=1, max_size=12
+    ),
+    slower=st.lists(st.floats(0.2, 3), min_size=12, max_size=12),
+    failing=st.sets(st.integers(0, 11), max_size=3),
+    runs=st.floats(2, 60),
+    seconds=st.floats(5, 60),
 )
 @settings(deadline=None, max_examples=60)
-def test_those_that_promise_most_get_their_rounds_first(
-    promises: list[float | None], minutes: float
+def test_no_change_gets_a_second_round_while_another_has_none(
+    kinds: list[tuple[float | None, bool]],
+    slower: list[float],
+    failing: set[int],
+    runs: float,
+    seconds: float,
 ) -> None:
-    machine = Machine({})
-    variants = [promising(f"v{n}", share) for n, share in enumerate(promises)]
+    """Those that change the model have none before all others had one, whatever runs take and however many fail."""
+    variants = [
+        replace(promising(f"v{n}", share), model="a wider layer" if model else "")
+        for n, (share, model) in enumerate(kinds)
+    ]
+    errors = {f"v{n}": "MemoryError" for n in failing}
+    factors = {f"v{n}": factor for n, factor in enumerate(slower)}
+    machine = Machine(factors, seconds=seconds, errors=errors)
     with time_of_runs(machine):
-        trials, _ = of_variants(machine, variants, minutes)
-    runs = {one.name: one.runs for one in trials.rows}
+        clock = TrialClock(runs * seconds / 60)
+        watched = Watched(machine.run, clock, lambda _: None, all=variants)
+        watched.first()
+        first_rounds(watched, variants, lambda _: False)
+        narrow(watched, variants, lambda _: False)
     ordered = [one.name for one in by_promise(variants)]
-    begun = [name for name in ordered if runs[name]]
-    assert begun == ordered[: len(begun)]
-    if len(begun) > 1:
-        assert all(runs[name] >= LEAST_ROUNDS for name in begun)
-    for name in ordered[len(begun) :]:
-        assert row(trials, name).missing == "there was no time left for it"
+    assert watched.begun == ordered[: len(watched.begun)]
+
+
+@given(
+    promises=st.lists(st.one_of(st.none(), st.floats(0, 0.9)), min_size=1, max_size=12),
+    seconds=st.floats(5, 60),
+    spare=st.floats(0, 5),
+)
+@settings(deadline=None, max_examples=60)
+def test_time_for_two_rounds_gives_each_change_a_figure(
+    promises: list[float | None], seconds: float, spare: float
+) -> None:
+    """The plan of a run is 6 s of steps or more, so the first estimates of its time are too long by up to that."""
+    variants = [promising(f"v{n}", share) for n, share in enumerate(promises)]
+    needed_s = (seconds + 6.3) * (1 + 2 * (len(variants) + 2) + 1)
+    machine = Machine({}, seconds=seconds)
+    with time_of_runs(machine):
+        trials, _ = of_variants(machine, variants, needed_s / 60 + spare)
+    assert all(one.measured for one in trials.rows if not one.parts)
+
+
+def test_three_minutes_are_shared_by_two_changes(clock: Callable[[float], None]) -> None:
+    """The runs of the tutorial, of 12 s: what promises nothing gets a figure beside what promises most."""
+    machine = Machine({"large": 0.3}, seconds=12, tick=clock)
+    trials, _ = of_variants(machine, [promising("none", None), promising("large", 0.67)], 3.0)
+    assert machine.order[:5] == [AS_IS, AS_IS, "large", "none", AS_IS]
+    assert all(one.measured for one in trials.rows)
+
+
+def test_an_edit_that_is_promised_comes_before_larger_batches(
+    clock: Callable[[float], None],
+) -> None:
+    """`--only small-batch`: the edit gets its rounds, the batches what time is left."""
+    larger = [Variant(f"batch {n}", model="larger batches", may_keep=False) for n in (2, 4)]
+    edit = promising("small-batch", 0.69)
+    machine = Machine({"small-batch": 0.4}, seconds=12, tick=clock)
+    trials, kept = of_variants(machine, [*larger, edit], 2.5)
+    assert machine.order[:4] == [AS_IS, AS_IS, "small-batch", AS_IS]
+    assert row(trials, "small-batch").measured is not None
+    assert kept == ["small-batch"]
+    machine = Machine({"small-batch": 0.4}, seconds=12, tick=clock)
+    trials, _ = of_variants(machine, [*larger, edit], 6.0)
+    assert all(one.measured for one in trials.rows)
+
+
+def test_why_a_change_has_no_figure_is_true(clock: Callable[[float], None]) -> None:
+    machine = Machine({}, seconds=12, tick=clock)
+    names = [f"v{n}" for n in range(9)]
+    trials, _ = conduct(machine, names, 2.5)
+    without = {one.missing for one in trials.rows if not one.measured}
+    assert without == {
+        "only one round fitted into the 2.5 minutes, and a figure needs two: allow more with --minutes",
+        "its two rounds did not fit into the 2.5 minutes: allow more with --minutes",
+    }
 
 
 def test_what_the_user_names_comes_before_what_the_report_promises() -> None:
@@ -300,11 +389,34 @@ def test_other_weights_are_never_a_saving(clock: Callable[[float], None]) -> Non
     assert kept == ["b"]
 
 
-def test_a_change_that_trains_otherwise_gets_no_more_rounds(clock: Callable[[float], None]) -> None:
-    machine = Machine({"a": 0.5}, digests={"a": "other"}, between=0.1, tick=clock)
-    trials, _ = conduct(machine, ["a"])
+def test_a_change_that_trains_otherwise_is_timed_to_the_end(
+    clock: Callable[[float], None],
+) -> None:
+    machine = Machine({"a": 0.5, "b": 0.8}, digests={"a": "other"}, between=0.1, tick=clock)
+    trials, kept = conduct(machine, ["a", "b"], 10)
+    found = row(trials, "a")
+    assert found.measured is not None
+    assert len(found.measured.rounds) == trials.rounds > LEAST_ROUNDS
+    assert kept == ["b"]
+
+
+def test_nan_gets_no_more_rounds(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.5}, between=0.1, tick=clock)
+    lost = replace(Machine({"a": 0.5}).run(Variant("a"), Enough(), 1), finite=False)
+    machine.late["a"] = lost
+    conduct(machine, ["a"])
     assert machine.order.count("a") == 2
-    assert row(trials, "a").measured is not None
+
+
+def test_random_numbers_in_another_order_are_kept(clock: Callable[[float], None]) -> None:
+    """A parallel map: the program repeats bit by bit, the change does not, and its losses hardly move."""
+    machine = Machine({"map": 0.6, "b": 0.8}, digests={"map": "*", "map + b": "*"}, tick=clock)
+    variants = [Variant("map", rules=("map",), exact=True, reorders=True), Variant("b", exact=True)]
+    trials, kept = of_variants(machine, variants)
+    training = row(trials, "map").training
+    assert training is not None
+    assert training.state is TrainingState.REORDERED
+    assert kept == ["map", "b"]
 
 
 def test_a_change_of_the_arithmetic_shows_its_losses(clock: Callable[[float], None]) -> None:
@@ -372,6 +484,20 @@ def test_ctrl_c_before_a_round_has_ended_is_an_error(clock: Callable[[float], No
     with pytest.raises(InterruptedTrialError) as caught:
         conduct(machine, ["a"])
     assert caught.value.exit_code == 130
+
+
+def test_an_interrupted_trial_blames_no_time(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.7, "b": 0.8}, tick=clock)
+
+    def tick(seconds: float) -> None:
+        clock(seconds)
+        if len(machine.order) == 7:
+            raise KeyboardInterrupt
+
+    machine.tick = tick
+    trials, _ = conduct(machine, ["a", "b"])
+    why = "the trial was interrupted before its second round had ended"
+    assert [one.missing for one in trials.rows] == [why, why]
 
 
 def test_what_was_not_tried_says_why(clock: Callable[[float], None]) -> None:

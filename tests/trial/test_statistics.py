@@ -1,5 +1,6 @@
 """The interval of a saving: it holds the truth as often as it says, and nothing is claimed of equal programs."""
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tfdoctor import student_t
 from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.report.trial_words import MINUS, against_itself, saved
 from tfdoctor.trial import statistics
 from tfdoctor.trial.statistics import Round
 
@@ -167,6 +169,72 @@ def test_drift_between_runs_of_a_round_is_not_claimed_as_a_saving() -> None:
 
 def test_a_variant_that_never_ran_has_no_figure() -> None:
     assert statistics.saving(rounds([0.5], np.random.default_rng(6)), "other") is None
+
+
+LOGS = st.lists(
+    st.tuples(*[st.floats(-1.0, 1.0)] * 3).map(np.array), min_size=2, max_size=8
+)  # of a round: as it is, the variant, as it is
+
+
+@given(
+    LOGS,
+    st.sampled_from([1.0, 0.1, 0.01, 0.001]),
+    st.floats(-0.1, 0.1),
+    st.floats(-0.05, 0.05),
+)
+def test_what_is_said_follows_from_the_interval_that_is_shown(
+    logs: list[Floats], scale: float, effect: float, drifting: float
+) -> None:
+    """In the figures, and as they are printed, of savings and of the program against itself."""
+    made = [
+        Round(
+            np.exp([scale * before]),
+            np.exp([scale * after + drifting]),
+            {"v": np.exp([scale * own + effect]), "w": np.exp([scale * after])},
+        )
+        for before, own, after in logs
+    ]
+    itself = statistics.drift(made)
+    for one in (measured(made, "v"), statistics.against(made, "v", "w"), itself):
+        assert one is not None
+        printed = re.search(r"\((\S+) to (\S+) %\)", saved(one).replace(MINUS, "-"))
+        ends = [float(end) for end in printed.groups()] if printed else []
+        match one.difference:
+            case Difference.SAVES:
+                assert min(one.low, *ends) > 0
+            case Difference.COSTS:
+                assert max(one.high, *ends) < 0
+            case Difference.NONE:
+                assert one.low <= 0 <= one.high
+                assert ends[0] <= 0 <= ends[1]
+            case Difference.UNKNOWN:
+                assert not ends
+        assert bool(ends) is (one.difference is not Difference.UNKNOWN)
+    assert itself is not None
+    if not itself.low <= 0 <= itself.high:
+        assert "the machine changed meanwhile" in against_itself(itself)
+        for one in (measured(made, "v"), statistics.against(made, "v", "w")):
+            assert one is not None
+            half = float(np.log((1 - one.low) / (1 - one.high))) / 2
+            assert half >= abs(np.log1p(-itself.share)) - statistics.ZERO
+
+
+def test_a_control_whose_interval_excludes_zero_widens_all_others() -> None:
+    """The last run of a round is 1.9 % faster than the first (0.2 to 3.5 %): what is smaller is no saving."""
+    logs = (-0.0125, -0.0193, -0.0260)
+    made = [
+        Round(np.exp([0.0]), np.exp([log]), {"v": np.exp([log / 2 - 0.01]), "w": np.exp([log / 2])})
+        for log in logs
+    ]
+    itself = statistics.drift(made)
+    assert itself is not None
+    assert (itself.low, itself.high) == pytest.approx((0.0025, 0.0354), abs=1e-4)
+    assert itself.difference is Difference.SAVES
+    for one in (measured(made, "v"), statistics.against(made, "v", "w")):
+        assert one is not None
+        assert one.share == pytest.approx(0.01, abs=1e-4)
+        assert one.low < -0.009
+        assert one.difference is Difference.NONE
 
 
 @given(

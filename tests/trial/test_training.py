@@ -68,3 +68,40 @@ def test_an_exact_change_that_moves_losses_beyond_chance_is_said(
     assert ("this change should not affect them" in found.why) is said
     patch = compare(Variant("mine.diff"), [own], as_is)
     assert patch.state is TrainingState.LOSSES
+
+
+@pytest.mark.parametrize(
+    ("own", "reorders", "state"),
+    [
+        ([("b", 1.52), ("c", 1.48)], True, TrainingState.REORDERED),
+        ([("b", 1.52), ("c", 1.48)], False, TrainingState.DIFFERENT),
+        ([("b", 1.52), ("b", 1.52)], True, TrainingState.DIFFERENT),  # nothing comes in any order
+        ([("b", 1.9), ("c", 1.901)], True, TrainingState.DIFFERENT),  # nor is that what moves it
+        ([("a", 1.5), ("c", 1.501)], True, TrainingState.REORDERED),
+        ([("a", 1.5), ("a", 1.5)], True, TrainingState.EQUAL),
+    ],
+)
+def test_other_weights_are_laid_to_random_numbers_only_where_its_own_runs_differ_like_that(
+    tmp_path: Path, own: list[tuple[str, float]], state: TrainingState, *, reorders: bool
+) -> None:
+    as_is = [run(tmp_path, "a", [2.0, 1.5], [1, 1]) for _ in range(2)]
+    runs = [run(tmp_path, digest, [2.0, loss], [1, 1]) for digest, loss in own]
+    found = compare(Variant("parallel-map", exact=True, reorders=reorders), runs, as_is)
+    assert found.state is state
+    assert (found.own is not None) is (state is TrainingState.REORDERED)
+    assert (found.apart is not None) is (state is not TrainingState.EQUAL)
+
+
+def test_a_program_that_draws_others_each_time_blames_no_change_for_its_order(
+    tmp_path: Path,
+) -> None:
+    as_is = [run(tmp_path, name, [2.0, last], [1, 1]) for name, last in (("a", 1.5), ("b", 1.502))]
+    own = run(tmp_path, "c", [2.0, 2.5], [1, 1])
+    found = compare(Variant("parallel-map", exact=True, reorders=True), [own], as_is)
+    assert found.state is TrainingState.LOSSES
+    assert found.usual == pytest.approx(0.0013, rel=0.1)
+
+
+def test_one_run_as_it_is_shows_nothing_of_how_much_two_differ(tmp_path: Path) -> None:
+    as_is, own = (run(tmp_path, name, [2.0, 1.5], [1, 1]) for name in "ab")
+    assert compare(Variant("mine.diff"), [own], [as_is]).usual is None

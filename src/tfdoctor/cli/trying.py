@@ -278,6 +278,7 @@ def _report(
 
 def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
     from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.report.trials import no_savings  # noqa: PLC0415 - same
     from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
 
     if target is None:
@@ -285,6 +286,8 @@ def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
     kept = diff(tried.kept, tried.before, recording)
     for path in kept.left_out:
         _say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
+    if left_out := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
+        _say(f"not in the patch: {left_out}")
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
     if not kept.diff:
         _say("no change proved to help, so the patch is empty")

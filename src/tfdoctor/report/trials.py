@@ -36,6 +36,9 @@ BUSY = 0.1
 
 PAIR = 2
 
+COMPARED = (TrainingState.LOSSES, TrainingState.REORDERED)
+"""Results of which the losses are shown beside those as it is."""
+
 COLUMNS = ("change", "promised", "measured", "trains the same?", "step")
 
 
@@ -130,7 +133,7 @@ def verdict(trials: Trials) -> str:
         proved = _faster(best, best.measured, _some_of(len(kept), tried))
     else:
         proved = f"{_none_of(tried)} shown to save time." if tried > len(other) else ""
-    parts = (proved, _changing(other), _no_savings(trials.rows))
+    parts = (proved, _changing(other), no_savings(trials.rows))
     return f"Measured: {' '.join(filter(None, parts))}"
 
 
@@ -208,7 +211,7 @@ def _seems_to_save(row: Trial) -> bool:
     return shorter and is_broken(row.training)
 
 
-def _no_savings(rows: Sequence[Trial]) -> str:
+def no_savings(rows: Sequence[Trial]) -> str:
     """Name the variants whose step is shorter because they train something else; "" without any."""
     names = [text.prose(row.name) for row in rows if _seems_to_save(row)]
     if not names:
@@ -275,7 +278,7 @@ def _losses(rows: Sequence[Trial]) -> Grid | None:
         (row.name, row.training.losses)
         for row in rows
         if row.training is not None
-        and (row.training.state is TrainingState.LOSSES or is_broken(row.training))
+        and (row.training.state in COMPARED or is_broken(row.training))
         and row.training.losses
     ]
     if not compared:

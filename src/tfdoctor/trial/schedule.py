@@ -71,24 +71,22 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     begun = [one for one in first if one not in new]
     begun.sort(key=lambda one: runs.done(one.name))
     later = [one for one in waiting if one.model] if keeping else []
-    return begun[: affordable - AROUND] + _that_fit(runs, begun, later)
+    joining = later if later and _fit(runs, begun, later) else []
+    return begun[: affordable - AROUND] + joining
 
 
-def _that_fit(runs: Runs, begun: Sequence[Variant], later: Sequence[Variant]) -> list[Variant]:
-    """Return the variants that take no time from the least rounds of those begun, and get a figure themselves."""
-    affordable, fitting = runs.clock.affordable(), list[Variant]()
+def _fit(runs: Runs, begun: Sequence[Variant], later: Sequence[Variant]) -> bool:
+    """Say whether the time holds the least rounds of those begun, and a figure for all that come later."""
     rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]
-    for variant in later:
-        longer = [*rest, max(1, FEWEST_ROUNDS - runs.done(variant.name))]
-        if AROUND * max(longer) + sum(longer) <= affordable:
-            rest = longer
-            fitting.append(variant)
-    return fitting
+    rest += [max(1, FEWEST_ROUNDS - runs.done(one.name)) for one in later]
+    return AROUND * max(rest) + sum(rest) <= runs.clock.affordable()
 
 
 def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
     """Run further rounds of the variants whose interval is too wide, until none is or the time is up."""
+    alone = [one for one in variants if one.name not in runs.sets]
     while runs.spoiled < MOST_SPOILED:
+        first_rounds(runs, alone, lost)  # where runs became shorter, there is time for more
         wide = [one for one in by_promise(variants) if _wide(runs, one, lost)]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
         if not batch:
