@@ -209,15 +209,15 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
         (
             replace(DIFFERENT, apart=0.04),
             (
-                "NO: other weights after 20 steps, although all runs as it is have equal weights; losses differ by up "
-                "to 4 %"
+                "NO: other weights after 20 steps, although all runs as it is have equal weights; losses differ "
+                "by up to 4 %"
             ),
         ),
         (
             replace(DIFFERENT, state=TrainingState.REORDERED, apart=0.04, own=0.03),
             (
-                "random numbers in another order: other weights after 20 steps; losses differ by up to 4 %, those of "
-                "its own runs by up to 3 %"
+                "random numbers in another order: other weights after 20 steps; losses differ by up to 4 %, those "
+                "of its own runs by up to 3 %"
             ),
         ),
         (
