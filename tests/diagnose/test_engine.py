@@ -13,6 +13,7 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result, Takes, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
@@ -576,6 +577,42 @@ def test_a_bound_of_a_whole_stage_is_no_lower_than_that_of_its_parts() -> None:
     alone = examine(states("whole", whole), chart=chart)["whole"].saving
     assert alone
     assert alone.per_step == ms(60.0)
+
+
+def without_python(chart: Chart) -> str:
+    """How the saving is explained of Python in the input that keeps the loop from the interpreter as well."""
+    python = Effect(Stage.INPUT, 0.0, "a", ms(40.0), bound=Bound.AT_MOST)
+    loop = Effect(Stage.HOST, 0.5, StepWork.INTERPRETER, ms(20.0), bound=Bound.AT_MOST)
+    saving = examine(states("python", python, loop), chart=chart)["python"].saving
+    assert saving
+    return saving.how
+
+
+def test_what_a_saving_of_input_has_beyond_the_wait_is_explained_with_its_figure() -> None:
+    """The wait is 60 ms, the saving 70 or, on a CPU whose two cores are crowded, 77.5."""
+    ahead = PipelineSegment({"a": 100.0}, overlapped=True)
+    chart = chart_of(ahead, input=60.0, host=20.0, device=20.0)
+    (loop,) = (text for text in without_python(chart).split(". ") if "Of the saving" in text)
+    assert loop == (
+        "Of the saving, 60.0 ms are the wait for input; added to this are up to 10.0 ms because Python of the "
+        "input no longer keeps the training loop from the interpreter."
+    )
+    model = engine.model_of(chart)
+    assert model
+    cores = Cores(2.0, 1.6)
+    crowded = replace(model, device=DeviceKind.CPU, cores=cores, input_ms=100.0)
+    both = without_python(Chart([crowded]))
+    assert "60.0 ms are the wait for input; added to this are up to 7.50 ms because Python" in both
+    assert "and up to 10.0 ms because work of the input leaves its cores to the rest" in both
+
+
+def test_a_saving_within_the_wait_needs_no_such_explanation() -> None:
+    ahead = PipelineSegment({"a": 100.0}, overlapped=True)
+    chart = chart_of(ahead, input=60.0, device=40.0)
+    assert "Of the saving" not in without_python(chart)
+    elsewhere = examine(MATMUL, chart=chart_of(device=10.0))["float32-matmul"].saving
+    assert elsewhere
+    assert "Of the saving" not in elsewhere.how
 
 
 def test_a_general_finding_names_no_more_than_is_left() -> None:

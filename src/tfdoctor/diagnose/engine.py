@@ -325,7 +325,7 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
         per_step=ms(alone),
         share=alone / model.step_ms,
         bound=bound,
-        how=_how(effects[name], model, alone),
+        how=_how(effects[name], model, alone) + _beyond_wait(own_effects, model, alone),
     )
     if saving.share >= WORTH_SAYING:
         return saving
@@ -419,6 +419,28 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     if model.frees_cores(effects):
         text += " Cores that become free may speed up the rest as well, which is not counted."
     return text
+
+
+def _beyond_wait(effects: Sequence[Effect], model: StepModel, saved: float) -> str:
+    """Explain the part of a saving of input work that is more than the wait for input; "" where it is no more."""
+    wait, least = model.exposed[Stage.INPUT], WORTH_SAYING * model.step_ms
+    beside = [effect for effect in effects if effect.stage is not Stage.INPUT]
+    relieved = all(effect.subject in RELIEVED for effect in beside)
+    if saved - wait < least or len(beside) == len(effects) or not relieved:
+        return ""
+    others = [effect for effect in effects if effect.subject != StepWork.INTERPRETER]
+    with_cores, alone = model.saving(others), model.saving_on_own_cores(others)
+    parts = {FREE_LOOP: saved - with_cores, FREE_CORES: with_cores - alone, COST: alone - wait}
+    added = [f"{milliseconds(part)} because {why}" for why, part in parts.items() if part >= least]
+    return (
+        f" Of the saving, {milliseconds(min(wait, alone))} are the wait for input; "
+        f"added to this are up to {', and up to '.join(added)}."
+    )
+
+
+FREE_LOOP = "Python of the input no longer keeps the training loop from the interpreter"
+FREE_CORES = "work of the input leaves its cores to the rest of the step"
+COST = "the rest of the step may have the profiler's cost"
 
 
 def _start(model: StepModel) -> str:

@@ -37,9 +37,10 @@ The lines come from stack samples of all threads of the process, which `tfdoctor
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tfdoctor import text
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
@@ -50,12 +51,14 @@ from tfdoctor.facts.step_time.input_lines import InputLine, InputLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.facts.step_time.tensorflow_calls import equivalents
+from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
+    Cell,
     Effect,
     Finding,
     Healthy,
@@ -94,8 +97,8 @@ class Limits:
     )
     line: float = limit(
         0.3,
-        "Smallest share of the stack samples of the Python that makes input, at which its most frequent line is "
-        "named first; below it, the time is spread over many lines",
+        "Smallest share of the stack samples of the Python that makes input, at which the function with most of "
+        "them is named; below it, the time is spread over many",
         most=1.0,
     )
     call_ms: float = limit(
@@ -133,9 +136,9 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=str(pipeline))
     if not breakdown.waits_for_input and overhead:
-        contended = _contended(pipeline, breakdown, overhead, limits)
+        contended = _contended(pipeline, breakdown, overhead, input_lines, limits)
         if contended:
-            return _with_lines(contended, input_lines, _python_ms(pipeline.stages), limits)
+            return contended
     return _in_the_pipeline(pipeline, breakdown, input_lines, limits)
 
 
@@ -175,8 +178,9 @@ def _made(
         Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
     }
     lines = _joined(makers, (host_ms + between_ms) * share)
+    code = "\n".join((*_examples((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
     remedy = _eager(makers, samples.function if samples else "") or Remedy(
-        "Make the batches in a tf.data pipeline", PIPELINE, conversions.at if conversions else None
+        "Make the batches in a tf.data pipeline", code, conversions.at if conversions else None
     )
     at = lines[0][0] if lines else remedy.at
     return Making(times, lines, sum(array.ms for array in new), replace(remedy, at=at))
@@ -203,7 +207,8 @@ def _eager(makers: Sequence[SampledLine], function: str) -> Remedy | None:
     if 2 * operations.total() <= sum(maker.seen for maker in makers):
         return None
     name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)
-    return Remedy(f"Call {name} inside {function or 'the tf.function'}", INSIDE)
+    code = INSIDE.format(function=function or "train_step", name=name)
+    return Remedy(f"Call {name} inside {function or 'the tf.function'}", code)
 
 
 def _operation(function: str) -> bool:
@@ -225,6 +230,8 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
         (at or "unknown", calls or "-", ms(time_ms))
         for at, calls, time_ms in made.lines[:MOST_LINES]
     ]
+    if others := made.lines[MOST_LINES:]:
+        rows.append((OTHERS, "-", ms(sum(time_ms for *_, time_ms in others))))
     if made.converting_ms:
         rows.append(("conversion of new arrays to tensors", "-", ms(made.converting_ms)))
     columns = ("your line", "calls", "time per step, estimated")
@@ -264,8 +271,8 @@ def _in_the_pipeline(
             f"Python takes {milliseconds(python)} per step in the slowest part of the pipeline"
         )
         return Healthy(summary=summary, evidence=measures)
-    finding = _finding(pipeline, stages, breakdown, measures)
-    return _with_lines(finding, lines, python, limits)
+    finding = _finding(pipeline, stages, breakdown, lines, limits)
+    return replace(finding, evidence=(*measures, *finding.evidence))
 
 
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure) -> Verdict:
@@ -283,7 +290,11 @@ def _python_ms(stages: Sequence[StageTime]) -> float:
 
 
 def _contended(
-    pipeline: InputPipeline, breakdown: Breakdown, overhead: PythonOverhead, limits: Limits
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    overhead: PythonOverhead,
+    lines: InputLines | Unavailable,
+    limits: Limits,
 ) -> Finding | None:
     """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
 
@@ -298,7 +309,7 @@ def _contended(
     stages = [stage for stage in pipeline.stages if stage.python_ms]
     if share < limits.interpreter or not stages:
         return None
-    finding = _finding(pipeline, stages, breakdown, ())
+    finding = _finding(pipeline, stages, breakdown, lines, limits)
     waiting = Effect(Stage.HOST, 0.0, StepWork.INTERPRETER, ms(waited_ms), bound=Bound.AT_MOST)
     label = "share of the step in which the training loop waits for the interpreter, estimated"
     return replace(
@@ -316,12 +327,14 @@ def _contended(
 
 def _finding(
     pipeline: InputPipeline,
-    stages: list[StageTime],
+    stages: Sequence[StageTime],
     breakdown: Breakdown,
-    measures: tuple[Measure, ...],
+    lines: InputLines | Unavailable,
+    limits: Limits,
 ) -> Finding:
+    """Return the finding about all Python of these stages: what its saving counts, its first remedy changes."""
     slowest = max(stages, key=lambda stage: stage.python_ms)
-    python = sum(stage.python_ms for stage in stages)
+    python = _python_ms(stages)
     rows = tuple(
         (stage.title, stage.at or "unknown", ms(stage.python_ms), ms(stage.work_ms))
         for stage in stages
@@ -329,53 +342,107 @@ def _finding(
     columns = ("stage", "your line", "Python time per step", "work per step")
     return Finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
-        evidence=(*measures, Table(columns, rows)),
-        remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
+        evidence=(Table(columns, rows), _line_table(lines, python)),
+        remedies=_remedies(stages, slowest.at, pipeline.python_kind, lines, limits),
         effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),
     )
 
 
-def _with_lines(
-    finding: Finding, lines: InputLines | Unavailable, python_ms: float, limits: Limits
-) -> Finding:
-    """Add the lines that the stack samples show, and put the most frequent one first if it stands out."""
+def _line_table(lines: InputLines | Unavailable, python_ms: float) -> Table:
+    """Divide the Python among the lines that the stack samples show."""
     if isinstance(lines, Unavailable):
-        missing = Table(("lines that take the time",), ((f"unknown, because {lines}",),))
-        return replace(finding, evidence=(*finding.evidence, missing))
-    columns = (
-        "your line",
-        "called at",
-        "calls",
-        "share of the samples",
-        "time per step, estimated",
-    )
-    rows = tuple(
-        (
-            line.at,
-            line.caller or "-",
-            line.calls or "-",
-            ratio(lines.share(line)),
-            ms(lines.share(line) * python_ms),
-        )
+        return Table(("lines that take the time",), ((f"unknown, because {lines}",),))
+
+    def taken(*some: InputLine) -> tuple[Cell, Cell]:
+        return ratio(lines.share(*some)), ms(lines.share(*some) * python_ms)
+
+    rows: list[tuple[Cell, ...]] = [
+        (line.at, line.caller or "-", line.calls or "-", *taken(line))
         for line in lines.lines[:MOST_LINES]
-    )
-    first = lines.lines[0]
-    named = lines.samples >= limits.stack_samples and lines.share(first) >= limits.line
-    remedies = (_line_remedy(first, lines.share(first)),) if named and first.certain else ()
-    return replace(
-        finding,
-        evidence=(*finding.evidence, Table(columns, rows)),
-        remedies=(*remedies, *finding.remedies),
-    )
+    ]
+    if others := lines.lines[MOST_LINES:]:
+        rows.append((OTHERS, "-", "-", *taken(*others)))
+    return Table(LINE_COLUMNS, tuple(rows))
 
 
-def _line_remedy(line: InputLine, share: float) -> Remedy:
-    action = (
-        f"Replace {line.calls}, or call it less often for each batch"
-        if line.calls
-        else "Replace this Python with NumPy or TensorFlow operations on whole batches"
+def _remedies(
+    stages: Sequence[StageTime],
+    at: Location | None,
+    python_kind: str,
+    lines: InputLines | Unavailable,
+    limits: Limits,
+) -> tuple[Remedy, ...]:
+    """Return the change of all these stages, and what to do where their Python has to stay."""
+    sampled = InputLines(()) if isinstance(lines, Unavailable) else lines
+    heavy = _heavy(sampled, limits)
+    takes = _takes(sampled, heavy, at) if heavy else ""
+    rarely = (_rarely(heavy[0]),) if heavy else ()
+    if python_kind == InputKind.PY_DATASET:
+        action = "Load with several processes, or with more processes"
+        return Remedy(f"{action}{takes}", PROCESSES, at), *rarely
+    native = _examples((line.calls, line.seen) for line in sampled.lines)
+    action, code = _in_tensorflow(stages, python_kind, native)
+    in_processes = Remedy(f"{STAYS}, make the batches in several processes", WORKERS)
+    return Remedy(f"{action}{takes}", code, at), *rarely, *(() if native else (in_processes,))
+
+
+def _heavy(lines: InputLines, limits: Limits) -> tuple[InputLine, ...]:
+    """Return the lines of the function with most of the samples, if it stands out."""
+    heavy = lines.heaviest if lines.samples >= limits.stack_samples else ()
+    return heavy if heavy and lines.share(*heavy) >= limits.line else ()
+
+
+def _takes(lines: InputLines, heavy: Sequence[InputLine], at: Location | None) -> str:
+    """Return a clause that names the function, or line, with most of the samples."""
+    same_file = at.path if at else None
+    places = [
+        f"line {line.at.line}" if line.at.path == same_file else location(line.at) for line in heavy
+    ]
+    takes = f"takes {percent(lines.share(*heavy))} of the input's Python"
+    if not heavy[0].calls:
+        return f": {places[0]} {takes}"
+    if len(heavy) > 1:
+        shares = (percent(lines.share(line)) for line in heavy)
+        places = [f"{share} in {place}" for share, place in zip(shares, places, strict=True)]
+    return f": {heavy[0].calls} {takes} ({', '.join(places)})"
+
+
+def _rarely(line: InputLine) -> Remedy:
+    """Return what saves a part of the time without TensorFlow operations."""
+    if line.calls:
+        return Remedy(f"{STAYS}, call {line.calls} less often for each batch", at=line.at)
+    action = f"{STAYS}, replace loops over examples with NumPy operations on whole batches"
+    return Remedy(action, at=line.at)
+
+
+def _in_tensorflow(
+    stages: Sequence[StageTime], python_kind: str, native: Sequence[str]
+) -> tuple[str, str]:
+    """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
+    generated = [s for s in stages if s.kind == GENERATOR or python_kind == InputKind.GENERATOR]
+    mapped = [stage for stage in stages if stage not in generated]
+    name = next((name for stage in mapped if (name := _function(stage))), "prepare")
+    titles = [f"{_function(stage)}()" if _function(stage) else stage.title for stage in mapped]
+    actions = ["read with tf.data instead of a generator"] if generated else []
+    actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
+    source = (SOURCE,) if generated else ()
+    code = (*source, *(native or (FUNCTION.format(name=name),)), MAP.format(name=name))
+    return text.capitalized(" and ".join(actions)), "\n".join(code)
+
+
+def _function(stage: StageTime) -> str:
+    """Return the name of the user's function that a stage runs; "" for a lambda or none."""
+    dataset = stage.dataset
+    named = dataset and dataset.function_at and dataset.function.isidentifier()
+    return dataset.function if dataset and named else ""
+
+
+def _examples(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
+    """Return TensorFlow's code in place of the functions that take most, by their times or samples."""
+    return tuple(
+        f"# in place of {' '.join(filter(None, (same.python, same.condition)))}:\nresult = {same.tensorflow}"
+        for same in equivalents(calls)
     )
-    return Remedy(f"{action}: the line takes {percent(share)} of the input's Python", at=line.at)
 
 
 def _effect(stage: StageTime) -> Effect:
@@ -391,24 +458,28 @@ def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect,
     return (Effect(Stage.HOST, 1.0 - share, StepWork.INTERPRETER, ms(host), bound=Bound.AT_MOST),)
 
 
-def _remedy(stage: StageTime, python_kind: str) -> Remedy:
-    if python_kind == InputKind.PY_DATASET:
-        return Remedy("Load with several processes, or with more processes", PROCESSES, stage.at)
-    if stage.kind == GENERATOR or python_kind == InputKind.GENERATOR:
-        return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
-    return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)
-
-
 MOST_LINES = 8
 """Lines that a finding shows."""
+
+LINE_COLUMNS = (
+    "your line",
+    "called at",
+    "calls",
+    "share of the samples",
+    "time per step, estimated",
+)
+
+OTHERS = "other lines"
+
+STAYS = "Where Python has to stay"
 
 CONVERTING = {"constant", "convert_to_tensor"}
 """Functions of TensorFlow's that make a tensor of an array: a tf.function does that as well."""
 
 INSIDE = """\
 @tf.function
-def train_step():
-    x = tf.random.uniform((2000, 1))  # in the graph: no call from Python for each operation
+def {function}():
+    x = {name}(...)  # in the graph: no call from Python for each operation
     ..."""
 
 PROCESSES = "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
@@ -419,16 +490,25 @@ dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.
 for features, target in dataset:
     loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""
 
-FROM_FILES = """\
-dataset = tf.data.Dataset.list_files("images/*.jpg").map(
-    lambda path: tf.io.decode_jpeg(tf.io.read_file(path), channels=3),
-    num_parallel_calls=tf.data.AUTOTUNE,
-)"""
+SOURCE = "dataset = tf.data.Dataset.from_tensor_slices(examples)  # or what else the generator reads: paths, rows"
 
-NATIVE = """\
-# tf.image, tf.io and Keras preprocessing layers do the same without Python
-dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), label),
-                      num_parallel_calls=tf.data.AUTOTUNE)"""
+FUNCTION = """\
+def {name}(*example):
+    ...  # TensorFlow operations, without tf.py_function and tf.numpy_function
+"""
+
+MAP = "dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+
+WORKERS = """\
+class Batches(keras.utils.PyDataset):
+    def __init__(self):
+        super().__init__(workers=4, use_multiprocessing=True)
+
+    def __len__(self):
+        return BATCHES  # of an epoch
+
+    def __getitem__(self, index):
+        return make_batch(index)"""
 
 
 def sick() -> Verdict:

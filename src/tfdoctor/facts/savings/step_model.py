@@ -257,6 +257,12 @@ class StepModel:
         """Return the ms that these effects save per step; negative when they cost time."""
         return self.step_ms - self.predict(effects)
 
+    def saving_on_own_cores(self, effects: Iterable[Effect]) -> float:
+        """Return the ms that effects would save if the rest of the step shared no cores with the input."""
+        own = [effect for effect in effects if effect.subject or effect.stage is Stage.INPUT]
+        uncrowded = replace(self.cores, sampled=False) if self.cores else None
+        return replace(self, cores=uncrowded).saving(own)
+
     def saving_without_input(self, effects: Iterable[Effect]) -> float:
         """Return the ms that effects would save if no input work overlapped the step."""
         return replace(self, segments=()).saving(effects)

@@ -74,9 +74,21 @@ class InputLines:
         """The number of samples in these lines."""
         return sum(line.seen for line in self.lines)
 
-    def share(self, line: InputLine) -> float:
-        """Return the share of the samples at a line, 0 to 1."""
-        return line.seen / self.samples
+    @property
+    def heaviest(self) -> tuple[InputLine, ...]:
+        """The lines that call the function with most of the samples; a line that takes the time itself is alone.
+
+        Of lines that may do something else than make input, none.
+        """
+        groups: dict[str | Location, list[InputLine]] = {}
+        for line in self.lines:
+            if line.certain:
+                groups.setdefault(line.calls or line.at, []).append(line)
+        return tuple(max(groups.values(), key=lambda lines: self.share(*lines), default=[]))
+
+    def share(self, *lines: InputLine) -> float:
+        """Return the share of the samples at these lines, 0 to 1."""
+        return sum(line.seen for line in lines) / self.samples
 
 
 def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPlace]:
