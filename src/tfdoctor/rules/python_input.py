@@ -14,9 +14,10 @@ down. TensorFlow's own operations run on all cores in parallel.
 ## How to fix
 
 Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
-preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. If the transformation
-must stay in Python, begin with the line that takes most of its time: do once, before training, what does not
-change from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
+preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. The finding names the function that
+takes most of the time, with the lines that call it, and shows what TensorFlow has in its place where this is known.
+If the transformation must stay in Python, begin with these lines: do once, before training, what does not change
+from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
 processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own TensorFlow operations
 make the batch, call them inside the `tf.function`, which runs all of them in one call.
 
@@ -27,12 +28,14 @@ recordings of `tfdoctor profile`; the time includes the conversion of new arrays
 same are left to repeated-conversion.
 
 The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
-(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown.
+(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown. Functions written in C,
+such as those of `cv2`, appear as lines that call nothing.
 
 ## Sources
 
 - [tf.data guide: consuming Python generators](https://www.tensorflow.org/guide/data#consuming_python_generators)
 - [tf.py_function](https://www.tensorflow.org/api_docs/python/tf/py_function)
+- [TensorFlow's operations](https://www.tensorflow.org/api_docs/python/tf)
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
 
