@@ -90,6 +90,14 @@ def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
     assert effect.bound is Bound.AT_MOST
 
 
+def test_waiting_for_a_core_between_operations_goes_with_the_python() -> None:
+    """20 ms of threads that wait: the ceiling was exceeded by the change itself (see examples/)."""
+    crowded = replace(stage("Map", 40.0, 15.0), operations={"PyFunc": 15.0, "Roll": 5.0})
+    verdict = check(crowded)
+    assert isinstance(verdict, Finding)
+    assert verdict.effects[0].scales == pytest.approx(0.25)
+
+
 def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)

@@ -449,7 +449,12 @@ def _examples(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
 
 
 def _effect(stage: StageTime) -> Effect:
-    remaining = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
+    """Return a ceiling: the share of other operations remains, and of the time between operations as much.
+
+    On crowded cores the function's threads mostly wait for a core between two operations, or after the last.
+    """
+    known = max(stage.python_ms, sum(stage.operations.values()) or stage.work_ms)
+    remaining = 1.0 - stage.python_ms / known if known else 0.0
     return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
 
 
