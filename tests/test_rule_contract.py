@@ -107,6 +107,16 @@ def strings(expression: ast.expr) -> Iterator[str]:
             return
 
 
+def has_a_bare_backslash(rule: Rule) -> bool:
+    """Whether a text begins with a backslash: one that was to join lines of the source and was doubled."""
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.startswith("\\\n")
+        for node in ast.walk(tree_of(rule))
+    )
+
+
 def leans(label: str) -> bool:
     return bool(re.match(rf"(?:{'|'.join(LEANING)})\b", label, re.IGNORECASE))
 
@@ -172,6 +182,7 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     "a finding has remedies": lambda rule: (
         bool(finding(rule).remedies) and all(remedy.action for remedy in finding(rule).remedies)
     ),
+    "no code or text begins with a bare backslash": lambda rule: not has_a_bare_backslash(rule),
     "a finding has effects or a severity": lambda rule: bool(
         finding(rule).effects or finding(rule).severity
     ),

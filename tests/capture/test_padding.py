@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tfdoctor.capture.agent.journal import Journal
-from tfdoctor.capture.agent.padding import BATCHES, MOST_ROWS, SequenceLengths, may_be_sequences
+from tfdoctor.capture.agent.padding import BATCHES, SequenceLengths
+from tfdoctor.capture.agent.row_lengths import MOST_ROWS, may_be_sequences
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def lengths() -> SequenceLengths:
 def padded(rows: list[int], steps: int = 20) -> Any:
     tokens = np.zeros((len(rows), steps), "int64")
     for at, length in enumerate(rows):
-        tokens[at, :length] = 7
+        tokens[at, :length] = range(7, 7 + length)
     return tokens
 
 

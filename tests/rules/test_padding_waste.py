@@ -1,12 +1,17 @@
 """padding-waste: sequences that are mostly zeros at their ends, and what only looks like them."""
 
+import ast
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
+from tfdoctor.capture.agent.journal import Journal
+from tfdoctor.capture.agent.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.batch_source import BatchMaker, BatchSource
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -17,7 +22,20 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import padding_waste
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Measure, Severity, Stage, StepWork, Verdict
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Remedy,
+    Severity,
+    Stage,
+    StepWork,
+    Verdict,
+)
+
+DATASET = BatchSource(BatchMaker.DATASET)
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
@@ -38,7 +56,7 @@ def check(
     operations = Operations(rows or (row("a", (32, steps, 8)),))
     parts = breakdown or Breakdown.of(device=30.0)
     work = LengthWork.measure(padding, operations, loops, program)
-    return padding_waste.check(padding, work, parts, program, overhead)
+    return padding_waste.check(padding, DATASET, work, parts, program, overhead)
 
 
 def scales(verdict: Verdict) -> dict[str, float]:
@@ -149,7 +167,7 @@ def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     padding = SequencePadding((entry,))
     operations = Operations((row("a", (2, max(sizes), 8)),))
     work = LengthWork.measure(padding, operations, None, None)
-    return padding_waste.check(padding, work, Breakdown.of(device=30.0), None, None)
+    return padding_waste.check(padding, DATASET, work, Breakdown.of(device=30.0), None, None)
 
 
 def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
@@ -173,7 +191,7 @@ def test_unknown_work_alone_is_no_work_on_sequences() -> None:
 
 def measured(**parts: Any) -> SequencePadding:
     entry = {
-        "shape": [64, 100], "lengths": [[40] * 9], "dtype": "int64", "begins": 1.0, "gaps": 0.0,
+        "shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0,
     }  # fmt: skip
     record = {"sequences": [entry | parts]}
     return chart(trace([]), recording(record)).fact(SequencePadding)
@@ -187,6 +205,149 @@ def test_the_recorded_lengths_are_what_is_used() -> None:
     assert [entry.used, entry.trimmed] == pytest.approx([0.3, 0.3])
 
 
+def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
+    rows = np.full((len(lengths), steps), pad, "int32")
+    for row, length in zip(rows, lengths, strict=True):
+        row[:length] = range(7, 7 + length)
+    return rows
+
+
+def called(*given: Any) -> SequencePadding:
+    """What is measured of calls with these arguments, as the agent records them."""
+    lengths = SequenceLengths(Journal("unused"))
+    for arguments in given:
+        lengths.call(arguments, {})
+    assert not lengths.log.errors
+    record = recording({"sequences": lengths.describe(None)})
+    return chart(trace([]), record).fact(SequencePadding)
+
+
+TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
+
+
+@pytest.mark.parametrize("pad", [0, 1, -100])
+@pytest.mark.parametrize("leading", [False, True])
+def test_padding_is_what_the_training_call_gets(pad: int, *, leading: bool) -> None:
+    rows = token_rows(*TEXTS, pad=pad)[:, :: -1 if leading else 1]
+    (entry,) = called(({"tokens": rows}, np.ones(8)), ({"tokens": rows}, np.ones(8))).inputs
+    assert entry.lengths == (TEXTS, TEXTS)
+    assert (entry.steps, entry.pad, entry.leading) == (120, pad, leading)
+    assert (entry.batches, entry.batch_size) == (True, 8)
+
+
+def table(number: int = 64) -> Any:
+    """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
+    rows = np.random.default_rng(1).integers(1, 50, (number, 20))
+    rows[:, 12:] = 0
+    rows[3, 17] = rows[40, 14] = 1
+    return rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        table(),
+        np.eye(40, dtype="int64")[np.arange(64) % 40],  # one-hot
+        np.random.default_rng(2).random((64, 40)) < 0.1,  # multi-hot
+        np.arange(40) < np.arange(1, 33)[:, None],  # a mask, or an ordinal label
+        np.pad(np.random.default_rng(3).integers(1, 255, (64, 80)), [(0, 0), (20, 20)]),  # an image
+        np.random.default_rng(4).poisson(1.0, (64, 20)),  # counts
+    ],
+    ids=["table", "one-hot", "multi-hot", "mask", "image", "counts"],
+)
+def test_other_matrices_of_whole_numbers_are_no_padding(rows: Any) -> None:
+    with pytest.raises(Unavailable):
+        called(rows.astype("int32"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int16"])
+def test_matrices_of_other_types_are_no_sequences(dtype: str) -> None:
+    with pytest.raises(Unavailable):
+        called(token_rows(*TEXTS).astype(dtype))
+
+
+@pytest.mark.parametrize(("alike", "number"), [(27, 1), (28, 0)])
+def test_rows_that_nearly_all_end_at_one_position_are_a_table(alike: int, number: int) -> None:
+    """Of 30 rows that end early nine tenths may be of one length; rows without padding do not count."""
+    others = [10 + at for at in range(30 - alike)]
+    entry = {"lengths": [[40] * alike + others + [100] * 5]}
+    if number:
+        assert len(measured(**entry).inputs) == number
+    else:
+        with pytest.raises(Unavailable):
+            measured(**entry)
+
+
+def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
+    entry = PaddedInput(120, ((5, 12, 16, 17), (33, 40, 48, 59)))
+    assert entry.buckets == (16, 24, 40, 64)
+    assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
+
+
+def advice(maker: BatchMaker, **parts: Any) -> list[Remedy]:
+    entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
+    padding = SequencePadding((entry,))
+    work = LengthWork.measure(padding, Operations((row("a", (8, 120, 8)),)), None, None)
+    source = BatchSource(maker, Location("train.py", 7))
+    verdict = padding_waste.check(padding, source, work, Breakdown.of(device=30.0), None, None)
+    assert isinstance(verdict, Finding)
+    return list(verdict.remedies)
+
+
+@pytest.mark.parametrize("maker", BatchMaker)
+def test_the_advice_is_python_for_what_makes_the_batches(maker: BatchMaker) -> None:
+    own, by_length = advice(maker)
+    assert own.at == Location("train.py", 7)
+    for code in (own.code, by_length.code):
+        ast.parse(code)
+        assert ("padded_batch" in code or "bucket_by" in code) is (
+            maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}
+        )
+    assert "16, 32, 40, 64" in by_length.code or "[17, 33, 41]" in by_length.code
+
+
+def test_the_advice_keeps_the_side_and_the_number_of_the_padding() -> None:
+    own, _ = advice(BatchMaker.LOOP, leading=True, pad=1)
+    assert 'padding="pre", value=1' in own.code
+    own, _ = advice(BatchMaker.DATASET, pad=1)
+    assert "padding_values: 1" in own.code
+
+
+@pytest.mark.parametrize(
+    ("kind", "maker", "line"),
+    [
+        ("tf.data", BatchMaker.DATASET, 3),
+        ("DatasetAdapter", BatchMaker.DATASET, 3),  # of Keras 2
+        ("arrays", BatchMaker.ARRAYS, 3),
+        ("PyDataset", BatchMaker.GIVEN, 9),
+        ("KerasSequenceAdapter", BatchMaker.GIVEN, 9),
+        ("", BatchMaker.LOOP, 5),
+    ],
+)
+def test_what_makes_the_batches_is_told_by_what_is_given(
+    kind: str, maker: BatchMaker, line: int
+) -> None:
+    record = {
+        "input_kind": kind,
+        "datasets": [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}],
+        "feeds": 1,
+        "run": {"fit_at": ["train.py", 9]},
+        "python": {"fed": {"at": ["train.py", 5]}},
+    }
+    source = chart(trace([]), recording(record)).fact(BatchSource)
+    assert source.maker is maker
+    assert source.at is not None
+    assert source.at.line == line
+
+
+def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
+    """A dense layer makes one matrix of all positions of a batch: 8 rows of 120."""
+    padding = SequencePadding((PaddedInput(120, (TEXTS,), batches=True),))
+    rows = row("a", (8, 120, 8)), row("dense", (960, 8))
+    work = LengthWork.measure(padding, Operations(rows), None, None)
+    assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
+
+
 @pytest.mark.parametrize(
     "parts",
     [
@@ -194,8 +355,9 @@ def test_the_recorded_lengths_are_what_is_used() -> None:
             "begins": 0.97
         },  # trap: images with black borders, and series that are aligned to the right
         {"gaps": 0.06},  # trap: one-hot and sparse features
-        {"shape": [64, 15], "lengths": [[4] * 9]},  # trap: columns of a table
-        {"lengths": [[40] * 7]},
+        {"shape": [64, 15], "lengths": [[*range(9)]]},  # trap: columns of a table
+        {"lengths": [[*range(36, 43)]]},
+        {"mask": True},
     ],
 )
 def test_other_zeros_are_no_padding(parts: Any) -> None:
@@ -203,7 +365,9 @@ def test_other_zeros_are_no_padding(parts: Any) -> None:
         measured(**parts)
 
 
-@pytest.mark.parametrize("parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[40] * 8]}])
+@pytest.mark.parametrize(
+    "parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}]
+)
 def test_the_other_sides_of_these_limits(parts: Any) -> None:
     assert len(measured(**parts).inputs) == 1
 

@@ -265,11 +265,11 @@ class PythonRecord:
 class RecordedSequences:
     """An input of the training whose second dimension may be time.
 
-    ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not zero;
-    ``begins`` is the share of rows whose first position is not zero, ``gaps`` the share of zeros before the
-    ends. ``leading`` says that the rows were read from their end. ``steps`` has the positions of the rows of
-    each batch, none in recordings of earlier versions. ``batches`` says whether the lists are whole batches,
-    else one list is a sample of all data.
+    ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not ``pad``;
+    ``begins`` is the share of rows whose first position is not that, ``gaps`` its share before the ends.
+    ``leading`` says that the rows were read from their end, ``mask`` that all other values are the same.
+    ``steps`` has the positions of the rows of each batch, none in recordings of earlier versions. ``batches``
+    says whether the lists are whole batches, else one list is a sample of all data.
     """
 
     shape: tuple[int, ...]
@@ -280,6 +280,8 @@ class RecordedSequences:
     batches: bool = False
     leading: bool = False
     steps: tuple[int, ...] = ()
+    pad: int = 0
+    mask: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 ## What it checks
 
-The zeros at the ends, or of whole numbers also at the beginnings, of the sequences that the training is given:
-whole numbers of shape (batch, time) and vectors of shape (batch, time, features). tfdoctor looks at the first
-batches of `fit` or of a loop in Python, at the arrays given to `fit`, or at the arrays that a dataset slices.
+The padding at the ends, or of whole numbers also at the beginnings, of the sequences that the training is given:
+whole numbers of shape (batch, time) and vectors of shape (batch, time, features). tfdoctor looks at what the first
+training calls are given (a `tf.function` that trains, `train_on_batch`, the feeds of `Session.run`), whatever made
+it; else at the first batches of `fit` or of a loop in Python, at the arrays given to `fit`, or at the arrays that a
+dataset slices.
 
 ## Why it matters
 
@@ -15,12 +17,17 @@ length of every batch, short sequences are mostly padding; attention even takes 
 
 Pad each batch to its own longest sequence, or put sequences of similar length into the same batch (bucketing) as
 well. Or cut off the few longest sequences. Bucketing changes the order of the data: shuffle before it. With
-`jit_compile=True` and on a TPU give all buckets a few fixed lengths, because each new shape is compiled.
+`jit_compile=True` and on a TPU give all buckets a few fixed lengths, because each new shape is compiled. A
+`tf.function` that is called with arrays is traced for each new shape: round lengths up to a few. The model must
+accept any length, as with `keras.Input((None,))`. The lengths in the advice are those that a quarter, half, three
+quarters and all of the recorded sequences have at most, rounded up to multiples of 8.
 
 ## Holds for
 
-TensorFlow 2, sequences that are padded with zeros at one end, with values other than zero at the other and hardly
-any zeros in between. Batches that differ in length and are each about as long as their longest sequence are
+TensorFlow 2, sequences that are padded at one end, with other values at the other end and hardly any padding in
+between. Vectors are padded with zeros; whole numbers with zero, or with the number that fills the end of a quarter
+of the rows. Masks, and rows that nearly all end at the same position, as columns of a table do, do not count.
+Batches that differ in length and are each about as long as their longest sequence are
 healthy: whether the rest is worth buckets depends on how random the batches have to be.
 
 The saving is an upper bound. If batches padded to their own longest sequence keep at most half of the padding, it
@@ -31,7 +38,8 @@ the share by both dimensions; of the host, only the part that starts the operati
 the cost of calling the step from Python. Buckets still contain some padding, and fixed costs of these operations
 stay. Operations whose lengths are unknown count in proportion, and the finding shows their time. The time of the
 input and between steps is not counted. In `fit`, batches are seen where `steps_per_execution` is 1 and no
-strategy distributes the dataset; in loops inside a `tf.function` they are not.
+strategy distributes the dataset. They are not seen in loops inside a `tf.function`, nor in eager loops that go over
+something else than a dataset.
 
 ## Sources
 
@@ -42,6 +50,7 @@ strategy distributes the dataset; in loops inside a `tf.function` they are not.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.facts.input.batch_source import BatchMaker, BatchSource
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -57,7 +66,6 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
-    Location,
     Measure,
     Remedy,
     Severity,
@@ -91,8 +99,9 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     padding: SequencePadding,
+    source: BatchSource,
     work: LengthWork,
     breakdown: Breakdown,
     program: Program | None,
@@ -118,7 +127,7 @@ def check(
     return Finding(
         summary=summary,
         evidence=(*measures, *_cut(cut), *_work(work), _table(padding)),
-        remedies=_remedies(_line(program), own_is_enough=own is not None),
+        remedies=_remedies(source, worst, own_is_enough=own is not None),
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
@@ -129,12 +138,24 @@ def _cut(cut: float | None) -> Iterator[Measure]:
         yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
 
 
-def _remedies(at: Location | None, *, own_is_enough: bool) -> tuple[Remedy, ...]:
+def _remedies(
+    source: BatchSource, worst: PaddedInput, *, own_is_enough: bool
+) -> tuple[Remedy, ...]:
+    padded, buckets = CODE[source.maker]
+    if worst.pad and source.maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}:
+        padded, buckets = padded + NUMBER, buckets + NUMBER
+    values = {
+        "lengths": worst.buckets,
+        "boundaries": [length + 1 for length in worst.buckets[:-1]],
+        "number": len(worst.buckets),
+        "side": "pre" if worst.leading else "post",
+        "pad": worst.pad,
+    }
+    by_length = buckets.format(**values)
     if not own_is_enough:
-        return (Remedy(ACTION, BUCKETS, at),)
-    return Remedy(OWN, PADDED, at), Remedy(
-        f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", BUCKETS
-    )
+        return (Remedy(ACTION, by_length, source.at),)
+    own = Remedy(OWN, padded.format(**values), source.at)
+    return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 
 def _work(work: LengthWork) -> Iterator[Measure]:
@@ -179,27 +200,73 @@ def _table(padding: SequencePadding) -> Table:
     return Table(columns, rows)
 
 
-def _line(program: Program | None) -> Location | None:
-    """Return the line of the batch() that makes the batches, else of the first dataset."""
-    feeding = program.feeding if program else ()
-    batched = [data.at for data in feeding if "Batch" in data.kind and data.at]
-    return next(iter(batched), None)
-
-
 FITTING = "Each batch is about as long as its longest sequence"
 
 OWN = "Pad each batch to its own longest sequence"
 
-PADDED = """\\
-dataset = dataset.padded_batch(batch_size)  # of sequences without padding
-x = keras.utils.pad_sequences(sequences)  # or, of arrays, all to the longest of all: without maxlen"""
-
 ACTION = "Batch sequences of similar length, padded to the longest of their batch"
 
-BUCKETS = """\\
+PADDED = """\
+dataset = dataset.padded_batch(batch_size)  # of sequences without padding"""
+
+BUCKETS = """\
 dataset = dataset.bucket_by_sequence_length(
     lambda tokens, label: tf.shape(tokens)[0],  # elements without padding
-    bucket_boundaries=[32, 64, 128], bucket_batch_sizes=[32, 32, 32, 32])"""
+    bucket_boundaries={boundaries}, bucket_batch_sizes=[batch_size] * {number})"""
+
+NUMBER = """
+# and padding_values: {pad} for the tokens, as a tensor of their type"""
+
+SLICED = """\
+dataset = tf.data.Dataset.from_tensor_slices((tf.ragged.constant(sequences), labels))
+dataset = dataset.map(lambda tokens, label: (tf.ensure_shape(tokens, (None,)), label))
+dataset = dataset.shuffle(len(labels))
+"""
+
+WITHOUT = """
+# or, all to the longest of all: x = keras.utils.pad_sequences(sequences), without maxlen"""
+
+FEW = """\
+LENGTHS = {lengths}  # of the recorded sequences; few, as each new shape is traced
+
+def padded(sequences):  # of one batch
+    longest = max(map(len, sequences))
+    length = next((n for n in LENGTHS if n >= longest), longest)
+    return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad})"""
+
+DIFFERENT = """
+
+# Keras 3 fixes a length that the first two batches share: pad the first one to another length"""
+
+SORTED = """
+
+def batches(lengths, batch_size):  # the indices of each batch; lengths is an array
+    order = np.random.permutation(len(lengths))
+    windows = np.array_split(order, -(-len(order) // (50 * batch_size)))
+    similar = [window[np.argsort(lengths[window])] for window in windows]
+    found = [some[at : at + batch_size] for some in similar for at in range(0, len(some), batch_size)]
+"""
+
+SHUFFLED = """\
+    random.shuffle(found)
+    return found
+
+for batch in batches(lengths, batch_size):
+    train_step(padded([sequences[one] for one in batch]), labels[batch])"""
+
+ENDS_FIRST = """\
+    found.sort(key=lambda batch: lengths[batch].max())
+    ends = [found.pop(0), found.pop()]  # Keras 3 fixes a length that the first two batches share
+    random.shuffle(found)
+    return ends + found"""
+
+CODE = {
+    BatchMaker.DATASET: (PADDED, BUCKETS),
+    BatchMaker.ARRAYS: (SLICED + PADDED + WITHOUT, SLICED + BUCKETS),
+    BatchMaker.GIVEN: (FEW + DIFFERENT, FEW + SORTED + ENDS_FIRST),
+    BatchMaker.LOOP: (FEW, FEW + SORTED + SHUFFLED),
+}
+"""How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them."""
 
 
 def sick() -> Verdict:
@@ -218,4 +285,5 @@ def _judged(length: int) -> Verdict:
     row = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
     padding = SequencePadding((PaddedInput(200, ((length,) * 31 + (200,),)),))
     work = LengthWork.measure(padding, Operations((row,)), None, None)
-    return check(padding, work, Breakdown.of(device=30.0), None, None)
+    source = BatchSource(BatchMaker.DATASET)
+    return check(padding, source, work, Breakdown.of(device=30.0), None, None)

@@ -11,7 +11,7 @@ from .journal import guarded
 from .keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from .stack import here, way_here
 from .steps import StepKind
-from .tracing import OPEN
+from .tracing import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ class Trainers:
                 return function(iterator)
             loops = installed.local.loops
             marker = source.begin(k)
-            if installed.arguments.wanted:
+            asked = installed.lengths.calls_left and source.kind is StepKind.BATCH
+            if asked or installed.arguments.wanted:
                 self._note(sys._getframe(1))
             loops.depth += 1
             try:
@@ -191,10 +192,14 @@ class Trainers:
 
     def _note(self, frame: FrameType) -> None:
         """Note the arrays that train_on_batch, which is calling, was given."""
-        if frame.f_code.co_name == "train_on_batch":
-            local = frame.f_locals
-            given = [local.get(name) for name in ("x", "y", "sample_weight")]
-            self.installed.arguments.note(given, {})
+        if frame.f_code.co_name != "train_on_batch":
+            return
+        arguments, lengths = self.installed.arguments, self.installed.lengths
+        given = [frame.f_locals.get(name) for name in ("x", "y", "sample_weight")]
+        if arguments.wanted:
+            arguments.note(given, {})
+        if lengths.calls_left and self.window.state is WAITING:
+            lengths.call(given)
 
     def testing(self, model: Model, function: TrainFunction) -> TrainFunction:
         """Return the test function with a marker of its own kind inside the window."""

@@ -9,6 +9,7 @@ from .frames import hide
 from .journal import guarded
 from .stack import here
 from .steps import StepKind
+from .tracing import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def hooks(installed: Installed) -> Hooks:
 def patch(module: SessionModule, installed: Installed) -> None:
     """Notice the steps in `run`, which every kind of session calls in the end."""
     original, window, fetched = module.BaseSession.run, installed.window, Fetches(installed)
+    lengths = installed.lengths
 
     @functools.wraps(original)
     def run(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
@@ -42,6 +44,8 @@ def patch(module: SessionModule, installed: Installed) -> None:
         key = None if window.quiet or loops.depth else fetched.key(session.graph, fetches)
         if key is None:
             return original(session, fetches, *args, **kwargs)
+        if lengths.calls_left and window.state is WAITING:
+            lengths.call(args[:1], kwargs.get("feed_dict"))
         source = window.source(SESSION, key, here)
         marker = source.begin(1)
         loops.depth += 1

@@ -108,6 +108,7 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
     """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
     original, window = kind.__call__, installed.window
     arguments, registry, traces = installed.arguments, installed.registry, window.traces
+    lengths = installed.lengths
 
     @functools.wraps(original)
     def __call__(self: object, *args: object, **kwargs: object) -> object:
@@ -122,6 +123,8 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
             loops.caller = sys._getframe(1)
         if own and arguments.wanted and registry.trainer() is self:
             arguments.note(args, kwargs, self)
+        if own and lengths.calls_left and window.state is WAITING and registry.trainer() is self:
+            lengths.call(args, kwargs)
         loops.calling, began_ns = True, perf_counter_ns()
         try:
             return original(self, *args, **kwargs)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .declared import Foreign, TfDataset
-    from .padding import Sequences
+    from .row_lengths import Sequences
 
 VARIABLES = "tensorflow.python.ops.resource_variable_ops"
 OPTIMIZERS = (
@@ -44,7 +44,7 @@ class BatchSizes(SequenceLengths):
 
     def again(self) -> None:
         """Nothing is asked for."""
-        self.left = 0
+        self.left = self.calls_left = 0
         self.into: list[int] = []
 
     def ask(self, into: list[int], *, more: bool) -> None:

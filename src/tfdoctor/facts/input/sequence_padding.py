@@ -1,5 +1,6 @@
 """How much of the sequences in the batches is padding at one of their ends."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -15,14 +16,24 @@ FEWEST_ROWS = 8
 """Rows below which the share of padding is chance."""
 
 BEGINS = 0.98
-"""Least share of rows whose first position is not zero: images and right-aligned series begin with zeros."""
+"""Least share of rows whose first position is not padding: images and right-aligned series begin with zeros."""
 
 FITTING = 0.9
 """Least share that cutting batches to their own longest row leaves of those that have no fixed length: some
 pipelines round lengths up to a few that are compiled."""
 
 GAPS = 0.05
-"""Largest share of zeros before the ends: one-hot and sparse features have many, words and samples hardly any."""
+"""Largest share of padding before the ends: one-hot and sparse features have many zeros, words hardly any."""
+
+ALIKE = 0.9
+"""Largest share of one length among the rows that end early: columns of a table that are mostly zero end nearly
+all rows at the same position."""
+
+ROUNDED = 8
+"""Buckets end at multiples of this: Tensor Cores take whole tiles of 8 16-bit numbers, and few lengths differ."""
+
+QUARTERS = 4
+"""Buckets for equal shares of the sequences; each further one saves less, and is another shape to trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class PaddedInput:
 
     ``batches`` says whether whole batches were seen; else one list is a sample of all data. ``sizes`` are the
     positions of each batch, if they were recorded; ``steps`` are those of the longest. ``leading`` says
-    that the padding is at the beginning.
+    that the padding is at the beginning, ``pad`` which number it is.
     """
 
     steps: int
@@ -39,6 +50,19 @@ class PaddedInput:
     batches: bool = False
     leading: bool = False
     sizes: tuple[int, ...] = ()
+    pad: int = 0
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """The lengths, rounded up, that a quarter of the rows has at most, two, three quarters, and all."""
+        rows = sorted(length for batch in self.lengths for length in batch)
+        ends = [-(-len(rows) * share // QUARTERS) - 1 for share in range(1, QUARTERS + 1)]
+        return tuple(sorted({max(1, -(-rows[end] // ROUNDED)) * ROUNDED for end in ends}))
+
+    @property
+    def batch_size(self) -> int | None:
+        """The rows of the first batch; None without whole batches."""
+        return len(self.lengths[0]) if self.batches and self.lengths else None
 
     @property
     def used(self) -> float:
@@ -89,7 +113,7 @@ class SequencePadding:
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
-        """Select the inputs whose zeros are at the ends of rows.
+        """Select the inputs whose padding is at the ends of rows.
 
         Raises:
             Unavailable: the inputs were not recorded, or none has values of sequences.
@@ -103,8 +127,9 @@ class SequencePadding:
         inputs = [entry for entry in inputs if not entry.leading or entry.used < 1.0]
         if not inputs:
             raise Unavailable(
-                "no sequences were seen: tfdoctor looks at the first batches of fit and of loops in Python, at the "
-                "arrays given to fit and at those that a dataset slices"
+                "no sequences were seen: tfdoctor looks at what the first training calls are given, at the first "
+                "batches of fit and of loops in Python, at the arrays given to fit and at those that a dataset "
+                "slices"
             )
         return cls(tuple(sorted(inputs, key=lambda entry: entry.used)))
 
@@ -118,11 +143,22 @@ def _is_sequence(entry: RecordedSequences) -> bool:
         and all(entry.lengths)
         and entry.begins >= BEGINS
         and entry.gaps <= GAPS
+        and not entry.mask
+        and not _is_table(entry)
     )
+
+
+def _is_table(entry: RecordedSequences) -> bool:
+    """Whether rows end at one column rather than at lengths of their own."""
+    sizes = entry.steps or (entry.shape[1],) * len(entry.lengths)
+    batches = zip(entry.lengths, sizes, strict=False)
+    early = [length for batch, size in batches for length in batch if length < size]
+    (_, most), *_ = Counter(early).most_common(1) or [(0, 0)]
+    return most > ALIKE * len(early)
 
 
 def _input(entry: RecordedSequences) -> PaddedInput:
     recorded = len(entry.steps) == len(entry.lengths)
     sizes = entry.steps if recorded else ()
     longest = max(sizes, default=entry.shape[1])
-    return PaddedInput(longest, entry.lengths, entry.batches, entry.leading, sizes)
+    return PaddedInput(longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad)

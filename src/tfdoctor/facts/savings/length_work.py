@@ -50,7 +50,9 @@ class LengthWork:
         program: Program | None,
     ) -> Self:
         """Find the operations with a tensor or a loop as long as the longest sequences."""
-        lengths = Lengths.of(padding.inputs[0].steps, operations, loops, program)
+        worst = padding.inputs[0]
+        batch = (program.batch_size if program else None) or worst.batch_size
+        lengths = Lengths.of(worst.steps, batch, operations, loops, program)
         growing = tuple(_growing(operations, lengths))
         if not any(entry.known for entry in growing):
             return cls(())
@@ -91,6 +93,7 @@ class Lengths:
     def of(
         cls,
         steps: int,
+        batch: int | None,
         operations: Operations,
         loops: LoopWork | None,
         program: Program | None,
@@ -100,7 +103,6 @@ class Lengths:
         rows = [row for row in operations.rows if row.calls >= least]
         for loop in loops.loops if loops else ():
             rows += loop.rows if loop.iterations >= least else ()
-        batch = program.batch_size if program else None
         alone = cls(steps, batch, frozenset(), frozenset(row.name for row in rows))
         built = program.by_name.values() if program else ()
         layers = {one.layer for one in built if one.layer and alone.has_time(one)}

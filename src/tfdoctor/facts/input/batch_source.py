@@ -1,0 +1,54 @@
+"""What makes the batches of the training, and on which line."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Self
+
+from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.kinds import InputKind
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
+
+
+class BatchMaker(Enum):
+    """What makes batches."""
+
+    DATASET = auto()  # a tf.data pipeline
+    ARRAYS = auto()  # fit, from arrays
+    GIVEN = auto()  # Python that fit is given: a PyDataset, a generator, a data loader
+    LOOP = auto()  # Python in the script's own loop
+
+
+MAKERS = {
+    InputKind.ARRAYS: BatchMaker.ARRAYS,
+    "TensorLikeDataAdapter": BatchMaker.ARRAYS,
+    InputKind.PY_DATASET: BatchMaker.GIVEN,
+    InputKind.GENERATOR: BatchMaker.GIVEN,
+    InputKind.TORCH: BatchMaker.GIVEN,
+    InputKind.GRAIN: BatchMaker.GIVEN,
+    "KerasSequenceAdapter": BatchMaker.GIVEN,
+    "GeneratorDataAdapter": BatchMaker.GIVEN,
+    "": BatchMaker.LOOP,
+}
+"""By what the user gives to fit; Keras 2 is recorded by its adapters' classes. Others are datasets."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSource:
+    """What makes the batches; ``at`` is the line of a dataset's batch(), of fit or of the loop's training call."""
+
+    maker: BatchMaker
+    at: Location | None = None
+
+    @classmethod
+    def measure(cls, recording: Recording, program: Program) -> Self:
+        """Tell it from what fit is given, or from the arguments of the loop's calls."""
+        maker = MAKERS.get(program.input_kind, BatchMaker.DATASET)
+        place = Places.of(recording)
+        if maker is BatchMaker.GIVEN:
+            return cls(maker, place(program.settings.fit_at))
+        if maker is BatchMaker.LOOP:
+            python = recording.program.python if recording.program else None
+            return cls(maker, place(python.fed.at if python and python.fed else None))
+        batched = [data.at for data in program.feeding if "Batch" in data.kind and data.at]
+        return cls(maker, next(iter(batched), None))
