@@ -50,10 +50,10 @@ something else than a dataset.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.batch_source import BatchMaker, BatchSource
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.batch_source import BatchMaker, BatchSource
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
