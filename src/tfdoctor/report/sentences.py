@@ -250,8 +250,8 @@ def _stalls(steps: StepsSummary) -> str:
 
 
 def _outliers(steps: StepsSummary) -> str:
-    """Return how much outliers raise the mean, where that is much."""
-    if not is_mixed(steps) or steps.mean_ms is None:
+    """Return how much outliers raise the mean, where that is much and the first sentence does not say so."""
+    if not is_mixed(steps) or steps.mean_ms is None or steps.slow:
         return ""
     long = [row.total_ms for row in steps.rows if not row.steady]
     traced = "" if steps.untraced_ms is None else "traced "

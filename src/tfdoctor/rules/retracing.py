@@ -148,7 +148,12 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
     share = total_ms / (total_ms + breakdown.step_ms)
     retraced = [
         Retraced(
-            function.name, function.calls, function.tracings, function.tracings, function.changed
+            function.name,
+            function.calls,
+            function.tracings,
+            function.tracings,
+            function.changed,
+            function.remade,
         )
         for function in functions
     ]
@@ -197,6 +202,8 @@ SHOWN_VALUES = 3
 
 
 def _change(function: Retraced) -> str:
+    if function.remade:
+        return "none: each is a new function object"
     if not function.changed:
         return "unknown"
     rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
