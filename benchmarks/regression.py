@@ -1,8 +1,9 @@
 """How often a gate of `tfdoctor diff` is wrong: ``python -m benchmarks.regression [FOLDER] [--record N]``.
 
-First with made-up runs: how often `--max-regression 5%` fails for runs of one program, and how often it catches a
-regression of 10 %. Then, with a folder, with real recordings in it: each pair of recordings of one script, in both
-directions. ``--record N`` first makes N recordings of each script of SCRIPTS there, by turns.
+First with made-up runs, even ones and disturbed ones: how often `--max-regression 5%` fails for runs of one
+program, how often they are called different, and how often the gate catches a regression. Then, with a folder, with
+real recordings in it: each pair of recordings of one script, in both directions, and each pair of a script and its
+slower version. ``--record N`` first makes N recordings of each script beside each load there, by turns.
 """
 
 import argparse
@@ -10,31 +11,43 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.interval import step_interval
 from tfdoctor.compare.loading import load
-from tfdoctor.compare.report_data import ReportData
-from tfdoctor.compare.step_times import RunSteps
+from tfdoctor.compare.report_data import ReportData, StepData, StepsData, SubjectData
+from tfdoctor.comparison import ChangeOfStep, Direction
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).parents[1]
+WAITING = str(ROOT / "benchmarks" / "waiting_step.py")
 SCRIPTS = {
-    "convnet": ROOT / "examples" / "float32_convnet.py",
-    "input": ROOT / "examples" / "input_bound.py",
-    "loop": ROOT / "benchmarks" / "accuracy" / "pairs" / "loop_without_prefetch" / "fault.py",
+    "convnet": (str(ROOT / "examples" / "float32_convnet.py"),),
+    "input": (str(ROOT / "examples" / "input_bound.py"),),
+    "loop": (
+        str(ROOT / "benchmarks" / "accuracy" / "pairs" / "loop_without_prefetch" / "fault.py"),
+    ),
+    "waiting": (WAITING, "0.002"),
+    "waiting-longer": (WAITING, "0.02"),
 }
-LOOPS = ROOT / "benchmarks" / "loops"  # of the stopwatch that the last script imports
+LOOPS = ROOT / "benchmarks" / "loops"  # of the stopwatch that one of the scripts imports
 
-GATE, REGRESSION = 0.05, 0.10
+SLOWER = ("waiting", "waiting-longer")
+
+LOADS = {"alone": None, "idle": 19, "busy": 0}
+"""The priority (nice) of programs that use all cores beside a recording; None is no such program."""
+
+BUSY = "import os, sys\nos.nice(int(sys.argv[1]))\nwhile True: sum(range(20_000))"
+
+GATE, REGRESSIONS = 0.05, (0.05, 0.1, 0.2, 3.0)
 STEPS, PAIRS = 60, 200
 JITTERS = (0.005, 0.01, 0.015, 0.02, 0.03)
 """Standard deviations of steps; those of runs are half as large."""
@@ -44,6 +57,11 @@ SEVERAL = ((0.03, 3), (0.03, 5), (0.05, 5), (0.05, 10))
 
 RELATED, LATE, LATER = 0.3, 0.02, 0.5
 """Correlation of a step with the one before, share of late steps, and their mean lateness in steps."""
+
+CLAIMED = (Direction.FASTER, Direction.SLOWER)
+
+DISTURBED = 0.02
+"""Standard deviation of the steps that are disturbed as well."""
 
 Generator = np.random.Generator
 Floats = npt.NDArray[np.float64]
@@ -58,55 +76,120 @@ def step_series(rng: Generator, jitter: float, step_ms: float = 20.0, steps: int
     return np.asarray(step_ms * np.exp(jitter * noise + late))
 
 
-def made_run(rng: Generator, jitter: float, slower: float = 1.0) -> RunSteps:
-    """Return a made-up run, whose speed differs from that of others by half of its jitter."""
-    speed = slower * np.exp(jitter / 2 * rng.normal())
-    times = step_series(rng, jitter, 20.0 * speed)
-    return RunSteps(times, float(np.median(times)))
+def outlier(rng: Generator) -> Floats:
+    """Return logarithms of factors: one step takes 30 times as long."""
+    return np.where(np.arange(STEPS) == rng.integers(STEPS), np.log(30.0), 0.0)
 
 
-def failures(jitter: float, recordings: int, slower: float) -> float:
-    """Return the share of made-up pairs that fail the gate."""
+def burst(rng: Generator) -> Floats:
+    """Eight steps in a row take three times as long, as while another program starts."""
+    since = np.arange(STEPS) - rng.integers(STEPS - 8)
+    return np.where((since >= 0) & (since < 8), np.log(3.0), 0.0)  # noqa: PLR2004 - the eight
+
+
+def drift(rng: Generator) -> Floats:
+    """The machine becomes slower or faster by some 15 %."""
+    return np.linspace(0.0, 0.15 * rng.normal(), STEPS)
+
+
+def speeds(rng: Generator) -> Floats:
+    """The machine changes between two speeds, 20 % apart, every 25 steps or so."""
+    changes = rng.random(STEPS) < 0.04  # noqa: PLR2004 - one of 25
+    return np.asarray(0.2 * ((np.cumsum(changes) + rng.integers(2)) % 2))
+
+
+DISTURBANCES: Mapping[str, Callable[[Generator], Floats]] = {
+    "one step 30 times as long": outlier,
+    "a burst of 8 steps 3 times as long": burst,
+    "a drift by some 15 %": drift,
+    "two speeds 20 % apart": speeds,
+}
+
+
+def made_run(
+    rng: Generator, jitter: float, disturb: Callable[[Generator], Floats] | None = None
+) -> Floats:
+    """Return the steps of a made-up run, whose speed differs from that of others by half of its jitter, ms."""
+    times = step_series(rng, jitter, 20.0 * np.exp(jitter / 2 * rng.normal()))
+    return times if disturb is None else times * np.exp(disturb(rng))
+
+
+def reported(times: Floats) -> ReportData:
+    """Return a report of steps that compute all the time."""
+    step_ms = float(np.median(times))
+    rows = tuple(StepData(float(time), parts_ms={"device": float(time)}) for time in times)
+    return ReportData(
+        schema=1,
+        tfdoctor="",
+        subject=SubjectData(),
+        steps=StepsData(step_ms=step_ms, rows=rows),
+        results=(),
+        breakdown_ms={"device": step_ms},
+    )
+
+
+def made_row(
+    name: str, jitter: float, recordings: int, disturb: Callable[[Generator], Floats] | None = None
+) -> None:
+    """Print how often made-up pairs fail the gate; of a slower program all steps are longer by one factor."""
     rng = np.random.default_rng(0)
-    lows = [
-        step_interval(
-            [made_run(rng, jitter) for _ in range(recordings)],
-            [made_run(rng, jitter, slower) for _ in range(recordings)],
-        ).low
+    pairs = [
+        [[made_run(rng, jitter, disturb) for _ in range(recordings)] for _ in range(2)]
         for _ in range(PAIRS)
     ]
-    return float(np.mean(np.expm1(lows) > GATE))
+    shares = []
+    for slower in (0.0, *REGRESSIONS):
+        found = [
+            _step([*map(reported, before)], [reported((1 + slower) * times) for times in after])
+            for before, after in pairs
+        ]
+        shares.append(np.mean([step.low > GATE for step in found]))
+        if not slower:
+            shares.append(np.mean([step.direction in CLAIMED for step in found]))
+    print(f"| {name} | {recordings} | {' | '.join(f'{100 * share:g} %' for share in shares)} |")
+
+
+def _step(before: Sequence[ReportData], after: Sequence[ReportData]) -> ChangeOfStep:
+    step = compare(Sides.of(before, after)).step
+    if step is None:
+        raise ValueError("the steps cannot be compared")
+    return step
 
 
 def made_rows() -> None:
     """Print how often the gate fails for made-up runs."""
+    slower = " | ".join(f"{100 * by:g} % slower: fails" for by in REGRESSIONS)
     print(
-        "| steps differ by | runs differ by | recordings of each side | no change: fails | 10 % slower: fails |"
+        f"| steps | recordings of each side | no change: fails | no change: called different | {slower} |"
     )
-    print("|--:|--:|--:|--:|--:|")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for jitter, recordings in [*((jitter, 1) for jitter in JITTERS), *SEVERAL]:
-        alike, slower = (failures(jitter, recordings, by) for by in (1.0, 1.0 + REGRESSION))
-        print(
-            f"| {100 * jitter:g} % | {50 * jitter:g} % | {recordings} | {100 * alike:g} % | {100 * slower:g} % |"
-        )
+        made_row(f"differ by {100 * jitter:g} %", jitter, recordings)
+    for name, disturb in DISTURBANCES.items():
+        made_row(name, DISTURBED, 1, disturb)
 
 
 def record(folder: Path, count: int) -> None:
-    """Record each script so many times, by turns, each run up to the end of its traced steps."""
-    for number, name in itertools.product(range(1, count + 1), SCRIPTS):
-        out = folder / f"{name}-{number}"
-        words = (
-            "profile",
-            "-q",
-            "--steps",
-            str(STEPS),
-            "--stop-after",
-            "--no-report",
-            "--out",
-            str(out),
-        )
-        command = [sys.executable, "-m", "tfdoctor", *words, str(SCRIPTS[name])]
-        subprocess.run(command, env={**_environment(), "PYTHONPATH": str(LOOPS)}, check=True)
+    """Record each script so many times beside each load, by turns, each run up to the end of its traced steps."""
+    for number, other, name in itertools.product(range(1, count + 1), LOADS, SCRIPTS):
+        out = folder / f"{name}-{other}-{number}"
+        words = ("profile", "-q", "--steps", str(STEPS), "--stop-after", "--no-report")
+        command = [sys.executable, "-m", "tfdoctor", *words, "--out", str(out), *SCRIPTS[name]]
+        with beside(LOADS[other]):
+            subprocess.run(command, env={**_environment(), "PYTHONPATH": str(LOOPS)}, check=True)
+
+
+@contextmanager
+def beside(nice: int | None) -> Iterator[None]:
+    """Use all cores meanwhile, at a priority; None uses none."""
+    cores = 0 if nice is None else os.cpu_count() or 1
+    programs = [subprocess.Popen([sys.executable, "-c", BUSY, str(nice)]) for _ in range(cores)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 def _environment() -> dict[str, str]:
@@ -118,24 +201,30 @@ def _examined(recording: Recording, title: str) -> Diagnosis:
 
 
 def real_rows(folder: Path) -> None:
-    """Print how often the gate fails for real recordings of unchanged scripts."""
-    print("| script | recordings | steps, ms | pairs | no change: fails |")
-    print("|---|--:|--:|--:|--:|")
-    for name in SCRIPTS:
-        found = [
-            load(path.parent, _examined) for path in sorted(folder.glob(f"{name}-*/tfdoctor.json"))
-        ]
-        reports = [report for report in found if report.step_ms]
-        pairs = list(itertools.permutations(reports, 2))
-        failed = sum(_fails(pair) for pair in pairs)
-        steps = sorted(report.step_ms or 0.0 for report in reports)
-        span = f"{steps[0]:.1f} to {steps[-1]:.1f}" if steps else ""
-        print(f"| {name} | {len(reports)} | {span} | {len(pairs)} | {failed} |")
+    """Print how often the gate is wrong for real recordings."""
+    print("| script | recordings | steps, ms | pairs | no change: fails | called different |")
+    print("|---|--:|--:|--:|--:|--:|")
+    found = {name: _reports(folder, name) for name in SCRIPTS}
+    for name, reports in found.items():
+        steps = [_step([one], [other]) for one, other in itertools.permutations(reports, 2)]
+        times = sorted(report.step_ms or 0.0 for report in reports)
+        span = f"{times[0]:.1f} to {times[-1]:.1f}" if times else ""
+        failed = sum(step.low > GATE for step in steps)
+        different = sum(step.direction in CLAIMED for step in steps)
+        print(f"| {name} | {len(reports)} | {span} | {len(steps)} | {failed} | {different} |")
+    pairs = list(itertools.product(*(found[name] for name in SLOWER)))
+    missed = sum(_step([one], [other]).low <= GATE for one, other in pairs)
+    print(f"{SLOWER[0]} → {SLOWER[1]}: {len(pairs)} pairs, {missed} do not fail")
 
 
-def _fails(pair: Sequence[ReportData]) -> bool:
-    gate = compare(Sides.of(pair[:1], pair[1:]), most_regression=GATE).gate
-    return gate is not None and gate.failed
+def _reports(folder: Path, name: str) -> list[ReportData]:
+    """Return the recordings of a script beside each load, of those that have steps."""
+    found = [
+        load(path.parent, _examined)
+        for beside_it in LOADS
+        for path in sorted(folder.glob(f"{name}-{beside_it}-*/tfdoctor.json"))
+    ]
+    return [report for report in found if report.step_ms]
 
 
 def main() -> None:

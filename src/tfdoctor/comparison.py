@@ -17,6 +17,29 @@ class Direction(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     NONE = "none"  # no difference that these steps can show
+    UNKNOWN = "unknown"  # neither shown nor ruled out
+
+
+class StepFigure(StrEnum):
+    """What the step of a run is of its traced steps."""
+
+    TYPICAL = "typical"  # their median
+    MEAN = "mean"  # their mean without outliers: the input stalls some of them again and again
+    STRETCHES = "stretches"  # the median over stretches of the stretch's mean, which some long steps are part of
+
+
+class Undecided(StrEnum):
+    """Why it is unknown whether the step changed."""
+
+    WIDE = "wide"  # the interval is too wide
+    PART = "part"  # a part of the step changed, and nothing makes up for it
+    LONG_STEPS = (
+        "long-steps"  # all steps together differ from the typical step, but not for certain
+    )
+
+
+WIDEST = 0.15
+"""Smallest difference that steps must show for "no difference" to say something: `tfdoctor try` has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +50,7 @@ class RunSide:
     recordings: int  # how many were given
     steps: int  # traced, of all recordings
     step_ms: float | None = None  # the geometric mean of the recordings
+    mean_ms: float | None = None  # of all traced steps of the first recording, long ones included
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS; sums to step_ms
     tfdoctor: str = ""  # the version that wrote the report
 
@@ -49,6 +73,8 @@ class ChangeOfStep:
     high: float
     least: float  # the smallest difference that such steps can show
     direction: Direction
+    figure: StepFigure = StepFigure.TYPICAL  # what is compared
+    doubt: Undecided | None = None  # why the direction is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,3 +170,6 @@ class RunComparison:
     movers: tuple[Mover, ...] = ()  # those that moved most first
     findings: tuple[FindingChange, ...] = ()
     gate: RegressionGate | None = None
+    long_steps: bool = (
+        False  # the means differ by more than the interval holds: few long steps, left out
+    )

@@ -534,7 +534,7 @@ class BudgetState(StrEnum):
 
     MET = "met"
     EXCEEDED = "exceeded"  # the whole interval is beyond the limit
-    UNCLEAR = "unclear"  # the interval holds the limit
+    UNCLEAR = "unclear"  # undecided: the interval holds the limit
     UNKNOWN = "unknown"  # not measured
 
 

@@ -3,14 +3,23 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import diagnoses
 from tfdoctor.compare.budgets import FIGURES, checked, state
-from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis
+from tfdoctor.diagnosis import (
+    BudgetCheck,
+    BudgetState,
+    Conditions,
+    Diagnosis,
+    StepRow,
+    StepsSummary,
+)
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.report.gates import budget_section
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
@@ -109,6 +118,33 @@ def test_load_of_other_programs_widens_the_interval() -> None:
     shares = [check(one, "input-wait", 0.5) for one in (busy, idle)]
     assert value(shares[0].low) < value(shares[1].low)
     assert value(shares[0].high) > value(shares[1].high)
+
+
+def test_a_step_of_twice_its_budget_exceeds_it_though_some_steps_were_slow() -> None:
+    """A burst of slow steps, while other programs took two fifths of the cores: the interval was 44 to 172 ms."""
+    times = 113.0 * np.random.default_rng(0).normal(1.0, 0.01, 40)
+    times[7:14] *= 2.2
+    base = run(cores_usable=2.0, cores_run=1.2, cores_other=0.8)
+    rows = tuple(
+        StepRow(number=n, total_ms=ms, parts_ms={}, steady=True) for n, ms in enumerate(times)
+    )
+    summary = StepsSummary(
+        source=base.steps.source, rows=rows, count=40, median_ms=113.0, step_ms=113.0
+    )
+    found = check(replace(base, steps=summary), "step-ms", 50)
+    assert found.state is BudgetState.EXCEEDED
+    assert 60 < value(found.low) < 113
+    assert found.failed
+
+
+def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
+    found = check(run(untraced_ms=39.0), "step-ms", 40)
+    section = budget_section([found])
+    assert section is not None
+    assert section.verdict == "One budget is undecided: step-ms."
+    assert (section.lines[0].state, found.state) == ("undecided", BudgetState.UNCLEAR)
+    assert "pass" not in section.lines[0].told
+    assert not found.failed
 
 
 # What is not measured fails, and says why

@@ -2,14 +2,24 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_work
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.report_data import EntryData, ReportData, SavingData, StepsData
-from tfdoctor.comparison import AmountKind, Direction, FindingState, MoverKind, RunComparison
+from tfdoctor.compare.report_data import EntryData, ReportData, ResultData, SavingData, StepsData
+from tfdoctor.comparison import (
+    WIDEST,
+    AmountKind,
+    Direction,
+    FindingState,
+    MoverKind,
+    RunComparison,
+    StepFigure,
+    Undecided,
+)
 
 
 def compared(before: ReportData, after: ReportData, most: float | None = None) -> RunComparison:
@@ -92,7 +102,7 @@ def test_a_lower_clock_widens_the_interval() -> None:
     )
     result = compared(before, after)
     assert result.step is not None
-    assert result.step.direction is Direction.NONE
+    assert result.step.direction is Direction.UNKNOWN
     assert result.wider == ("The clock of the GPUs was 32 % lower after the change.",)
 
 
@@ -257,3 +267,158 @@ def test_what_became_slower_or_faster_by_as_much_is_listed_alike() -> None:
     assert 0.5 < step.least < 3.0
     for before, after in ((less, more), (more, less)):
         assert [mover.name for mover in compared(before, after).movers] == ["MatMul (dense)"]
+
+
+# What the verdict, the interval and the parts say must agree
+
+
+@settings(max_examples=50)
+@given(
+    st.integers(0, 20),
+    st.floats(0.3, 4.0),
+    st.floats(0.002, 0.8),
+    st.floats(0.0, 1.0),
+    st.sampled_from([0.0, 0.5, 1.9]),
+)
+def test_verdict_interval_and_parts_never_contradict(
+    seed: int, slower: float, jitter: float, share: float, other: float
+) -> None:
+    busy = replace(MACHINE, cores_run=0.1, cores_other=other)
+    before = report(series(seed, jitter), {"input": share, "device": 1.0 - share})
+    parts = {"input": share / slower, "device": 1.0 - share / slower}
+    after = report(series(seed + 1, jitter, step_ms=20 * slower), parts, conditions=busy)
+    result = compared(before, after)
+    step = result.step
+    assert step is not None
+    assert step.low <= step.change <= step.high
+    excludes_zero = step.low > 0 or step.high < 0
+    assert (step.direction in (Direction.FASTER, Direction.SLOWER)) == excludes_zero
+    assert (step.doubt is not None) == (step.direction is Direction.UNKNOWN)
+    if step.direction is Direction.NONE:
+        assert step.least <= WIDEST
+        changed = sum(part.after - part.before for part in result.parts if part.changed)
+        whole = sum(part.after - part.before for part in result.parts)
+        assert not changed or changed * whole < changed**2 / 2
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 20), st.floats(1.03, 100.0), st.floats(0.01, 1.5), st.floats(1.0, 20.0))
+def test_steps_that_do_not_overlap_are_a_change(
+    seed: int, gap: float, jitter: float, burst: float
+) -> None:
+    first = np.array(series(seed, jitter, steps=40))
+    first[:15] *= burst
+    last = np.array(series(seed + 1, jitter, steps=40))
+    last *= gap * first.max() / last.min()
+    there, back = (
+        compared(report(list(first)), report(list(last))),
+        compared(report(list(last)), report(list(first))),
+    )
+    assert there.step is not None
+    assert back.step is not None
+    assert (there.step.direction, back.step.direction) == (Direction.SLOWER, Direction.FASTER)
+
+
+def loaded(times: list[float], run: float, between_ms: float) -> ReportData:
+    """Return a report of steps that mostly wait between the calls, while other programs use all cores."""
+    busy = replace(MACHINE, cores_run=run, cores_other=2.0 - run)
+    share = between_ms / float(np.median(times))
+    return report(times, {"host": 1 - share, "between": share}, conditions=busy)
+
+
+def test_a_step_four_times_as_long_is_slower_on_a_machine_that_others_use() -> None:
+    """As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while."""
+    before = np.array(series(0, 0.03, step_ms=5.2, steps=40))
+    before[12:19] *= 3.0
+    after = series(1, 0.03, step_ms=23.3, steps=40)
+    result = compared(loaded(list(before), 0.15, 2.3), loaded(after, 0.1, 20.0), 0.1)
+    assert result.step is not None
+    assert result.step.direction is Direction.SLOWER
+    assert {part.part: part.changed for part in result.parts}["between"]
+    assert result.gate is not None
+    assert result.gate.failed
+
+
+def test_load_takes_no_more_than_a_run_computes() -> None:
+    """A step that sleeps does not wait for the cores, however busy they are."""
+    asleep, at_work = (
+        compared(report(series(0)), loaded(series(1), run, 10.0)).step for run in (0.02, 1.0)
+    )
+    assert asleep is not None
+    assert at_work is not None
+    assert asleep.low > -0.12
+    assert at_work.low < -0.45
+
+
+def test_an_interval_that_is_too_wide_is_no_result() -> None:
+    result = compared(report(series(0, 0.8)), report(series(1, 0.8)), 0.05)
+    assert result.step is not None
+    assert (result.step.direction, result.step.doubt) == (Direction.UNKNOWN, Undecided.WIDE)
+    assert result.gate is not None
+    assert (result.gate.failed, result.gate.unclear) == (False, True)
+
+
+def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
+    """The device is a quarter faster in every step, and a burst of input waits hides it in the whole."""
+    wait = np.zeros(60)
+    wait[5:13] = wait[40:49] = 80.0
+    before, after = (
+        replace(
+            report([float(time) for time in device_ms + wait]),
+            breakdown_ms={"device": float(device_ms), "input": 1.0},
+        )
+        for device_ms in (106.0, 77.1)
+    )
+    result = compared(before, after)
+    assert result.step is not None
+    assert result.step.direction is not Direction.NONE
+
+
+def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> ReportData:
+    times = np.array(series(seed))
+    times[first::every] += cost_ms
+    return report(list(times))
+
+
+def test_a_checkpoint_after_every_fifth_step_is_a_change_of_the_step() -> None:
+    result = compared(report(series(2)), checkpoints(3, 5, 40.0), 0.05)
+    assert result.step is not None
+    assert result.step.figure is StepFigure.STRETCHES
+    assert result.step.direction is Direction.SLOWER
+    assert result.step.change == pytest.approx(0.4, abs=0.05)
+    assert result.gate is not None
+    assert result.gate.failed
+
+
+def test_long_steps_that_are_not_certain_make_the_change_unknown() -> None:
+    result = compared(report(series(0)), checkpoints(1, 5, 40.0), 0.05)
+    assert result.step is not None
+    assert (result.step.direction, result.step.doubt) == (Direction.UNKNOWN, Undecided.LONG_STEPS)
+    assert result.gate is not None
+    assert result.gate.unclear
+
+
+def test_few_long_steps_change_no_verdict_and_are_told() -> None:
+    result = compared(report(series(0)), checkpoints(1, 60, 600.0, first=20))
+    assert result.step is not None
+    assert (result.step.direction, result.step.figure) == (Direction.NONE, StepFigure.TYPICAL)
+    assert result.long_steps
+    assert result.after.mean_ms == pytest.approx(30.0, rel=0.05)
+    assert not compared(report(series(0)), report(series(1))).long_steps
+
+
+def test_a_renamed_script_has_the_findings_it_had() -> None:
+    def of(script: str, seed: int, *results: ResultData) -> ReportData:
+        subject = replace(SUBJECT, command=("python", script))
+        return report(series(seed), results=results, subject=subject)
+
+    before = of(
+        "runs/train.py", 0, finding("slow", "runs/train.py", 3.0), finding("a", "x.py", 3.0)
+    )
+    after = of("train2.py", 1, finding("slow", "train2.py", 3.0), finding("a", "y.py", 3.0))
+    states = [(change.rule, change.state) for change in compared(before, after).findings]
+    assert states == [
+        ("a", FindingState.NEW),
+        ("slow", FindingState.SAME),
+        ("a", FindingState.GONE),
+    ]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.compare.made import run
 from tfdoctor.compare.interval import Interval, step_interval
 from tfdoctor.compare.step_times import RunSteps, block_length, bootstrap_error
+from tfdoctor.comparison import StepFigure
 
 GATE = math.log(1.05)
 
@@ -84,7 +85,7 @@ def test_a_mean_with_long_steps_is_no_regression_of_the_medians() -> None:
     """One window of two holds the long step at the end of an epoch."""
     long = run(1).times_ms.copy()
     long[20] = 600.0
-    after = RunSteps(long, float(long.mean()), mean=True)
+    after = RunSteps(long, float(long.mean()), StepFigure.MEAN)
     assert step_interval([run(0)], [after]).low < GATE
 
 

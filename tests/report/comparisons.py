@@ -1,5 +1,7 @@
 """Comparisons to render: a faster run, no difference, and unlike runs."""
 
+from dataclasses import replace
+
 from tfdoctor.comparison import (
     AmountKind,
     ChangeOfStep,
@@ -13,6 +15,7 @@ from tfdoctor.comparison import (
     RegressionGate,
     RunComparison,
     RunSide,
+    Undecided,
 )
 from tfdoctor.verdict import Place
 
@@ -141,4 +144,24 @@ def slower() -> RunComparison:
     )
 
 
-ALL = {"faster": faster, "alike": alike, "unlike": unlike, "slower": slower}
+def unknown() -> RunComparison:
+    """Two runs that differ too much in themselves, with few long steps after the change."""
+    return RunComparison(
+        version="0.1.0",
+        before=replace(BEFORE, mean_ms=26.4),
+        after=replace(AFTER, mean_ms=44.0),
+        step=ChangeOfStep(
+            change=-0.31,
+            low=-0.62,
+            high=0.25,
+            least=0.81,
+            direction=Direction.UNKNOWN,
+            doubt=Undecided.WIDE,
+        ),
+        parts=(PartChange(part="input", before=12.0, after=0.3, changed=False),),
+        gate=RegressionGate(most=0.05, failed=False, unclear=True),
+        long_steps=True,
+    )
+
+
+ALL = {"faster": faster, "alike": alike, "unlike": unlike, "slower": slower, "unknown": unknown}

@@ -20,6 +20,7 @@ from tfdoctor.compare.step_times import (
     RunSteps,
     bootstrap_error,
 )
+from tfdoctor.comparison import StepFigure
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
 from tfdoctor.edits.source import within_repository
 from tfdoctor.humanize import counted
@@ -104,9 +105,8 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     if why := _why_no_step(diagnosis, rows):
         return Measured95(why=why)
     assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = RunSteps(_times(rows), shown, mean=bool(steps.stalled))
-    half = student(min(times.freedom, STRETCHES - 1)) * math.hypot(times.error, times.spread)
-    low, high = shown * math.exp(-half), shown * math.exp(half)
+    times = RunSteps(_times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL)
+    low, high = times.ends(student(min(times.freedom, STRETCHES - 1)))
     low *= 1 - taken(diagnosis.conditions)
     outside = diagnosis.conditions.untraced_ms or shown
     return Measured95(shown, min(low, outside), max(high, outside))

@@ -9,24 +9,25 @@ import numpy as np
 from tfdoctor import __version__
 from tfdoctor.compare import found
 from tfdoctor.compare.conditions import Widening, widening
-from tfdoctor.compare.interval import Interval, step_interval
+from tfdoctor.compare.interval import LONG_STEPS, Interval, change
 from tfdoctor.compare.movers import movers
-from tfdoctor.compare.parts import part_changes
+from tfdoctor.compare.parts import carried, part_changes, step_by_parts
 from tfdoctor.compare.report_data import ReportData
 from tfdoctor.compare.sameness import mismatches
 from tfdoctor.compare.step_times import FEWEST, Floats, RunSteps
 from tfdoctor.comparison import (
+    WIDEST,
     ChangeOfStep,
     Direction,
     Mismatch,
+    PartChange,
     RegressionGate,
     RunComparison,
     RunSide,
+    StepFigure,
+    Undecided,
 )
 from tfdoctor.humanize import counted
-
-SMALLEST = 0.005
-"""Relative difference below which none is claimed, however narrow the interval: as in `tfdoctor try`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ def compare(
     """Compare the runs; without ``in_ms`` by shares of the step alone, as runs on unlike machines."""
     missing = _why_missing(sides) if in_ms else "the runs are not compared in milliseconds"
     widen = widening(sides.before, sides.after)
-    step = None if missing else _step(sides, widen)
     before, after = sides.before[0], sides.after[0]
+    parts = part_changes(before, after, widen, in_ms=in_ms)
+    step = None if missing else _step(sides, widen, parts)
     least = step.least if step else 0.0
     return RunComparison(
         version=__version__,
@@ -73,10 +75,11 @@ def compare(
         in_ms=in_ms,
         mismatches=sides.mismatches,
         wider=widen.why if step else (),
-        parts=part_changes(before, after, in_ms=in_ms),
+        parts=parts,
         movers=movers(before, after, least, in_ms=in_ms),
         findings=found.changes(before, after, least),
         gate=_gate(step, most_regression),
+        long_steps=step is not None and _long_steps(before, after, step),
     )
 
 
@@ -102,6 +105,7 @@ def _side(reports: Sequence[ReportData]) -> RunSide:
         recordings=len(reports),
         steps=sum(len(report.steps.rows) for report in reports),
         step_ms=step_ms,
+        mean_ms=_mean_ms(first),
         parts_ms=_parts(first, step_ms),
         tfdoctor=first.tfdoctor,
     )
@@ -134,25 +138,59 @@ def _why_unknown(which: str, report: ReportData) -> str:
     return ""
 
 
-def _step(sides: Sides, widen: Widening) -> ChangeOfStep:
-    logs = step_interval(
-        *[[step_times(report) for report in side] for side in (sides.before, sides.after)]
-    )
-    logs = logs.wider(widen.below, widen.above)
-    ratios = logs.ratios()
+def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeOfStep:
+    """Return the change of the step.
+
+    Where parts of it changed and others do not make up for it, their interval counts too: what is sure of the parts
+    is sure of the whole.
+    """
+    runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
+    figure, logs = change(*runs)
+    ratios = logs.wider(widen.below, widen.above).ratios()
+    by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
+    if by_parts and len(runs[0]) == len(runs[1]) == 1:
+        ratios = ratios.within(step_by_parts(sides.before[0], sides.after[0], widen))
+    least = float(np.sqrt((1 + ratios.high) / (1 + ratios.low))) - 1
+    doubt = _doubt(ratios, least, figure, by_parts)
     return ChangeOfStep(
         change=ratios.middle,
         low=ratios.low,
         high=ratios.high,
-        least=float(np.expm1((logs.high - logs.low) / 2)),
-        direction=_direction(ratios),
+        least=least,
+        direction=Direction.UNKNOWN if doubt else _direction(ratios),
+        figure=figure,
+        doubt=doubt,
     )
 
 
+def _doubt(ratios: Interval, least: float, figure: StepFigure, by_parts: float) -> Undecided | None:
+    """Return why it is unknown whether the step changed; None where the interval says it."""
+    if ratios.excludes_zero:
+        return None
+    if by_parts:
+        return Undecided.PART
+    if figure is StepFigure.STRETCHES:
+        return Undecided.LONG_STEPS
+    return Undecided.WIDE if least > WIDEST else None
+
+
 def _direction(ratios: Interval) -> Direction:
-    if ratios.low >= SMALLEST:
-        return Direction.SLOWER
-    return Direction.FASTER if ratios.high <= -SMALLEST else Direction.NONE
+    if not ratios.excludes_zero:
+        return Direction.NONE
+    return Direction.SLOWER if ratios.low > 0 else Direction.FASTER
+
+
+def _mean_ms(report: ReportData) -> float | None:
+    rows = report.steps.rows
+    return float(np.mean([row.total_ms for row in rows])) if rows else None
+
+
+def _long_steps(before: ReportData, after: ReportData, step: ChangeOfStep) -> bool:
+    """Return whether the means of all steps differ by clearly more, or less, than the interval holds."""
+    first, last = _mean_ms(before), _mean_ms(after)
+    if step.figure is not StepFigure.TYPICAL or not first or not last:
+        return False
+    return Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
 
 
 def step_times(report: ReportData) -> RunSteps:
@@ -160,7 +198,8 @@ def step_times(report: ReportData) -> RunSteps:
     mean = bool(report.steps.stalled)
     rows = [row for row in report.steps.rows if row.typical or not mean]
     times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
-    return RunSteps(times, report.step_ms or 0.0, mean, report.conditions.untraced_ms)
+    figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
+    return RunSteps(times, report.step_ms or 0.0, figure, report.conditions.untraced_ms)
 
 
 def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:

@@ -13,6 +13,13 @@ from tfdoctor.humanize import percent
 NOTICED = 0.01
 """Share by which conditions must widen the interval to be named."""
 
+MOST_TAKEN = 0.9
+"""Of a run's time that other programs may have taken: above it, the sampled shares are not exact enough."""
+
+WAITING = 4.0
+"""Threads of other programs for each of the run's, as on a machine with a load of four per core. A thread that is
+ready then waits at most four times as long as it runs, and one that sleeps waits for nobody."""
+
 
 @dataclass(frozen=True, slots=True)
 class Widening:
@@ -26,8 +33,8 @@ class Widening:
 def widening(before: Sequence[ReportData], after: Sequence[ReportData]) -> Widening:
     """Return what the conditions may have changed.
 
-    Other programs that used a share s of crowded cores may have made a run up to 1 / (1 - s) times as long. A lower
-    clock may have made it longer by the ratio of the clocks.
+    Other programs that took a share s of a run's time (see `taken`) may have made it up to 1 / (1 - s) times as
+    long. A lower clock may have made it longer by the ratio of the clocks.
     """
     slowed_before, slowed_after = _slowed(before), _slowed(after)
     clock = _clock(before, after)
@@ -36,7 +43,12 @@ def widening(before: Sequence[ReportData], after: Sequence[ReportData]) -> Widen
         above=slowed_before + max(0.0, -clock),
         why=tuple(
             filter(
-                None, (_load("before", slowed_before), _load("after", slowed_after), _clocks(clock))
+                None,
+                (
+                    _load("before", before, slowed_before),
+                    _load("after", after, slowed_after),
+                    _clocks(clock),
+                ),
             )
         ),
     )
@@ -48,11 +60,14 @@ def _slowed(reports: Sequence[ReportData]) -> float:
 
 
 def taken(conditions: Conditions) -> float:
-    """Return the share of the cores that other programs took while there were none to spare."""
+    """Return the largest share of a run's time that it may have waited for cores, while there were none to spare.
+
+    It is no larger than the share of the cores that other programs used, and the run waits only to compute.
+    """
     usable, run, other = conditions.cores_usable, conditions.cores_run, conditions.cores_other
     if not usable or run is None or other is None or run + other < CROWDED * usable:
         return 0.0
-    return min(other / usable, 0.9)
+    return min(other / usable, WAITING * run, MOST_TAKEN)
 
 
 def _clock(before: Sequence[ReportData], after: Sequence[ReportData]) -> float:
@@ -64,13 +79,19 @@ def _clock(before: Sequence[ReportData], after: Sequence[ReportData]) -> float:
     return first - last
 
 
-def _load(which: str, slowed: float) -> str:
+def _load(which: str, reports: Sequence[ReportData], slowed: float) -> str:
     if slowed < NOTICED:
         return ""
-    share = percent(float(-np.expm1(-slowed)))
+    share = percent(float(np.mean([_used(report.conditions) for report in reports])))
     return (
         f"Other programs used {share} of the cores while the steps {which} the change were traced."
     )
+
+
+def _used(conditions: Conditions) -> float:
+    """Return the share of the cores that other programs used, as far as it counts."""
+    usable, other = conditions.cores_usable, conditions.cores_other
+    return min(1.0, other / usable) if usable and other and taken(conditions) else 0.0
 
 
 def _clocks(clock: float) -> str:

@@ -1,7 +1,11 @@
-"""What became of the findings: matched by rule and file, because lines and sentences change with the program."""
+"""What became of the findings: matched by rule and file, because lines and sentences change with the program.
 
-from collections.abc import Iterator, Sequence
+The script that ran is one place in both runs, whatever its name is.
+"""
+
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from tfdoctor.compare.report_data import ReportData, ResultData
 from tfdoctor.comparison import FindingChange, FindingState
@@ -32,14 +36,14 @@ def _amount(change: FindingChange) -> float:
 
 def _after(before: ReportData, after: ReportData, least_ms: float) -> Iterator[FindingChange]:
     for now in after.findings:
-        earlier = _same(now, before.findings)
+        earlier = _same(now, after, before)
         absent = FindingState.NEW if now.rule in _checked(before) else FindingState.UNCHECKED_BEFORE
         yield _change(_state(earlier, now, least_ms) if earlier else absent, earlier, now)
 
 
 def _gone(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
     for earlier in before.findings:
-        if _same(earlier, after.findings) is None:
+        if _same(earlier, before, after) is None:
             checked = earlier.rule in _checked(after)
             yield _change(
                 FindingState.GONE if checked else FindingState.UNCHECKED_AFTER, earlier, None
@@ -66,14 +70,25 @@ def _leading(rule: str, report: ReportData) -> str:
     return next(leading, "")
 
 
-def _same(one: ResultData, others: Sequence[ResultData]) -> ResultData | None:
-    """Return the finding of the same rule in the same file, or in no known file."""
-    matching = (other for other in others if other.rule == one.rule)
-    return next((other for other in matching if _file(other) == _file(one)), None)
+def _same(one: ResultData, its: ReportData, other: ReportData) -> ResultData | None:
+    """Return the other run's finding of the same rule in the same file, in the script, or in no known file."""
+    matching = [found for found in other.findings if found.rule == one.rule]
+    in_file = (found for found in matching if _path(found) == _path(one))
+    in_script = (found for found in matching if _in_script(one, its) and _in_script(found, other))
+    return next(in_file, None) or next(in_script, None)
 
 
-def _file(one: ResultData) -> str:
-    return one.changes.path if one.changes else ""
+def _path(finding: ResultData) -> str:
+    return finding.changes.path if finding.changes else ""
+
+
+def _in_script(finding: ResultData, report: ReportData) -> bool:
+    """Whether a finding is in the script of the run's command, whose path either may have more of."""
+    script = next((word for word in report.subject.command if word.endswith(".py")), "")
+    paths = [
+        PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, _path(finding))
+    ]
+    return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
 
 
 def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingState:

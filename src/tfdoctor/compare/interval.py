@@ -6,10 +6,15 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.compare.step_times import STRETCHES, RunSteps
+from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, RunSteps
+from tfdoctor.comparison import StepFigure
 from tfdoctor.student_t import student
 
 Runs = Sequence[RunSteps]
+
+LONG_STEPS = 0.05
+"""Relative change beyond the interval of the typical step from which long steps count: a fault that takes such a
+share of the step is a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +33,46 @@ class Interval:
         """Return the interval, as wide as is needed to hold a value."""
         return type(self)(self.middle, min(self.low, value), max(self.high, value))
 
+    def within(self, other: Self) -> Self:
+        """Return what both intervals hold, around the same figure."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return type(self)(self.middle, min(low, self.middle), max(high, self.middle))
+
+    def apart(self, other: Self) -> bool:
+        """Whether two intervals have nothing in common."""
+        return self.low > other.high or self.high < other.low
+
+    def outside(self, value: float) -> float:
+        """Return by how much a value is outside of the interval; not above 0 where it is inside."""
+        return max(self.low - value, value - self.high)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether there is a difference."""
+        return self.low > 0 or self.high < 0
+
     def ratios(self) -> Self:
         """Return the same as changes relative to the time before: 0.1 is 10 % slower."""
         return type(self)(*(float(np.expm1(end)) for end in (self.middle, self.low, self.high)))
+
+
+def change(before: Runs, after: Runs) -> tuple[StepFigure, Interval]:
+    """Return the interval of the step's change, and which figure of the steps it is about.
+
+    The typical step does not see what some steps do, such as a checkpoint after every fifth. So all steps are
+    compared too, by the means of stretches. They count where the two intervals have nothing in common, and where
+    the typical step shows no difference, but the figure of all steps is clearly outside of its interval.
+    """
+    figure, typical = before[0].figure, step_interval(before, after)
+    if any(run.figure is not StepFigure.TYPICAL for run in (*before, *after)):
+        return figure, typical
+    stretched = [[run.by_stretches() for run in runs] for runs in (before, after)]
+    beyond = typical.outside(_log(stretched[1]) - _log(stretched[0]))
+    if beyond <= 0:
+        return figure, typical
+    every = step_interval(*stretched)
+    hidden = not typical.excludes_zero and beyond > LONG_STEPS
+    return (StepFigure.STRETCHES, every) if hidden or every.apart(typical) else (figure, typical)
 
 
 def step_interval(before: Runs, after: Runs) -> Interval:
@@ -42,8 +84,11 @@ def step_interval(before: Runs, after: Runs) -> Interval:
     the medians too: how many long steps lie in a window is chance.
     """
     middle = _log(after) - _log(before)
-    half = _half_of_one(before[0], after[0]) if _single(before, after) else _half(before, after)
-    whole = Interval(middle, middle - half, middle + half)
+    if _single(before, after):
+        below, above = _halves_of_one(before[0], after[0])
+    else:
+        below = above = _half(before, after)
+    whole = Interval(middle, middle - below, middle + above)
     for other in (_untraced(before, after), _medians(before, after)):
         whole = whole if other is None else whole.holding(other)
     return whole
@@ -57,11 +102,16 @@ def _log(runs: Runs) -> float:
     return float(np.mean([np.log(run.step_ms) for run in runs]))
 
 
-def _half_of_one(before: RunSteps, after: RunSteps) -> float:
-    """Return half of the interval of two runs, whose own steps say how much runs may differ."""
+def _halves_of_one(before: RunSteps, after: RunSteps) -> tuple[float, float]:
+    """Return both halves of the interval of two runs, whose own steps say how much runs may differ."""
     variance = sum(run.error**2 + run.spread**2 for run in (before, after))
-    freedom = min(before.freedom, after.freedom, 2 * (STRETCHES - 1))
-    return student(freedom) * float(np.sqrt(variance))
+    quantile = student(min(before.freedom, after.freedom, 2 * (STRETCHES - 1)))
+    half, least = quantile * float(np.sqrt(variance)), quantile * LEAST_SPREAD * float(np.sqrt(2))
+    (fast_before, slow_before), (fast_after, slow_after) = (
+        before.reach(quantile),
+        after.reach(quantile),
+    )
+    return min(half, fast_after + slow_before + least), min(half, slow_after + fast_before + least)
 
 
 def _half(before: Runs, after: Runs) -> float:
@@ -84,7 +134,7 @@ def _untraced(before: Runs, after: Runs) -> float | None:
 
 def _medians(before: Runs, after: Runs) -> float | None:
     """Return the difference of the medians of two runs; None where the steps are those, or there are more runs."""
-    if not _single(before, after) or not (before[0].mean or after[0].mean):
+    if not _single(before, after) or StepFigure.MEAN not in (before[0].figure, after[0].figure):
         return None
     first, last = (float(np.log(np.median(runs[0].times_ms))) for runs in (before, after))
     return last - first

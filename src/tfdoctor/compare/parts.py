@@ -1,11 +1,20 @@
-"""The parts of the step before and after, and which of them changed."""
+"""The parts of the step before and after, which of them changed, and what that says of the whole step."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from tfdoctor.compare.conditions import Widening
+from tfdoctor.compare.interval import Interval
 from tfdoctor.compare.report_data import ReportData
-from tfdoctor.compare.step_times import QUARTILES, Floats, bootstrap_error
+from tfdoctor.compare.step_times import (
+    QUARTILES,
+    Floats,
+    bootstrap_error,
+    spread_of_runs,
+    stretches,
+)
 from tfdoctor.comparison import PartChange
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.student_t import student
@@ -16,16 +25,52 @@ SMALLEST = 0.01
 FEWEST_STEADY = 4
 """Steady steps below which no part is called changed."""
 
+COMPENSATED = 0.5
+"""Share of the parts' change that is left of the whole step's, below which other parts make up for it."""
 
-def part_changes(before: ReportData, after: ReportData, *, in_ms: bool) -> tuple[PartChange, ...]:
+
+def part_changes(
+    before: ReportData,
+    after: ReportData,
+    widen: Widening,
+    *,
+    in_ms: bool,
+) -> tuple[PartChange, ...]:
     """Return the parts that either run has, in display order; in ms, or in shares of the step."""
     if not before.parts_ms or not after.parts_ms:
         return ()
     shown = [part for part in PARTS if before.parts_ms.get(part) or after.parts_ms.get(part)]
-    return tuple(_change(part, before, after, in_ms=in_ms) for part in shown)
+    return tuple(_change(part, before, after, widen, in_ms=in_ms) for part in shown)
 
 
-def _change(part: str, before: ReportData, after: ReportData, *, in_ms: bool) -> PartChange:
+def carried(parts: Sequence[PartChange]) -> float:
+    """Return the change of the step by the parts that changed, ms; 0 where other parts make up for it."""
+    by_parts = sum(part.after - part.before for part in parts if part.changed)
+    whole = sum(part.after - part.before for part in parts)
+    return by_parts if by_parts * whole >= COMPENSATED * by_parts**2 else 0.0
+
+
+def step_by_parts(before: ReportData, after: ReportData, widen: Widening) -> Interval:
+    """Return the change of the step as the sum of its parts, relative to the step before."""
+    parts = [part for part in PARTS if before.parts_ms.get(part) or after.parts_ms.get(part)]
+    half = math.hypot(*(_half_ms(report, part) for report in (before, after) for part in parts))
+    first, last = (sum(report.parts_ms.values()) for report in (before, after))
+    below, above = _slack(first, last, widen)
+    return Interval(
+        last / first - 1,
+        (last - first - half - below) / first,
+        (last - first + half + above) / first,
+    )
+
+
+def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
+    """Return by how much a change may be smaller and larger, because of the conditions of the runs."""
+    return after * -math.expm1(-widen.below), before * -math.expm1(-widen.above)
+
+
+def _change(
+    part: str, before: ReportData, after: ReportData, widen: Widening, *, in_ms: bool
+) -> PartChange:
     """Compare one part; a share is that of its own run's step."""
     steps = [report.step_ms or 1.0 for report in (before, after)]
     first_unit, last_unit = (1.0, 1.0) if in_ms else steps
@@ -33,17 +78,20 @@ def _change(part: str, before: ReportData, after: ReportData, *, in_ms: bool) ->
     last = after.parts_ms.get(part, 0.0) / last_unit
     half = math.hypot(_half_ms(before, part) / first_unit, _half_ms(after, part) / last_unit)
     least = SMALLEST * (max(steps) if in_ms else 1.0)
+    below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
+    by = last - first - half - below if last > first else first - last - half - above
     return PartChange(
-        part=part, before=first, after=last, changed=abs(last - first) > max(half, least)
+        part=part, before=first, after=last, changed=by > 0 and abs(last - first) > least
     )
 
 
 def _half_ms(report: ReportData, part: str) -> float:
-    """Return half of the 95 % interval of a part, ms: by the sample of steps, and by how much they differ."""
+    """Return half of the 95 % interval of a part, ms: by the sample, and by how much steps and runs differ."""
     steady = [row for row in report.steps.rows if row.typical]
     times: Floats = np.array([row.parts_ms.get(part, 0.0) for row in steady])
     if len(times) < FEWEST_STEADY:
         return math.inf
     error = bootstrap_error(times, lambda drawn: drawn.mean(axis=1))
     low, high = np.percentile(times, (25, 75))
-    return student(len(times) - 1) * math.hypot(error, float(high - low) / QUARTILES)
+    spread = max(float(high - low) / QUARTILES, spread_of_runs(stretches(times, np.median)))
+    return student(len(times) - 1) * math.hypot(error, spread)

@@ -25,7 +25,7 @@ class BudgetLine:
     limit: str  # "at most 20.0 ms"
     value: str
     interval: str
-    state: str  # "met", "exceeded", "not reached", "unclear" or "unknown"
+    state: str  # "met", "exceeded", "not reached", "undecided" or "unknown"
     remark: str  # what the state means, where it does not say it itself
     failed: bool
     where: str  # the line of the settings
@@ -73,12 +73,24 @@ def _cells(line: BudgetLine) -> tuple[str, ...]:
 
 def _verdict(checks: Sequence[BudgetCheck]) -> str:
     failed = [check for check in checks if check.failed]
-    if not failed:
+    undecided = [check.key for check in checks if check.state is BudgetState.UNCLEAR]
+    return " ".join(filter(None, (_failed(failed), _undecided(undecided))))
+
+
+def _failed(checks: Sequence[BudgetCheck]) -> str:
+    if not checks:
         return ""
-    budgets = counted(len(failed), "budget").capitalize()
-    verb = "fails" if len(failed) == 1 else "fail"
-    told = ", ".join(f"{check.key} is {_state(check)}" for check in failed)
+    budgets = counted(len(checks), "budget").capitalize()
+    verb = "fails" if len(checks) == 1 else "fail"
+    told = ", ".join(f"{check.key} is {_state(check)}" for check in checks)
     return f"{budgets} {verb}: {told}."
+
+
+def _undecided(keys: Sequence[str]) -> str:
+    if not keys:
+        return ""
+    verb = "is" if len(keys) == 1 else "are"
+    return f"{counted(len(keys), 'budget').capitalize()} {verb} undecided: {', '.join(keys)}."
 
 
 def _line(check: BudgetCheck) -> BudgetLine:
@@ -102,12 +114,14 @@ def _interval(check: BudgetCheck) -> str:
 
 def _state(check: BudgetCheck) -> str:
     missed = check.at_least and check.state is BudgetState.EXCEEDED
+    if check.state is BudgetState.UNCLEAR:
+        return "undecided"
     return "not reached" if missed else check.state.value
 
 
 def _remark(check: BudgetCheck) -> str:
     if check.state is BudgetState.UNCLEAR:
-        return "the interval contains the limit, so it passes"
+        return "the interval contains the limit, so the command does not fail; record more steps to decide it"
     if check.state is BudgetState.UNKNOWN:
         return f"it fails, because {text.prose(check.why)}"
     return ""

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tfdoctor.comparison import RunComparison
+from tfdoctor.comparison import ChangeOfStep, RunComparison
 from tfdoctor.report.formats.json import number
 
 SCHEMA = 1
@@ -15,7 +15,14 @@ def render(comparison: RunComparison) -> str:
     """Return the comparison as one object in ASCII with sorted keys."""
     content = {"schema": SCHEMA, "kind": "comparison", **_plain(asdict(comparison))}
     content["tfdoctor"] = content.pop("version")
+    if step := comparison.step:
+        content["step"]["saved"] = _plain(_saved(step))
     return json.dumps(content, sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def _saved(step: ChangeOfStep) -> dict[str, float]:
+    """Return the change as `tfdoctor try` states it: positive is faster."""
+    return {"share": -step.change, "low": -step.high, "high": -step.low}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tfdoctor.comparison import (
+    WIDEST,
     AmountKind,
     ChangeOfStep,
     Direction,
@@ -13,6 +14,8 @@ from tfdoctor.comparison import (
     RegressionGate,
     RunComparison,
     RunSide,
+    StepFigure,
+    Undecided,
 )
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.report.sentences import PART_LABELS
@@ -38,10 +41,19 @@ def headline(comparison: RunComparison) -> str:
     if step is None or before is None:
         return _without_step(comparison)
     if step.direction is Direction.NONE:
-        return f"No difference that these steps can show ({_interval(step)})."
+        return f"No difference that these steps can show ({_ends(-step.high, -step.low)})."
+    if step.doubt is not None:
+        return f"Unknown whether the step changed: {_UNDECIDED[step.doubt]}."
     by = milliseconds(abs(step.change) * before)
     rest = ", ".join(_named_parts(comparison))
     return f"{by} {step.direction} per step ({_figure(step)}){f', {rest}' if rest else ''}."
+
+
+_UNDECIDED = {
+    Undecided.WIDE: f"the 95 % interval is wider than ±{percent(WIDEST)}",
+    Undecided.PART: "a part of it changed, but the other parts vary more than that",
+    Undecided.LONG_STEPS: "all steps together differ, but these steps do not show it for certain",
+}
 
 
 def _without_step(comparison: RunComparison) -> str:
@@ -53,10 +65,6 @@ def _without_step(comparison: RunComparison) -> str:
 def _figure(step: ChangeOfStep) -> str:
     sign = -1 if step.direction is Direction.FASTER else 1
     return f"{percent(abs(step.change))}, {_ends(*sorted((sign * step.low, sign * step.high)))}"
-
-
-def _interval(step: ChangeOfStep) -> str:
-    return _ends(step.low, step.high)
 
 
 def _ends(low: float, high: float) -> str:
@@ -116,14 +124,31 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
     if step is None:
         return
     faster = step.least / (1 + step.least)
+    signs = ", positive is faster" if step.direction is Direction.NONE else ""
     yield (
-        "The interval is one of 95 %. With such steps, a difference shows if a run is at least "
+        f"The interval is one of 95 %{signs}. With such steps, a difference shows if a run is at least "
         f"{percent(step.least)} slower or {percent(faster)} faster."
     )
+    yield from _about_long_steps(comparison, step)
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (
             "With one recording of each, runs of the same program are taken to differ as much as stretches of the "
             "traced steps do. Several recordings of each show how much they differ."
+        )
+
+
+def _about_long_steps(comparison: RunComparison, step: ChangeOfStep) -> Iterator[str]:
+    """Yield what long steps have to do with the verdict."""
+    if step.figure is StepFigure.STRETCHES:
+        yield (
+            "The change is that of all steps, by the means of stretches. That of the typical step is another, "
+            "because some steps are longer than others."
+        )
+    if comparison.long_steps:
+        first, last = map(milliseconds, (comparison.before.mean_ms, comparison.after.mean_ms))
+        yield (
+            f"The mean of all traced steps is {first} → {last}, because of long steps. The verdict leaves them "
+            "out, because so few may be chance: record more with --steps."
         )
 
 
@@ -136,14 +161,20 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
         return (
             f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
         )
+    if gate.unclear and step.doubt is not None:
+        return f"Regression gate: undecided, not failed. {_NOT_SHOWN}; {allowed}. {_NARROW}"
     if gate.unclear:
         return (
-            f"Regression gate: undecided, not failed. The step may be up to {percent(step.high)} slower; {allowed}"
-            ". Several recordings of each run narrow the interval."
+            f"Regression gate: undecided, not failed. The step may be up to {percent(step.high)} slower; "
+            f"{allowed}. {_NARROW}"
         )
     if step.high <= 0:
         return f"Regression gate: passed. The step is not slower; {allowed}."
     return f"Regression gate: passed. The step is at most {percent(step.high)} slower; {allowed}."
+
+
+_NOT_SHOWN = "It is unknown whether the step became slower"
+_NARROW = "Several recordings of each run narrow the interval."
 
 
 AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
