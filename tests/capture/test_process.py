@@ -192,11 +192,18 @@ def test_sigterm_to_tfdoctor_is_passed_on(script: Path, tmp_path: Path) -> None:
 
 
 def test_a_killed_tfdoctor_leaves_a_recording_that_opens(script: Path, tmp_path: Path) -> None:
-    script.write_text("import time\nprint('ready', flush=True)\ntime.sleep(2)\n")
+    over = tmp_path / "over"
+    script.write_text(
+        f"import time\nprint('ready', flush=True)\ntime.sleep(1)\nopen({str(over)!r}, 'x').close()\n"
+    )
     process = started(script, tmp_path / "out")
     process.kill()
     process.communicate(timeout=30)
-    time.sleep(2.5)  # the script goes on to its end without us
+    until = time.monotonic() + 60
+    while (
+        not over.exists() and time.monotonic() < until
+    ):  # the script goes on to its end without us
+        time.sleep(0.05)
     recording = Recording.open(tmp_path / "out")
     assert recording.manifest is not None
     assert not recording.manifest.finished

@@ -13,7 +13,7 @@ from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 from tfdoctor.verdict import Stage
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 
 SCRIPT = """
 import tensorflow as tf

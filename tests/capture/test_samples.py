@@ -14,6 +14,8 @@ from tfdoctor.capture import cgroup, machine, sampler
 from tfdoctor.capture.sampler import SamplingThread
 from tfdoctor.capture.sampler.host import HostSampler
 
+pytestmark = pytest.mark.alone
+
 
 class Broken:
     """A sampler that fails from its third reading on."""

@@ -17,6 +17,8 @@ from tfdoctor.capture.sampler.tpu import TpuSampler, chips
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
 from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 
+pytestmark = pytest.mark.alone
+
 
 def machine(tmp_path: Path, *devices: tuple[str, str]) -> Path:
     """Return a folder like /sys/bus/pci/devices, of (vendor, device)."""

@@ -49,6 +49,7 @@ def test_twins_differ_in_little(pair: Pair) -> None:
 
 
 @pytest.mark.tensorflow
+@pytest.mark.alone
 def test_planted_faults_are_found_and_traps_are_not() -> None:
     chosen = ("smoothing_in_numpy/fault", "batch_norm_by_name/fault")
     only = [word for name in chosen for word in ("--only", name)]

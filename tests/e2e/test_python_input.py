@@ -9,7 +9,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Finding, Location
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 
 SCRIPT = Path(__file__).parent / "scripts" / "python_input.py"
 TEXT = SCRIPT.read_text(encoding="utf-8").splitlines()

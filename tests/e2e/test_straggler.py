@@ -10,7 +10,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 
 SCRIPT = Path(__file__).with_name("scripts") / "straggler.py"
 

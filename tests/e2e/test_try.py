@@ -18,7 +18,7 @@ from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.times import RunTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 
 SCRIPT = Path(__file__).with_name("scripts") / "repeats.py"
 

@@ -9,7 +9,7 @@ import time
 
 import tensorflow as tf
 
-FEATURES, DELAY_S = 20, 0.03
+FEATURES, DELAY_S = 20, 0.1
 
 
 def ports(count):
