@@ -33,6 +33,7 @@ class Undecided(StrEnum):
 
     WIDE = "wide"  # the interval is too wide
     PART = "part"  # a part of the step changed, and nothing makes up for it
+    CONDITIONS = "conditions"  # other programs, or another clock, may account for it
     LONG_STEPS = (
         "long-steps"  # all steps together differ from the typical step, but not for certain
     )
@@ -75,6 +76,8 @@ class ChangeOfStep:
     direction: Direction
     figure: StepFigure = StepFigure.TYPICAL  # what is compared
     doubt: Undecided | None = None  # why the direction is unknown
+    before_ms: float = 0.0  # the figure of the first run of each side
+    after_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

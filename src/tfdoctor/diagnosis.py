@@ -50,6 +50,7 @@ class SlowStepsSummary:
     ms: float
     timed: int
     timed_ms: float
+    at_least: bool = False  # more may be slow: only the longest untraced ones are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 from tfdoctor.capture.agent.function_traces import FEWEST, FunctionTraces
@@ -16,8 +17,10 @@ class Function:
     @staticmethod
     def python_function() -> None: ...
 
-    def __init__(self, *tracings: int) -> None:
+    def __init__(self, *tracings: int, trains: object = None) -> None:
         self.tracings = deque(tracings)
+        graph = SimpleNamespace(trainable_variables=() if trains is None else (trains,))
+        self._concrete_variable_creation_fn = SimpleNamespace(graph=graph)
 
     def experimental_get_tracing_count(self) -> int:
         return self.tracings.popleft()
@@ -52,21 +55,23 @@ def test_times_while_the_profiler_runs_are_not_kept() -> None:
     assert (entry["traced"], entry["traced_ms"], entry["call_ms"]) == ([0, 1, 2], None, None)
 
 
+class Variable:
+    """A variable of a model."""
+
+
 def remade(*, models: int) -> list[Any]:
-    """Train for six epochs with a function object for each, of so many models in turns."""
-    trained = [Function() for _ in range(models)]
-    current: list[object] = [None]
-    traces = FunctionTraces(Journal("unused"), lambda: current[0])
+    """Train for six epochs with a function object for each, of so many models in turns; 0: no variable is known."""
+    variables: list[object] = [Variable() for _ in range(models)]
+    traces = FunctionTraces(Journal("unused"))
     for epoch in range(6):
-        current[0] = trained[epoch % models]
-        function = Function(1, 1)
+        function = Function(1, 1, trains=variables[epoch % models] if models else None)
         for _ in range(2):
             traces.called(function, time.perf_counter_ns() - 5_000_000, outside=True)
     assert not traces.log.errors
     return list(traces.describe())
 
 
-def test_function_objects_of_one_definition_are_one_function() -> None:
+def test_function_objects_that_train_the_same_are_one_function() -> None:
     (entry,) = remade(models=1)
     assert (entry["calls"], entry["traced"], entry["made"]) == (12, [0, 2, 4, 6, 8, 10], 6)
 
@@ -74,4 +79,5 @@ def test_function_objects_of_one_definition_are_one_function() -> None:
 def test_each_model_has_functions_of_its_own() -> None:
     """Trap: cross-validation builds a model for each fold, which needs a trace of its own."""
     assert remade(models=6) == []
+    assert remade(models=0) == []
     assert [entry["made"] for entry in remade(models=2)] == [3, 3]

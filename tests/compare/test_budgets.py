@@ -15,6 +15,7 @@ from tfdoctor.diagnosis import (
     BudgetState,
     Conditions,
     Diagnosis,
+    SlowStepsSummary,
     StepRow,
     StepsSummary,
 )
@@ -75,6 +76,20 @@ def test_the_mean_is_checked_where_steps_are_stalled() -> None:
     base = run()
     stalled = replace(base, steps=replace(base.steps, stalled=2, step_ms=58.0))
     assert value(check(stalled, "step-ms", 60).value) == 58.0
+
+
+def test_all_steps_are_checked_where_slow_ones_take_most_of_the_time() -> None:
+    base = run()
+    rows = tuple(
+        StepRow(number=at, total_ms=90.0 if at % 5 == 4 else 10.0, parts_ms={}, steady=at % 5 != 4)
+        for at in range(60)
+    )
+    slow = SlowStepsSummary(number=12, ms=1080.0, timed=60, timed_ms=1560.0)
+    steps = replace(base.steps, rows=rows, median_ms=10.0, step_ms=10.0, slow=slow)
+    diagnosis = replace(base, steps=steps, conditions=replace(CONDITIONS, untraced_ms=None))
+    step = check(diagnosis, "step-ms", 15)
+    assert value(step.value) == pytest.approx(26.0, rel=0.05)
+    assert step.state is BudgetState.EXCEEDED
 
 
 def test_examples_are_those_of_a_batch_over_the_step() -> None:

@@ -1,5 +1,6 @@
 """What a comparison says of two runs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_work
 from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.parts import carried
 from tfdoctor.compare.report_data import EntryData, ReportData, ResultData, SavingData, StepsData
 from tfdoctor.comparison import (
     WIDEST,
@@ -16,10 +18,12 @@ from tfdoctor.comparison import (
     Direction,
     FindingState,
     MoverKind,
+    PartChange,
     RunComparison,
     StepFigure,
     Undecided,
 )
+from tfdoctor.report.comparison import words
 
 
 def compared(before: ReportData, after: ReportData, most: float | None = None) -> RunComparison:
@@ -422,3 +426,38 @@ def test_a_renamed_script_has_the_findings_it_had() -> None:
         ("slow", FindingState.SAME),
         ("a", FindingState.GONE),
     ]
+
+
+def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
+    """Checkpoints of 40 ms after every fifth step are gone: 8 ms of the mean step, and none of the typical one."""
+    result = compared(checkpoints(3, 5, 40.0), report(series(2)))
+    assert result.step is not None
+    assert result.step.figure is StepFigure.STRETCHES
+    assert result.step.before_ms - result.step.after_ms == pytest.approx(8.0, abs=0.7)
+    told = re.match(r"([\d.]+) ms faster per step", words.headline(result))
+    assert told
+    assert float(told[1]) == pytest.approx(8.0, abs=0.7)
+    assert any("The mean of all traced steps is" in note for note in words.notes(result))
+
+
+@pytest.mark.parametrize(
+    ("device", "carries"), [(9.0, False), (5.0, True), (7.5, True)], ids=["as much", "not", "less"]
+)
+def test_work_that_moves_to_another_part_is_no_change_of_the_step(
+    device: float, *, carries: bool
+) -> None:
+    parts = (
+        PartChange(part="input", before=5.0, after=1.0, changed=True),
+        PartChange(part="device", before=5.0, after=device, changed=device != 5.0),
+    )
+    if device == 7.5:
+        parts = (replace(parts[0], after=0.0), parts[1])
+    assert bool(carried(parts)) is carries
+
+
+def test_load_is_named_where_it_makes_the_change_unknown() -> None:
+    busy = replace(MACHINE, cores_run=0.5, cores_other=1.7)
+    result = compared(report(series(0)), report([2 * t for t in series(1)], conditions=busy))
+    assert result.step is not None
+    assert result.step.doubt is Undecided.CONDITIONS
+    assert "other programs" in words.headline(result)

@@ -116,3 +116,10 @@ def test_dependent_steps_have_a_larger_error() -> None:
 def test_ratios_are_changes_of_the_time_before() -> None:
     ratios = Interval(math.log(1.1), 0.0, math.log(2.0)).ratios()
     assert (ratios.middle, ratios.low, ratios.high) == pytest.approx((0.1, 0.0, 1.0))
+
+
+def test_intervals_that_have_nothing_in_common_make_nothing_more_certain() -> None:
+    low, high = Interval(1.5, 1.0, 2.0), Interval(3.5, 3.0, 4.0)
+    both = low.within(high)
+    assert (both.low, both.high) == (1.0, 4.0)
+    assert low.within(Interval(1.6, 1.2, 3.0)) == Interval(1.5, 1.2, 2.0)

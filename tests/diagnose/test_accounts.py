@@ -207,6 +207,21 @@ def test_few_steps_make_notes_without_savings(number: int, *, few: bool) -> None
     assert (engine.together(chart, results.values()) is None) is few
 
 
+def test_a_single_call_of_many_steps_is_one_observation() -> None:
+    step = replace(Steps.uniform(1, 2000.0).steps[0], calls=20)
+    chart = chart_of(Steps.of([step]), host=100.0)
+    assert engine.too_few_steps(chart)
+    assert not engine.too_few_steps(chart_of(Steps.of([step] * 3), host=100.0))
+
+
+def test_few_steps_keep_the_order_of_what_would_be_saved() -> None:
+    chart = chart_of(Steps.uniform(1, 100.0), host=90.0, between=10.0)
+    wait = states("wait", Effect(Stage.HOST, 0.0, "wait", ms(90.0)))
+    results = examined(chart, states("aaa", Effect(Stage.BETWEEN, 0.0, "a", ms(8.0))), wait)
+    assert list(results) == ["wait", "aaa"]
+    assert {result.severity for result in results.values()} == {Severity.NOTE}
+
+
 @pytest.mark.parametrize(
     ("slow_ms", "saved_ms", "severity"),
     [

@@ -61,7 +61,7 @@ def test_of_several_recordings_the_newest_is_opened_and_said(tmp_path: Path) -> 
     (note,) = recording.notes
     assert note == (
         "2 recordings found: the newest recording, jobs/a, is shown; "
-        f"to report on another: `tfdoctor report {old}`"
+        f"to see another, name it: {old}"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_recording_precedes_runs_of_tensorboard(tmp_path: Path, run: str, newe
         "1 recording and 1 TensorBoard run found: the newest recording, mine, is shown; "
     )
     assert (f"plugins/profile/{run} is newer and is only a trace; " in note) is bool(newer)
-    assert note.endswith(f"to report on another: `tfdoctor report {bare}`")
+    assert note.endswith(f"to see another, name it: {bare}")
 
 
 def test_what_a_recording_contains_is_no_other_recording(tmp_path: Path) -> None:

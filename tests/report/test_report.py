@@ -37,10 +37,10 @@ def test_importing_the_package_loads_no_library() -> None:
 def test_slow_steps_that_take_most_of_the_time_come_first() -> None:
     first, second, *_ = sentences.verdict(diagnoses.slow_steps())
     assert first == "4.65 s of the 4.78 s of 91 timed steps are in 16 slow steps."
-    assert second == sentences.verdict(diagnoses.full())[0]
+    assert second == sentences.verdict(diagnoses.full())[0].replace("Each step", "A typical step")
 
 
 def test_few_steps_promise_nothing_and_say_why() -> None:
     text = " ".join(sentences.verdict(diagnoses.single_step()))
-    assert "fewer than five steps were traced: train for 20 steps or more" in text
+    assert "because fewer than five steps" in text
     assert "would" not in text

@@ -278,3 +278,11 @@ def test_long_steps_that_the_untraced_ones_lack_are_none(
     verdict = check(dict.fromkeys((4, 14), ("between", 100.0)), pace=pace)
     assert isinstance(verdict, kind)
     assert not isinstance(verdict, NotApplicable) or "untraced steps lack" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("at", "kind"), [((4, 9, 14, 19), Finding), ((4, 9, 15, 19), NotApplicable)]
+)
+def test_on_a_busy_machine_a_strict_period_is_no_chance(at: tuple[int, ...], kind: type) -> None:
+    long = dict.fromkeys(at, ("between", 40.0))
+    assert isinstance(check(long, cores=Cores(2.0, 1.5, 1.0)), kind)

@@ -106,6 +106,11 @@ def _step(diagnosis: Diagnosis) -> Measured95:
         return Measured95(why=why)
     assert shown is not None  # noqa: S101 - otherwise there is a reason
     times = RunSteps(_times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL)
+    if (
+        steps.slow and not steps.stalled
+    ):  # slow steps are most of the time: the budget is for all steps
+        times = times.by_stretches()
+        shown = times.step_ms
     low, high = times.ends(student(min(times.freedom, STRETCHES - 1)))
     low *= 1 - taken(diagnosis.conditions)
     outside = diagnosis.conditions.untraced_ms or shown

@@ -146,12 +146,16 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     """
     runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
     figure, logs = change(*runs)
+    as_measured = logs.ratios()
     ratios = logs.wider(widen.below, widen.above).ratios()
     by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
     if by_parts and len(runs[0]) == len(runs[1]) == 1:
         ratios = ratios.within(step_by_parts(sides.before[0], sides.after[0], widen))
     least = float(np.sqrt((1 + ratios.high) / (1 + ratios.low))) - 1
     doubt = _doubt(ratios, least, figure, by_parts)
+    if doubt and as_measured.excludes_zero:
+        doubt = Undecided.CONDITIONS
+    first, last = (_figure_ms(side, figure) for side in runs)
     return ChangeOfStep(
         change=ratios.middle,
         low=ratios.low,
@@ -160,7 +164,14 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
         direction=Direction.UNKNOWN if doubt else _direction(ratios),
         figure=figure,
         doubt=doubt,
+        before_ms=first,
+        after_ms=last,
     )
+
+
+def _figure_ms(runs: Sequence[RunSteps], figure: StepFigure) -> float:
+    """Return the compared figure of the first run of a side, ms."""
+    return (runs[0].by_stretches() if figure is StepFigure.STRETCHES else runs[0]).step_ms
 
 
 def _doubt(ratios: Interval, least: float, figure: StepFigure, by_parts: float) -> Undecided | None:
@@ -186,10 +197,10 @@ def _mean_ms(report: ReportData) -> float | None:
 
 
 def _long_steps(before: ReportData, after: ReportData, step: ChangeOfStep) -> bool:
-    """Return whether the means of all steps differ by clearly more, or less, than the interval holds."""
+    """Return whether long steps matter: the means of all steps are compared, or differ by clearly more."""
     first, last = _mean_ms(before), _mean_ms(after)
-    if step.figure is not StepFigure.TYPICAL or not first or not last:
-        return False
+    if not first or not last or step.figure is not StepFigure.TYPICAL:
+        return step.figure is StepFigure.STRETCHES
     return Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
 
 

@@ -34,7 +34,9 @@ class Interval:
         return type(self)(self.middle, min(self.low, value), max(self.high, value))
 
     def within(self, other: Self) -> Self:
-        """Return what both intervals hold, around the same figure."""
+        """Return what both hold, around the same figure; all of both where they have nothing in common."""
+        if self.apart(other):
+            return type(self)(self.middle, min(self.low, other.low), max(self.high, other.high))
         low, high = max(self.low, other.low), min(self.high, other.high)
         return type(self)(self.middle, min(low, self.middle), max(high, self.middle))
 

@@ -45,9 +45,13 @@ def part_changes(
 
 def carried(parts: Sequence[PartChange]) -> float:
     """Return the change of the step by the parts that changed, ms; 0 where other parts make up for it."""
-    by_parts = sum(part.after - part.before for part in parts if part.changed)
-    whole = sum(part.after - part.before for part in parts)
-    return by_parts if by_parts * whole >= COMPENSATED * by_parts**2 else 0.0
+    changes = [part.after - part.before for part in parts if part.changed]
+    by_parts, whole = sum(changes), sum(part.after - part.before for part in parts)
+    largest = max(map(abs, changes), default=0.0)
+    stands = (
+        by_parts * whole >= COMPENSATED * by_parts**2 and abs(by_parts) >= COMPENSATED * largest
+    )
+    return by_parts if stands else 0.0
 
 
 def step_by_parts(before: ReportData, after: ReportData, widen: Widening) -> Interval:

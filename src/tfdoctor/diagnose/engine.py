@@ -9,7 +9,6 @@ from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.quality import FEW_STEPS
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.steps.steps import Steps
@@ -59,8 +58,10 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
     questions = [_question(result, model) for one in general for result in _judged([one], model)]
     results += _with_hidden(general, questions, model, named=named)
-    bounded = (_bounded(result, slow, few=few) for result in results)
-    return tuple(sorted(bounded, key=_Rank(_beyond(chart))))
+    rank = _Rank(_beyond(chart))
+    if few:  # in the order of what they would save
+        return tuple(_note(result) for result in sorted(results, key=rank))
+    return tuple(sorted((_bounded(result, slow) for result in results), key=rank))
 
 
 def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
@@ -117,20 +118,22 @@ def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:
 def too_few_steps(chart: Chart) -> bool:
     """Return whether fewer steps were traced than a saving, or a severity above a note, can rest on."""
     steps = chart.get(Steps)
-    return steps.count < FEW_STEPS if steps else model_of(chart) is None
+    return steps.too_few if steps else model_of(chart) is None
 
 
-def _bounded(result: Result, slow: SlowSteps | None, *, few: bool) -> Result:
+def _note(result: Result) -> Result:
+    """Return a finding as a note without a saving; any other result as it is."""
+    known = result.severity is not None
+    return replace(result, severity=Severity.NOTE, saving=None) if known else result
+
+
+def _bounded(result: Result, slow: SlowSteps | None) -> Result:
     """Rate a finding no higher than the steps allow that it rests on.
 
     One about the typical step is never critical where slow steps take most of the time: its share is that of the
     mean step.
     """
-    if result.severity is None:
-        return result
-    if few:
-        return replace(result, severity=Severity.NOTE, saving=None)
-    if slow is None or not slow.prevail or not _is_typical(result):
+    if result.severity is None or slow is None or not slow.prevail or not _is_typical(result):
         return result
     amount = result.saving or result.takes
     share = amount.per_step.value / slow.mean_ms if amount else 1.0

@@ -10,15 +10,14 @@ from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 
-FEW_STEPS = 5
-"""With fewer steps a median says little: one late callback moves it."""
+FEW_STEPS = FEWEST_STEPS
 
 UNEVEN = 0.25
 """Half of the steps differ by more than this share of the median: the figures are of a mixture."""

@@ -86,7 +86,7 @@ class UntracedSteps:
 class TracedFunction:
     """A tf.function that was traced in several calls, from its first call of the run on.
 
-    ``made`` is the number of function objects that its definition made for one model, 0 unknown.
+    ``made`` is the number of function objects of its definition that train the same variables, 0 unknown.
     ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
     such calls without the first, ``call_ms`` that of the others, both outside of the traced window.
     """

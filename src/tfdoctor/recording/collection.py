@@ -37,8 +37,15 @@ def newest(path: Path, notes: Notes) -> Path:
 def _recordings(path: Path) -> list[Path]:
     """Return the recordings below a folder, the newest last; what lies in a recording is a part of it."""
     patterns = [f"{'*/' * depth}{mark}" for depth in range(1, DEPTH + 1) for mark in MARKS]
-    folders = {_outer(file.parent) for pattern in patterns for file in path.glob(pattern)}
+    marks = (file for pattern in patterns for file in path.glob(pattern) if _is_manifest(file))
+    outer = sorted({_outer(file.parent) for file in marks}, reverse=True)
+    folders = set({folder.resolve(): folder for folder in outer}.values())  # a link is no other
     return sorted((one for one in folders if not folders & set(one.parents)), key=_time)
+
+
+def _is_manifest(file: Path) -> bool:
+    """Say whether a manifest can be read: a damaged one hides no good run beside it."""
+    return bool(json_object(file, Notes()))
 
 
 def _outer(folder: Path) -> Path:
@@ -73,7 +80,7 @@ def _note(path: Path, found: list[Path], alone: list[Path]) -> str:
     other = (found[:-1] or alone)[-1]
     return (
         f"{' and '.join(kinds)} found: the newest recording, {_within(path, found[-1])}, is shown{newer}; "
-        f"to report on another: `tfdoctor report {shlex.quote(str(other))}`"
+        f"to see another, name it: {shlex.quote(str(other))}"
     )
 
 

@@ -156,7 +156,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
         after=_after(saving),
-        how=_how(saving),
+        how=_how(saving, finding),
         lines=lines,
         grids=grids,
         changes=tuple(_changes(result, finding, where)),
@@ -229,7 +229,11 @@ def _change(remedy: Remedy, edit: Edit | None, where: str) -> ChangeEntry:
     return ChangeEntry(action, after, where, before, begins if begins != where else "")
 
 
-def _how(saving: Saving | None) -> str:
+def _how(saving: Saving | None, finding: Finding) -> str:
+    if saving is None and finding.effects:
+        return (
+            "No saving was computed: the traced steps are too few, or tracing slows them too much."
+        )
     if saving is None:
         return "No saving was computed: this finding states no effect on the step time."
     return text.sentence(saving.how)

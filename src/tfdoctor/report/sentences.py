@@ -191,7 +191,10 @@ def _slow_sentence(steps: StepsSummary) -> tuple[str, ...]:
     if (slow := steps.slow) is None:
         return ()
     timed = f"{milliseconds(slow.timed_ms)} of {counted(slow.timed, 'timed step')}"
-    return (f"{milliseconds(slow.ms)} of the {timed} are in {counted(slow.number, 'slow step')}.",)
+    least = "at least " if slow.at_least else ""
+    return (
+        f"{milliseconds(slow.ms)} of the {timed} are in {least}{counted(slow.number, 'slow step')}.",
+    )
 
 
 def _step_sentence(steps: StepsSummary) -> str:
@@ -216,7 +219,7 @@ def _which(steps: StepsSummary) -> str:
         return "The two recorded steps took"
     if steps.stalled:
         return "On average, a step takes"
-    return "A typical step takes" if is_mixed(steps) else "Each step takes"
+    return "A typical step takes" if is_mixed(steps) or steps.slow else "Each step takes"
 
 
 def _beside(steps: StepsSummary) -> str:
@@ -268,15 +271,15 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     if not findings:
         return " ".join([_nothing_found(diagnosis), *_questions(questions)])
     if diagnosis.steps.too_few:
-        return f"{counted(len(findings), 'problem').capitalize()} found; {TOO_FEW}"
+        return TOO_FEW
     sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
 
 
 TOO_FEW = (
-    "no saving is computed and every finding is a note, because fewer than five steps were traced: "
-    "train for 20 steps or more."
+    "No saving is computed and every finding is a note, because fewer than five steps, or fewer than three calls "
+    "of several steps, were traced: train for 20 calls or more."
 )
 
 

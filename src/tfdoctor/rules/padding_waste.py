@@ -151,6 +151,8 @@ def _remedies(
         "side": "pre" if worst.leading else "post",
         "pad": worst.pad,
     }
+    if worst.features and source.maker is BatchMaker.ARRAYS:  # the code is for rows of numbers
+        padded = buckets = ""
     by_length = buckets.format(**values)
     if not own_is_enough:
         return (Remedy(ACTION, by_length, source.at),)
@@ -232,7 +234,8 @@ LENGTHS = {lengths}  # of the recorded sequences; few, as each new shape is trac
 def padded(sequences):  # of one batch
     longest = max(map(len, sequences))
     length = next((n for n in LENGTHS if n >= longest), longest)
-    return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad})"""
+    return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad},
+                                        dtype=np.asarray(sequences[0]).dtype)"""
 
 DIFFERENT = """
 

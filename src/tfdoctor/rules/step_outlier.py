@@ -149,9 +149,8 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
-    traced = _traced(steps, breakdown, compiling, lines, epochs, cores, pace, limits)
-    if not isinstance(traced, Finding) and lines is not None:
-        traced = _of_callback(steps, breakdown, lines, pace, limits) or traced
+    of_callback = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
+    traced = of_callback or _traced(steps, breakdown, compiling, lines, epochs, cores, pace, limits)
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
     return _begins(starts, limits)
@@ -205,7 +204,8 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
         return Healthy(summary=summary + why, evidence=(measure,))
     seen = _lines_of(cause, share, lines)
     main = _main(seen, limits)
-    if cores is not None and cores.contended and not (main and main.callback):
+    chance = not (main and main.callback) and not _period(outliers)
+    if cores is not None and cores.contended and chance:
         return NotApplicable(reason=f"{summary}{_contended(cores)}")
     pattern = Pattern(tuple(outliers), cause, steady_ms, share, len(steps.steps), occasions)
     remedy = _remedy(main, cause, epochs, outliers)

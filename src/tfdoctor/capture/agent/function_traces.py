@@ -12,7 +12,6 @@ from .stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import TypedDict
 
     from .by_identity import Notes
@@ -50,7 +49,7 @@ REMEMBERED = 256
 
 
 class Calls:
-    """The calls of one tf.function: of all function objects that one definition made for one model."""
+    """The calls of one tf.function: of all function objects of one definition that train the same variables."""
 
     def __init__(self, name: str, at: Line | None) -> None:
         self.name, self.at = name, at
@@ -89,12 +88,11 @@ class FunctionObject:
 class FunctionTraces:
     """Follows the outermost calls of the tf.functions of a process."""
 
-    def __init__(self, log: Journal, model: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, log: Journal) -> None:
         self.log = log
-        self.model = model  # returns the one that fit trains, if any
         self.known: Notes[FunctionObject] = {}
-        self.models: Notes[int] = {}
-        self.count = 0  # models so far
+        self.trained: Notes[int] = {}  # the number of a variable that a function trains
+        self.count = 0  # such variables so far, and functions that train none
         self.functions: dict[tuple[str, Definition, int], Calls] = {}
 
     @guarded("function traces")
@@ -113,22 +111,26 @@ class FunctionTraces:
         calls.number += 1
 
     def _enter(self, function: Foreign) -> FunctionObject | None:
-        key = str(getattr(function, "_name", "")), _definition(function), self._trained()
+        key = str(getattr(function, "_name", "")), _definition(function), self._trains(function)
         if key not in self.functions:
             if len(self.functions) >= MOST_FUNCTIONS:
                 return None
             self.functions[key] = Calls(key[0], user_line(sys._getframe(1)))
         return by_identity.keep(self.known, function, FunctionObject(self.functions[key]))
 
-    def _trained(self) -> int:
-        """Return the number of the model that is trained: a new model needs functions of its own."""
-        model = self.model()
-        if model is None:
-            return 0
-        if id(model) not in self.models:
-            by_identity.keep(self.models, model, self.count + 1)
-            self.count += 1
-        return self.models[id(model)]
+    def _trains(self, function: Foreign) -> int:
+        """Return the number of the first variable that a function trains; one of its own where none is known.
+
+        A model of its own, as in each fold of a cross-validation, needs functions of its own.
+        """
+        graph = getattr(getattr(function, "_concrete_variable_creation_fn", None), "graph", None)
+        variable = next(iter(getattr(graph, "trainable_variables", ())), None)
+        if variable is not None and id(variable) in self.trained:
+            return self.trained[id(variable)]
+        self.count += 1
+        if variable is not None:
+            by_identity.keep(self.trained, variable, self.count)
+        return self.count
 
     def describe(self) -> list[FunctionTraceEntry]:
         """Return the functions that were traced in several calls."""

@@ -39,8 +39,12 @@ TOKENS, FEATURES = 2, 3
 """Ranks of sequences: whole numbers (batch, time), or vectors of floats (batch, time, features)."""
 
 PADDED = 0.25
-"""Share of rows that end with another number than 0, twice, from which it is taken for padding: the least that
-padding of a quarter of the positions needs."""
+"""Share of rows that end with a number, twice, from which it is taken for padding: the least that padding of a
+quarter of the positions needs."""
+
+PADS = frozenset((0, 1, -1, -100))
+"""Numbers that pad: of Keras and BERT, of RoBERTa, of masked labels, and of labels that the losses of Hugging Face's
+models ignore (https://huggingface.co/docs/transformers/pad_truncation). Any other may be data, as a counter's limit."""
 
 
 NONE: Mapping[bool, int] = {}
@@ -124,8 +128,8 @@ def _pads(rows: Foreign) -> dict[bool, int]:
 
 
 def _pad(rows: Foreign) -> int | None:
-    """Return the most frequent number that ends rows twice, if it does so in enough of them."""
-    ends = rows[rows[:, -1] == rows[:, -2:][:, 0], -1].tolist()
+    """Return the most frequent padding that ends rows twice, if it does so in enough of them."""
+    ends = [end for end in rows[rows[:, -1] == rows[:, -2:][:, 0], -1].tolist() if end in PADS]
     (pad, number), *_ = collections.Counter(ends).most_common(1) or [(0, 0)]
     return pad if number >= PADDED * len(rows) else None
 

@@ -61,10 +61,7 @@ class Tracing:
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
         self.graph_marks: Notes[Marks] = {}
-        self.traces = FunctionTraces(
-            log,
-            lambda: registry.model(),  # noqa: PLW0108 - each fit replaces the attribute
-        )
+        self.traces = FunctionTraces(log)
         self.lock = threading.RLock()
         self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts

@@ -21,7 +21,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.quality import FEW_STEPS, Quality
+from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
@@ -100,7 +100,7 @@ def steps(chart: Chart) -> StepsSummary:
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
         slow=_slow(chart.get(SlowSteps)),
-        too_few=traced.count < FEW_STEPS,
+        too_few=traced.too_few,
     )
 
 
@@ -108,7 +108,11 @@ def _slow(slow: SlowSteps | None) -> SlowStepsSummary | None:
     if slow is None or not slow.prevail:
         return None
     return SlowStepsSummary(
-        number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms
+        number=slow.number,
+        ms=slow.ms,
+        timed=slow.timed,
+        timed_ms=slow.timed_ms,
+        at_least=slow.at_least,
     )
 
 

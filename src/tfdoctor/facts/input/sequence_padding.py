@@ -29,6 +29,9 @@ ALIKE = 0.9
 """Largest share of one length among the rows that end early: columns of a table that are mostly zero end nearly
 all rows at the same position."""
 
+TOKENS = 2
+"""Dimensions of sequences of whole numbers; those of vectors have more, and no table has."""
+
 ROUNDED = 8
 """Buckets end at multiples of this: Tensor Cores take whole tiles of 8 16-bit numbers, and few lengths differ."""
 
@@ -51,6 +54,7 @@ class PaddedInput:
     leading: bool = False
     sizes: tuple[int, ...] = ()
     pad: int = 0
+    features: bool = False  # vectors of floats at each position, instead of whole numbers
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -123,7 +127,13 @@ class SequencePadding:
             raise Unavailable(
                 "the recording does not contain the lengths of sequences", "record the run again"
             )
-        inputs = [_input(entry) for entry in program.sequences if _is_sequence(entry)]
+        found = [entry for entry in program.sequences if _is_sequence(entry)]
+        inputs = [_input(entry) for entry in found if not _is_table(entry)]
+        if found and not inputs:
+            raise Unavailable(
+                "nearly all rows that end early end at the same position: they are a table, or sequences that were "
+                "cut to one length"
+            )
         inputs = [entry for entry in inputs if not entry.leading or entry.used < 1.0]
         if not inputs:
             raise Unavailable(
@@ -144,12 +154,13 @@ def _is_sequence(entry: RecordedSequences) -> bool:
         and entry.begins >= BEGINS
         and entry.gaps <= GAPS
         and not entry.mask
-        and not _is_table(entry)
     )
 
 
 def _is_table(entry: RecordedSequences) -> bool:
-    """Whether rows end at one column rather than at lengths of their own."""
+    """Whether rows of numbers end at one column rather than at lengths of their own."""
+    if len(entry.shape) > TOKENS:
+        return False
     sizes = entry.steps or (entry.shape[1],) * len(entry.lengths)
     batches = zip(entry.lengths, sizes, strict=False)
     early = [length for batch, size in batches for length in batch if length < size]
@@ -161,4 +172,7 @@ def _input(entry: RecordedSequences) -> PaddedInput:
     recorded = len(entry.steps) == len(entry.lengths)
     sizes = entry.steps if recorded else ()
     longest = max(sizes, default=entry.shape[1])
-    return PaddedInput(longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad)
+    features = len(entry.shape) > TOKENS
+    return PaddedInput(
+        longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad, features
+    )

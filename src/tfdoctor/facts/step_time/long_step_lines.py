@@ -108,6 +108,7 @@ class PlacedSample(NamedTuple):
     place: SeenPlace
     step: int
     part: Stage
+    waits: bool = False  # for the device, within the training call
 
 
 def _samples(
@@ -115,7 +116,7 @@ def _samples(
 ) -> Iterator[PlacedSample]:
     """Yield the samples before and after the training call has returned.
 
-    Within it they count while nothing else works: a line that waits for the device is not what makes a step long.
+    Those within it while something else works wait for that.
     """
     every = replace(steps, steady=(True,) * len(steps.steps), stalled=())
     time, starts = HostTime.of(every, activity), [step.start_ps for step in steps.steps]
@@ -126,8 +127,9 @@ def _samples(
                 continue
             if when >= steps.steps[at].call_end_ps:
                 yield PlacedSample(place, at, Stage.BETWEEN)
-            elif time.part(when, {}) is Stage.HOST:
-                yield PlacedSample(place, at, Stage.HOST)
+            else:
+                waits = time.part(when, {}) is not Stage.HOST
+                yield PlacedSample(place, at, Stage.HOST, waits)
 
 
 def _counted(samples: Iterable[PlacedSample], part: Stage) -> Counter[SeenPlace]:
@@ -138,7 +140,7 @@ def _callbacks(samples: Iterable[PlacedSample], locate: Places) -> Iterator[Call
     """Yield the callbacks with their steps, most samples first."""
     groups: dict[tuple[str, Stage], list[PlacedSample]] = {}
     for one in samples:
-        if one.place.callback:
+        if one.place.callback and not one.waits:
             groups.setdefault((one.place.callback, one.part), []).append(one)
     for (_, part), group in sorted(groups.items(), key=lambda item: -len(item[1])):
         line = _line(_counted(group, part), locate)

@@ -42,6 +42,10 @@ FEW_STEPS = 2
 """Traced steps up to which nothing is known of a typical one: two have no middle."""
 
 
+FEWEST_STEPS = 5
+"""With fewer steps a median says little: one late callback moves it."""
+
+
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
 
@@ -138,6 +142,11 @@ class Steps:
     def count(self) -> int:
         """How many training steps were traced."""
         return sum(step.calls for step in self.steps)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether they show no saving: too few steps, or too few calls of several steps, which have no middle."""
+        return self.count < FEWEST_STEPS or len(self.steps) <= FEW_STEPS
 
     @property
     def median_ms(self) -> float:

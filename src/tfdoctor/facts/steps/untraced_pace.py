@@ -42,6 +42,10 @@ MOST = 0.5
 """Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step."""
 
 
+KNOWN = 40
+"""Long untraced steps that a recording has at most (see UntracedSteps)."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlowSteps:
     """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
@@ -53,6 +57,7 @@ class SlowSteps:
     ms: float
     timed: int
     timed_ms: float
+    at_least: bool = False  # more untraced ones may be slow
 
     @classmethod
     def measure(cls, steps: Steps, recording: Recording) -> Self:
@@ -67,6 +72,7 @@ class SlowSteps:
             ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
             timed=steps.count + (count if total_ms else 0),
             timed_ms=sum(ms for ms, _ in times) + total_ms,
+            at_least=len(long) >= KNOWN,
         )
 
     @property

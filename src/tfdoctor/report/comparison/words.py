@@ -44,13 +44,15 @@ def headline(comparison: RunComparison) -> str:
         return f"No difference that these steps can show ({_ends(-step.high, -step.low)})."
     if step.doubt is not None:
         return f"Unknown whether the step changed: {_UNDECIDED[step.doubt]}."
-    by = milliseconds(abs(step.change) * before)
-    rest = ", ".join(_named_parts(comparison))
+    every = step.figure is StepFigure.STRETCHES
+    by = milliseconds(abs(step.change) * (step.before_ms if every else before))
+    rest = "" if every else ", ".join(_named_parts(comparison))
     return f"{by} {step.direction} per step ({_figure(step)}){f', {rest}' if rest else ''}."
 
 
 _UNDECIDED = {
     Undecided.WIDE: f"the 95 % interval is wider than ±{percent(WIDEST)}",
+    Undecided.CONDITIONS: "other programs, or other clocks, may account for the difference",
     Undecided.PART: "a part of it changed, but the other parts vary more than that",
     Undecided.LONG_STEPS: "all steps together differ, but these steps do not show it for certain",
 }
@@ -75,7 +77,10 @@ def _ends(low: float, high: float) -> str:
 def _named_parts(comparison: RunComparison) -> Iterator[str]:
     """Yield what became of the part that changed most, where it is much of the step."""
     step_ms = comparison.before.step_ms or 0.0
-    changed = [part for part in comparison.parts if part.changed]
+    slower = comparison.step is not None and comparison.step.change > 0
+    changed = [
+        part for part in comparison.parts if part.changed and (part.after > part.before) == slower
+    ]
     most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
     if most is None or abs(most.after - most.before) < LARGE * step_ms:
         return
@@ -141,15 +146,14 @@ def _about_long_steps(comparison: RunComparison, step: ChangeOfStep) -> Iterator
     """Yield what long steps have to do with the verdict."""
     if step.figure is StepFigure.STRETCHES:
         yield (
-            "The change is that of all steps, by the means of stretches. That of the typical step is another, "
-            "because some steps are longer than others."
+            "The change is that of all steps, by the means of stretches. The sides and parts are those of the "
+            "typical step, because some steps are longer than others."
         )
     if comparison.long_steps:
         first, last = map(milliseconds, (comparison.before.mean_ms, comparison.after.mean_ms))
-        yield (
-            f"The mean of all traced steps is {first} → {last}, because of long steps. The verdict leaves them "
-            "out, because so few may be chance: record more with --steps."
-        )
+        means = f"The mean of all traced steps is {first} → {last}, because of long steps."
+        counts = step.figure is StepFigure.STRETCHES and step.doubt is None
+        yield means if counts else f"{means} {_FEW_LONG}"
 
 
 def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
@@ -173,6 +177,7 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     return f"Regression gate: passed. The step is at most {percent(step.high)} slower; {allowed}."
 
 
+_FEW_LONG = "So few may be chance: record more with --steps 60."
 _NOT_SHOWN = "It is unknown whether the step became slower"
 _NARROW = "Several recordings of each run narrow the interval."
 
