@@ -171,7 +171,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     }
     if model is None or model.distorted or not findings or too_few_steps(chart):
         return None
-    findings = _needed(findings, model)
+    findings = _needed(_causes(findings, model), model)
     effects = [effect for own_effects in findings.values() for effect in own_effects]
     saved = model.saving(effects)
     bound = Bound.AT_MOST if at_most(effects, model) else Bound.EXPECTED
@@ -184,6 +184,25 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
         bound=bound,
         more_than_alone=saved - alone >= WORTH_SAYING * model.step_ms,
     )
+
+
+EXPLAINED = 0.5
+"""Share of what a whole stage may save that findings about its parts save: then they are what to change."""
+
+
+def _causes(
+    findings: dict[str, tuple[Effect, ...]], model: StepModel
+) -> dict[str, tuple[Effect, ...]]:
+    """Leave out findings that bound a whole stage which others explain: they are no change of their own."""
+    parts = {name: own for name, own in findings.items() if not all(e.is_ceiling for e in own)}
+
+    def explained(own: tuple[Effect, ...]) -> bool:
+        stages = {effect.stage for effect in own}
+        of = [other for other in parts.values() if any(e.stage in stages for e in other)]
+        saved = sum(max(0.0, model.saving(other)) for other in of)
+        return bool(of) and saved >= EXPLAINED * model.saving(own)
+
+    return {name: own for name, own in findings.items() if name in parts or not explained(own)}
 
 
 def _needed(

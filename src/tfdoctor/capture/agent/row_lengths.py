@@ -43,8 +43,8 @@ PADDED = 0.25
 quarter of the positions needs."""
 
 PADS = frozenset((0, 1, -1, -100))
-"""Numbers that pad: of Keras and BERT, of RoBERTa, of masked labels, and of labels that the losses of Hugging Face's
-models ignore (https://huggingface.co/docs/transformers/pad_truncation). Any other may be data, as a counter's limit."""
+"""Numbers that pad: of Keras and BERT, of RoBERTa, of masked labels, and of labels that losses in Hugging Face's
+library ignore (huggingface.co/docs/transformers/pad_truncation). Any other may be data, as a counter's limit."""
 
 
 NONE: Mapping[bool, int] = {}
