@@ -50,3 +50,9 @@ def test_a_change_that_is_not_advised_says_so_and_both_needs_the_promise_of_both
     assert gallery.promise(both, entry, {"results": [], "together": together}) == "at most 40 %"
     partly = together | {"rules": [gallery.NORM]}
     assert gallery.promise(both, entry, {"results": [], "together": partly}) == "no figure"
+
+
+def test_no_published_code_begins_with_a_bare_backslash() -> None:
+    pages = sorted(gallery.REPORTS.glob("*.md"))
+    assert pages
+    assert [page.name for page in pages if "```python\n\\\n" in page.read_text("utf-8")] == []
