@@ -245,4 +245,4 @@ def test_of_a_folder_above_recordings_the_newest_is_fetched(tmp_path: Path) -> N
     assert recording.root.name == "a"
     assert not [*recording.root.parent.glob("b/plugins")]
     (note,) = map(fetching.shown, recording.notes)
-    assert note.endswith(f"to report on another: `tfdoctor report {url}/b`")
+    assert note.endswith(f"to see another, name it: {url}/b")
