@@ -1,4 +1,4 @@
-"""Names that facts, rules and reports share: devices, step sources, inputs, levels of trust."""
+"""Names that facts, rules and reports share: devices, step sources, inputs, levels of trust, phases of a run."""
 
 from enum import StrEnum
 
@@ -46,3 +46,50 @@ class InputKind(StrEnum):
     GENERATOR = "generator"
     TORCH = "torch"
     GRAIN = "grain"
+
+
+class Phase(StrEnum):
+    """What a run does at a moment; every second of its wall time is in exactly one phase."""
+
+    START = "start"  # the interpreter, until the first line of the script
+    IMPORTS = "imports"
+    PREPARING = "preparing data"
+    BUILDING = "building"  # the model, its weights, the device
+    TRACING = "tracing and compiling"  # calls that trace a tf.function, without a usual step
+    STEPS = "steps"  # of training, and what the loop does between them
+    BOUNDARIES = "epochs' boundaries"
+    EVALUATION = "evaluation"
+    PREDICTION = "prediction"
+    SAVING = "saving"
+    END = "end"  # after the last step, evaluation and prediction
+    UNNAMED = "unnamed"
+
+
+class RunWork(StrEnum):
+    """What a stack sample of the run shows, by the functions of Python, TensorFlow and Keras on the stack."""
+
+    IMPORTING = "importing"
+    BUILDING = "building"  # layers, models, weights, optimizers, devices
+    TRACING = "tracing"  # a graph
+    SAVING = "saving"  # models, weights, checkpoints, summaries
+    INPUT = "input"  # datasets, adapters, iterators
+    MODEL = "model"  # a call of a Keras model or layer
+    OTHER = "other"
+
+
+class RunCall(StrEnum):
+    """The call under way on the thread that the account of the run follows; ``SCRIPT`` is none of the others."""
+
+    SCRIPT = "script"
+    FIT = "fit"  # within fit, outside of its epochs
+    EPOCH = "epoch"  # within an epoch of fit, before its first step and after its last
+    STEP = "step"  # a call that trains
+    BETWEEN = "between"  # after such a call, until the next one or another call
+    TRACE = "trace"  # a call that traces a tf.function, from there to its end
+    FUNCTION = "function"  # an outermost call of a tf.function that does not train
+    EVALUATE = "evaluate"  # evaluate, test_on_batch
+    PREDICT = "predict"  # predict, predict_on_batch
+    COMPILE = "compile"
+    BUILD = "build"  # load_model, load_weights, build
+    ADAPT = "adapt"
+    SAVE = "save"  # save, save_weights, Checkpoint.save, SavedModel

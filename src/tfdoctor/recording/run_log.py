@@ -1,0 +1,185 @@
+"""run.jsonl: what a process did in its whole life, written by the agent once a second, one JSON object a line.
+
+Times are seconds since the process began, on the system's monotonic clock; amounts of time are ms. A line of kind
+``process`` comes first. ``call`` and ``stack`` define numbers that later lines use. ``span`` tells one long call
+alone. ``bucket`` adds up what happened from its start to its end; buckets follow one another without gaps, and
+their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
+open when the file was last written. ``trace`` is a call that traced a tf.function, ``end`` how the process ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tfdoctor.kinds import RunCall, RunWork
+from tfdoctor.recording.field_types import Amount, Count
+
+RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
+
+Line = tuple[str, int]
+"""A line of the user's source: its file and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunProcess:
+    """The process: when it was started (Unix and monotonic ns), and after how many s the agent began to look."""
+
+    pid: Count = 0
+    started_unix_ns: Count = 0
+    started_monotonic_ns: Count = 0
+    began: Amount = 0.0
+    schema: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """A kind of call made at a line of the user's; `name` is the function's: "Model.predict", "train_step".
+
+    ``parent`` is the number of the call around it; None at the top.
+    """
+
+    id: Count
+    call: RunCall
+    at: Line | None = None
+    name: str = ""
+    parent: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenStack:
+    """A stack that samples showed: the user's lines, and the functions of others that the innermost one calls.
+
+    ``call`` is the number of the call under way. ``looped`` says whether it lies in the innermost loop around a
+    call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
+    a step that takes more than 1.5 times the usual one, after that time.
+    """
+
+    id: Count
+    call: Count = 0
+    at: Line | None = None  # the innermost line of the user's
+    caller: Line | None = None  # the user's line that called its function
+    calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls
+    runs: str | None = None  # the innermost function of others
+    function: str = ""  # the user's function that holds `at`; "<module>"
+    work: RunWork = RunWork.OTHER
+    looped: bool = False
+    tested: bool = False
+    long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BucketSteps:
+    """Training steps of one source that ended in a bucket; a call may be several steps.
+
+    ``each`` has the duration of each call in ms, from its begin to the begin of the next one as far as the loop
+    goes on; where there were too many, it is empty and ``bins`` counts them: bin b holds calls of 1.02**b to
+    1.02**(b+1) us.
+    """
+
+    source: str = ""  # of StepSource
+    at: Line | None = None
+    steps: Count = 0
+    calls: Count = 0
+    ms: Amount = 0.0
+    inside_ms: Amount = 0.0  # within the calls
+    each: tuple[float, ...] = ()
+    bins: Mapping[str, int] = field(default_factory=dict)
+    traced: bool = False  # the profiler ran in some of them
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounters:
+    """What grows in a run, at the end of a bucket; None is unknown."""
+
+    rss: Count | None = None  # bytes, this process
+    device: Count | None = None  # bytes in use on the fullest accelerator
+    blocks: Count | None = None  # memory blocks of Python's allocator
+    graph: Count | None = None  # operations of TensorFlow 1's default graph
+    functions: Count | None = None  # concrete functions traced so far
+    files: Count | None = None  # open files
+    children: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Some time of the process, in s since it began: ms per call, number of entries, ms and samples per stack."""
+
+    start: Amount
+    end: Amount
+    calls: Mapping[str, float] = field(default_factory=dict)  # number of a CallPlace: ms in it alone
+    entered: Mapping[str, int] = field(default_factory=dict)  # how often it was entered
+    stacks: Mapping[str, float] = field(default_factory=dict)  # number of a SeenStack: ms
+    samples: Mapping[str, int] = field(default_factory=dict)  # how many samples
+    steps: tuple[BucketSteps, ...] = ()
+    counters: RunCounters = RunCounters()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One call told alone, from s to s: fits, epochs, evaluations, predictions, saves; `open`: not over yet."""
+
+    call: Count
+    start: Amount
+    end: Amount
+    number: Count | None = None  # of an epoch, from 0 on
+    steps: Count | None = None  # batches of an evaluation or prediction, where known
+    examples: Count | None = None  # that predict or evaluate was given, where known
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTrace:
+    """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object."""
+
+    name: str
+    at: Line | None = None
+    start: Amount = 0.0
+    ms: Amount = 0.0
+    made: Count = 0
+    call: Count = 0  # the number of the CallPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Live Python objects of the most frequent types at a moment, in s."""
+
+    at_s: Amount
+    types: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LongStep:
+    """A training call that took more than 1.5 times the usual one: its number, start in s and duration in ms."""
+
+    number: Count
+    start: Amount
+    ms: Amount
+    usual_ms: Amount
+    first: bool = False  # the first one of an epoch or of a pass over the data
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How the process ended; `error` is the class of the exception, `at` the user's line that raised it."""
+
+    end: Amount = 0.0
+    why: str = ""  # "exit", "exception", "interrupt"
+    error: str = ""
+    message: str = ""  # its beginning
+    at: Line | None = None
+    call: Count = 0  # the number of the CallPlace under way
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """The file as a whole."""
+
+    process: RunProcess
+    calls: Mapping[int, CallPlace]
+    stacks: Mapping[int, SeenStack]
+    buckets: tuple[Bucket, ...]
+    spans: tuple[Span, ...] = ()
+    traces: tuple[FunctionTrace, ...] = ()
+    long_steps: tuple[LongStep, ...] = ()
+    censuses: tuple[Census, ...] = ()
+    end: RunEnd | None = None  # None: killed, or still running
+    dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
