@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.kinds import DeviceKind, Phase, StepSource, TrustLevel
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Finding, Location, Measure, Outcome, Place, Severity
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Location,
+    Measure,
+    Outcome,
+    Place,
+    Recurrence,
+    Severity,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +211,96 @@ class Saving:
     after: tuple[str, ...] = ()  # rules to fix first; before that it saves little or nothing
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSaving:
+    """What a change saves of the run, computed by the run model.
+
+    ``share`` is of the whole run as recorded; ``rated`` of what recurs in a longer run, unless the change is
+    about time that comes once: the severity follows it. ``each`` is the saving each time it ``recurs``.
+    """
+
+    total: Quantity
+    share: float
+    rated: float
+    recurs: Recurrence
+    each: Quantity
+    times: int
+    bound: Bound
+    how: str = ""
+    extrapolated: float | None = None  # share of a run of as many epochs as asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseLine:
+    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
+
+    at: Location | None
+    ms: float
+    calls: str = ""
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseRow:
+    """A phase of the run, in ms, and its lines, the largest first."""
+
+    phase: Phase
+    ms: float
+    lines: tuple[PhaseLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSegment:
+    """A stretch of the run in time order, in ms since the process began."""
+
+    phase: Phase
+    start_ms: float
+    end_ms: float
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAccount:
+    """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
+
+    ``whole`` is False where only a traced window is known; ``missing`` says why, as a clause.
+    """
+
+    total_ms: float
+    rows: tuple[PhaseRow, ...]  # in the order of Phase, those that take time
+    segments: tuple[PhaseSegment, ...] = ()
+    whole: bool = True
+    missing: str = ""
+    finished: bool = True
+    recurring_ms: float = 0.0  # what a longer run has more of
+    steps: int = 0
+    step_mean_ms: float | None = None
+    step_median_ms: float | None = None
+    epochs: int = 0
+    planned_epochs: int | None = None
+    for_epochs: int | None = None  # as the user asked to extrapolate to
+    window_share: float | None = None  # of the steps' time, in steps like the traced ones
+    window_steps: int = 0
+    peak_bytes: float | None = None
+    others: tuple[str, ...] = ()  # other processes of the run
+    notes: tuple[str, ...] = ()  # sentences
+
+    def of(self, *phases: Phase) -> float:
+        """Return the time of phases, in ms."""
+        return sum(row.ms for row in self.rows if row.phase in phases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTogether:
+    """What all changes save of the run together."""
+
+    total: Quantity
+    share: float
+    rules: tuple[str, ...]
+    bound: Bound
+    after_ms: Mapping[str, float] = field(default_factory=dict)  # phase: ms with them
+
+
 @dataclass(frozen=True, slots=True)
 class Takes:
     """The time that a general finding names; what a change saves of it is unknown."""
@@ -348,6 +447,7 @@ class Result:
     saving: Saving | None = None
     takes: Takes | None = None  # of a general finding, in place of a saving
     measured: Measured | None = None  # what its edit saved when it was tried
+    run: RunSaving | None = None  # the same of the run, where the run is known
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
     known: bool | None = (
@@ -587,6 +687,8 @@ class Diagnosis:
         Result, ...
     ]  # the most severe finding first; then healthy, not-applicable, errored
     together: Together | None = None
+    run: RunAccount | None = None  # None: nothing is known of the run around the steps
+    run_together: RunTogether | None = None
     xprof: SecondOpinion | None = None
     timeline: Timeline | None = None  # of a typical step
     pipeline: tuple[PipelineStage, ...] = ()

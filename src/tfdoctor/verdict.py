@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from tfdoctor.kinds import Phase
 from tfdoctor.units import Quantity
 
 
@@ -65,6 +66,7 @@ class Concern(StrEnum):
 
     TYPICAL_STEP = "typical step"  # the time of every step
     LONG_STEPS = "long steps"  # why a few steps take much longer than the others
+    RUN = "run"  # time of the run outside of typical steps, or its memory
     MONEY = "money"  # what the run costs: no change to make
 
 
@@ -182,6 +184,33 @@ class Effect:
         return not self.subject and self.bound is Bound.AT_MOST and self.scales == 0.0
 
 
+class Recurrence(StrEnum):
+    """How often the time comes that a finding is about: a longer run has more of all but the first."""
+
+    ONCE = "once"
+    PER_EPOCH = "per epoch"
+    PER_STEP = "per step"
+    PER_CALL = "per call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEffect:
+    """What a remedy does to a phase of the run; only the run model turns it into a saving.
+
+    The time of ``subject`` (a line or a function, as text that is equal for equal ones; "" is the whole phase) in
+    ``phase``, which is ``of`` ms in the recorded run, takes ``scales`` times as long afterwards. Effects on the
+    same phase and subject are about the same time. ``times`` is how often it came in the recorded run.
+    """
+
+    phase: Phase
+    of: Quantity
+    subject: str = ""
+    scales: float = 0.0
+    recurs: Recurrence = Recurrence.ONCE
+    times: int = 1
+    bound: Bound = Bound.EXPECTED
+
+
 @dataclass(frozen=True, slots=True)
 class PartTime:
     """Time of a part of the step (see Breakdown) that a verdict accounts for, in ms per training step.
@@ -213,6 +242,7 @@ class Finding:
     concern: Concern = Concern.TYPICAL_STEP
     names: tuple[PartTime, ...] = ()
     takes: Quantity | None = None
+    run_effects: tuple[RunEffect, ...] = ()
 
     @property
     def at(self) -> Location | None:

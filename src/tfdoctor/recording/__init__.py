@@ -15,6 +15,8 @@ from tfdoctor.recording.locate import RecordingFiles
 from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.run_file import run_log
+from tfdoctor.recording.run_log import RunLog
 from tfdoctor.recording.samples import MachineSample
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
@@ -34,6 +36,8 @@ class Recording:
     """The recordings of all workers, chief first, if there are several; this recording is then the chief's."""
     damage: tuple[str, ...] = ()
     """The notes that say what could not be read."""
+    run: RunLog | None = None
+    """What the process that is shown did in its whole life; None where that was not recorded."""
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -83,6 +87,7 @@ class Recording:
         manifest = _manifest(located, notes)
         program = files.program(located.program, notes) if located.program else None
         samples = files.samples(located.samples, notes) if located.samples else ()
+        run = run_log(located.process, notes) if located.process else None
         return cls(
             located.root,
             manifest,
@@ -91,6 +96,7 @@ class Recording:
             samples,
             tuple(notes.texts),
             damage=tuple(notes.damage),
+            run=run,
         )
 
 

@@ -24,6 +24,8 @@ class RecordingFiles:
     samples: Path | None = None
     agent: AgentState | None = None
     """The agent's state that is not in the manifest because tfdoctor was killed."""
+    process: Path | None = None
+    """The folder with what the process did in its whole life."""
 
     @classmethod
     def find(cls, path: Path, notes: Notes) -> Self:
@@ -65,7 +67,7 @@ class RecordingFiles:
             return cls(located, samples=samples if samples.is_file() else None)
         if agent is None and (path / AGENT).is_file():
             agent = agent_state(path / AGENT, notes)
-        return cls(located, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent)
+        return cls(located, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent, path)
 
     @classmethod
     def _of_process(
@@ -74,7 +76,15 @@ class RecordingFiles:
         """Find the files of a process in the unfinished recording of its run."""
         agent = process.state if process else agent_state(path / AGENT, notes)
         process = process or processes.Process(path, agent or AgentState())
-        return cls(process.traces, path, run / MANIFEST, process.program, run / SAMPLES, agent)
+        return cls(
+            process.traces,
+            path,
+            run / MANIFEST,
+            process.program,
+            run / SAMPLES,
+            agent,
+            process.folder,
+        )
 
 
 def _run_of(path: Path) -> Path | None:

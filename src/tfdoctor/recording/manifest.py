@@ -62,6 +62,7 @@ class CapturePlan:
     warmup: Count = 0
     seconds: Amount | None = None
     stop_after: bool = False
+    trace: bool = True  # False: only the account of the run is recorded
     sample_every_ms: Count = 0
     watch_s: Amount = 0.0
     addresses: tuple[str, ...] = ()
@@ -96,6 +97,25 @@ class Clock:
 
     unix_ns: Count = 0
     monotonic_ns: Count = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """When tfdoctor started the command and saw its end, in ns of the system's monotonic clock and of Unix.
+
+    ``oom_kills`` is how often the kernel killed a process of the run's cgroup for want of memory meanwhile, and
+    ``limit_bytes`` the memory that the run might use; None is unknown. ``suspended_ns`` is how long the machine
+    slept meanwhile, ``clock_jump_ns`` by how much the wall clock was set.
+    """
+
+    started_ns: Count = 0
+    ended_ns: Count | None = None
+    started_unix_ns: Count = 0
+    pid: int | None = None
+    oom_kills: Count | None = None
+    limit_bytes: Count | None = None
+    suspended_ns: Count = 0
+    clock_jump_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +167,7 @@ class Manifest:
     worker: WorkerRank | None = None  # which worker of several this is
     workers: tuple[str, ...] = ()  # the names of all workers, whose recordings lie below `workers`
     written: WrittenFiles | None = None  # None: not recorded
+    times: RunTimes | None = None  # None: not recorded
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""The whole run: its phases, the lines in them, its calls, steps, growth and end."""
