@@ -50,6 +50,7 @@ SCRIPTS_OWN = (
 )
 
 TOPICS = {
+    Topic.RUN: "The whole run",
     Topic.INPUT: "Input",
     Topic.PRECISION: "Precision and the matrix unit",
     Topic.OPERATIONS: "Operations",

@@ -63,7 +63,7 @@ def test_a_room_of_facts_can_be_taken_in_at_a_glance() -> None:
 
 
 def test_a_threshold_gives_its_reason() -> None:
-    rules = (SOURCE / "rules").glob("*.py")
+    rules = (SOURCE / "rules").rglob("*.py")
     assert [(path.stem, target) for path in rules for target in _unexplained(tree(path))] == []
 
 

@@ -143,7 +143,8 @@ def has_good_links(rule: Rule) -> bool:
 def asks_for_facts_alone(rule: Rule) -> bool:
     kinds = [kind_of(annotation) for annotation in needs(rule.check).values()]
     return bool(kinds) and all(
-        kind.__module__.startswith("tfdoctor.facts.") and callable(getattr(kind, "measure", None))
+        kind.__module__.startswith(("tfdoctor.facts.", f"{rule.check.__module__}."))
+        and callable(getattr(kind, "measure", None))
         for kind in kinds
     )
 
@@ -184,10 +185,11 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     ),
     "no code or text begins with a bare backslash": lambda rule: not has_a_bare_backslash(rule),
     "a finding has effects or a severity": lambda rule: bool(
-        finding(rule).effects or finding(rule).severity
+        finding(rule).effects or finding(rule).run_effects or finding(rule).severity
     ),
     "effects never make a stage slower": lambda rule: all(
-        0.0 <= effect.scales <= 1.0 for effect in finding(rule).effects
+        0.0 <= effect.scales <= 1.0
+        for effect in (*finding(rule).effects, *finding(rule).run_effects)
     ),
     "a summary is one plain line without full stop": lambda rule: all(
         map(is_plain_line, examples(rule))

@@ -1,10 +1,12 @@
-"""A rule is a module: its file name is its id, its docstring is its documentation."""
+"""A rule is a module or a package: its name is its id, its docstring is its documentation."""
 
+import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from importlib.util import find_spec
 from math import inf
 from types import ModuleType
 from typing import Any, Self
@@ -16,13 +18,14 @@ SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sour
 
 
 class Topic(StrEnum):
-    """The part of training that a rule checks."""
+    """The part of training, or of the run around it, that a rule checks."""
 
     INPUT = "input"
     PRECISION = "precision"
     OPERATIONS = "operations"
     EXECUTION = "execution"
     SCALE = "scale"
+    RUN = "run"
     RECORDING = "recording"
 
 
@@ -78,6 +81,10 @@ class Rule:
     """Whether it is the user's own rule."""
     general: bool = False
     """Whether it runs after all others and speaks only of the time that they leave unexplained."""
+    edit_module: str = ""
+    """The module of a rule's package that makes its edits; imported by ``edits``, as it brings libcst."""
+    by_hand: str = ""
+    """A clause that says what is in the way of an edit, for the remedies that have none."""
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
@@ -98,8 +105,23 @@ class Rule:
             healthy=module.healthy,
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
+            edit_module=_edit_module(module),
+            by_hand=getattr(module, "BY_HAND", ""),
         )
 
     def bound(self) -> Callable[..., Verdict]:
         """Return ``check`` with the current limits, so that it takes only facts."""
         return self.check if self.limits is None else partial(self.check, limits=self.limits)
+
+    def edits(self) -> Mapping[str, Any]:
+        """Return the edits of the rule's own package by edit id, each a ``by_id.Kind``; none for a module."""
+        if not self.edit_module:
+            return {}
+        made: Mapping[str, Any] = importlib.import_module(self.edit_module).EDITS
+        return made
+
+
+def _edit_module(module: ModuleType) -> str:
+    """Return the name of ``edit.py`` in a rule's package; "" where there is none."""
+    name = f"{module.__name__}.edit"
+    return name if hasattr(module, "__path__") and find_spec(name) is not None else ""

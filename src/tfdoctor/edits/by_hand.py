@@ -1,4 +1,7 @@
-"""What is in the way of an edit, for the remedies that are only described."""
+"""What is in the way of an edit, for the remedies that are only described.
+
+A rule that is a package says it itself: ``BY_HAND``.
+"""
 
 OWN = "this change has to be made by hand: the rule describes no edit"
 """For rules of the user's own."""
@@ -58,4 +61,4 @@ REASONS = {
     "unfinished-recording": "it concerns the recording, not the file",
     "window-datasets": "the windows have to be made in another way, whose order of examples has to be checked",
 }
-"""By rule, the clause for remedies without an edit."""
+"""By rule that is a module, the clause for remedies without an edit."""

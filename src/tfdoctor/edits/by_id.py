@@ -1,4 +1,7 @@
-"""The edit of each edit id, and what a recording has to show for it."""
+"""The edit of each edit id that several rules share, and what a recording has to show for it.
+
+A rule that is a package brings its own edits: ``EDITS`` in its ``edit.py``.
+"""
 
 from collections.abc import Callable
 

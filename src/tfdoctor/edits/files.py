@@ -46,7 +46,7 @@ def _add(draft: Draft, result: Result) -> None:
         if taken not in ("", remedy.edit_id):
             continue
         try:
-            _, source, splices = draft.edit(remedy, result.rule.name)
+            _, source, splices = draft.edit(remedy, result.rule)
         except Declined as reason:
             why = why or str(reason)
             continue

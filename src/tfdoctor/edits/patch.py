@@ -15,6 +15,7 @@ from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
+from tfdoctor.rule import Rule
 from tfdoctor.verdict import Finding, Location, Remedy
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ class Draft:
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
 
-    def edit(self, remedy: Remedy, rule: str) -> tuple[Edit, SourceFile, list[Splice]]:
+    def edit(self, remedy: Remedy, rule: Rule) -> tuple[Edit, SourceFile, list[Splice]]:
         """Return the edit of one remedy, alone.
 
         Raises:
             Declined: why there is none.
         """
-        by_hand = Declined(REASONS.get(rule, OWN))
+        by_hand = Declined(rule.by_hand or REASONS.get(rule.name, OWN))
         if not remedy.edit_id:
             raise by_hand
         at = remedy.at or self.sources.trains()
@@ -46,12 +47,13 @@ class Draft:
         source = self.sources[at.path]
         from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
 
-        if remedy.edit_id not in KINDS:
+        kind = rule.edits().get(remedy.edit_id) or KINDS.get(remedy.edit_id)
+        if kind is None:
             raise by_hand
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
-        splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
+        splices = kind(module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         replacements = replaced(source.text, splices)
@@ -122,14 +124,14 @@ def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
     conflict = _conflict(result, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
-        edit, taken = _edit(remedy, result.rule.name, draft, conflict, taken)
+        edit, taken = _edit(remedy, result.rule, draft, conflict, taken)
         edits.append(edit)
     if taken:
         draft.rules.append(result.rule.name)
     return replace(result, edits=tuple(edits))
 
 
-def _edit(remedy: Remedy, rule: str, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:
+def _edit(remedy: Remedy, rule: Rule, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:
     """Return the edit of a remedy, and the edit id of its finding that is in the patch by now."""
     try:
         edit, source, splices = draft.edit(remedy, rule)

@@ -1,4 +1,8 @@
-"""Every module in this package is one rule. Nothing is registered by hand."""
+"""Every module and every package in this package is one rule. Nothing is registered by hand.
+
+A package also holds what is the rule's alone: ``edit.py`` with its mechanical edits (``EDITS``), and facts that
+no other rule reads.
+"""
 
 import importlib
 import pkgutil
