@@ -124,6 +124,7 @@ class Span:
     steps: Count | None = None  # batches of an evaluation or prediction, where known
     examples: Count | None = None  # that predict or evaluate was given, where known
     open: bool = False
+    model: Count | None = None  # of fit, evaluate, predict: the number of the model object, by its first such call
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class MadeCall:
     batches: float | None = None
     before_training: bool = False
     after_training: bool = False
+    models: int | None = None  # different model objects that it was made on; None is unknown
 
     @property
     def each_ms(self) -> float:
