@@ -260,6 +260,24 @@ class PhaseSegment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LongStepTime:
+    """The run's steps of more than 1.5 times the usual one, traced or not, and what was seen in them; times in ms.
+
+    ``beyond_ms`` is what they take beyond usual ones. ``lines`` are what the stack showed after the usual time,
+    ``unknown_ms`` is what they do not explain of ``beyond_ms``: its cause is unknown.
+    """
+
+    count: int
+    ms: float
+    beyond_ms: float
+    lines: tuple[PhaseLine, ...] = ()
+    unknown_ms: float = 0.0
+    first: int = 0  # of these, first steps of an epoch or of a pass over the data
+    first_beyond_ms: float = 0.0
+    every: int | None = None  # their period in steps, where they have one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAccount:
     """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
 
@@ -278,12 +296,13 @@ class RunAccount:
     step_median_ms: float | None = None
     epochs: int = 0
     planned_epochs: int | None = None
-    for_epochs: int | None = None  # as the user asked to extrapolate to
+    for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
     window_share: float | None = None  # of the steps' time, in steps like the traced ones
     window_steps: int = 0
     peak_bytes: float | None = None
     others: tuple[str, ...] = ()  # other processes of the run
     notes: tuple[str, ...] = ()  # sentences
+    long_steps: LongStepTime | None = None  # None: no step took much longer than the others
 
     def of(self, *phases: Phase) -> float:
         """Return the time of phases, in ms."""
@@ -299,6 +318,7 @@ class RunTogether:
     rules: tuple[str, ...]
     bound: Bound
     after_ms: Mapping[str, float] = field(default_factory=dict)  # phase: ms with them
+    extrapolated: float | None = None  # share of a run of as many epochs as asked for
 
 
 @dataclass(frozen=True, slots=True)
