@@ -50,20 +50,22 @@ class SeenStack:
 
     ``call`` is the number of the call under way. ``looped`` says whether it lies in the innermost loop around a
     call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
-    a step that takes more than 1.5 times the usual one, after that time.
+    a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
+    holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
     """
 
     id: Count
     call: Count = 0
     at: Line | None = None  # the innermost line of the user's
     caller: Line | None = None  # the user's line that called its function
-    calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls
+    calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls; the module that it imports
     runs: str | None = None  # the innermost function of others
     function: str = ""  # the user's function that holds `at`; "<module>"
     work: RunWork = RunWork.OTHER
     looped: bool = False
     tested: bool = False
     long: bool = False
+    repeats: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

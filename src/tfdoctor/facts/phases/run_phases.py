@@ -15,7 +15,9 @@ class RunLine:
     """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
 
     ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
-    ("pandas.DataFrame.iterrows"; "" is Python of its own), ``runs`` the innermost function of a library.
+    ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
+    innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
+    line that calls it, or a library that calls the user's function again and again; None is unknown.
     """
 
     phase: Phase
@@ -26,6 +28,7 @@ class RunLine:
     caller: Location | None = None
     calls: str = ""
     runs: str = ""
+    repeats: bool | None = None
 
     @property
     def sure(self) -> bool:

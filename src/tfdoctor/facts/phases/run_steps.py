@@ -16,13 +16,17 @@ class RunStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongSteps:
-    """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual."""
+    """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual.
+
+    ``first_median_ms`` is the median of what first steps take beyond usual: one slow first epoch does not move it.
+    """
 
     count: int
     ms: float
     beyond_ms: float
     first: int = 0  # of these, first steps of an epoch or of a pass over the data
     first_beyond_ms: float = 0.0
+    first_median_ms: float = 0.0
     every: int | None = None  # their period in steps, where they have one
 
 
