@@ -3,7 +3,8 @@
 TfdoctorError               2
 ├── InputError              2   the input is not a recording or a trace, or cannot be read
 ├── OutputError             2   the output cannot be written
-│   └── NotEmptyError       2   the output folder already has files
+│   ├── NotEmptyError       2   the output folder already has files
+│   └── LostRecordingError  2   a run has ended, and its recording cannot be completed
 ├── ConfigError             2   a setting, a rule name or one of the user's own rules is invalid
 ├── CaptureError            2   the script could not be profiled, or no running job traced
 └── InterruptedTrialError 130   Ctrl-C ended a trial before anything was measured
@@ -26,6 +27,14 @@ class OutputError(TfdoctorError):
 
 class NotEmptyError(OutputError):
     """The output folder already has files."""
+
+
+class LostRecordingError(OutputError):
+    """A run has ended, and its recording cannot be completed: `tfdoctor profile` ends with the script's code."""
+
+    def __init__(self, message: str, script_code: int) -> None:
+        super().__init__(message)
+        self.script_code = script_code
 
 
 class ConfigError(TfdoctorError):

@@ -114,6 +114,8 @@ def test_what_a_block_raises_is_recorded_and_passed_on(
             "train.py/x cannot be written (Not a directory): choose another folder.",
         ),
         ("Recorder()", "Import Keras before you create a Recorder"),
+        ("record(for_epochs=0)", "for_epochs must be a whole number of at least 1, not 0."),
+        ("record(trace=False, seconds=2)", "A run without a trace has no time to trace"),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_one_sentence_before_anything_starts(

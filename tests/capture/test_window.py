@@ -473,3 +473,21 @@ def test_a_job_without_steps_is_traced_by_time_when_asked(
     now[0] += 2.0
     watch(window).look()
     assert window.log.state["window"]["source"] == "time"
+
+
+def test_a_run_without_a_trace_counts_its_steps_and_opens_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, trace=False)
+    loop = source(window, "keras-fit")
+    window.announce(loop, 1000)
+    prepared: list[Any] = []
+    window.before_window.append(prepared.append)
+    assert run(window, 500) == []
+    window.open_for(loop, 1.0)
+    assert window.session is None
+    assert prepared == []
+    assert loop.seen == 500
+    assert not window.quiet
+    window.close("end-of-run")
+    assert window.kept is None

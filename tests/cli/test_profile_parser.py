@@ -58,7 +58,17 @@ def test_what_follows_belongs_to_the_run(folder: Path, arguments: list[str], giv
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--",), ("-m",), ("--for", "0", "train.py"), ("--for", "2 parsecs", "train.py")],
+    [
+        (),
+        ("--",),
+        ("-m",),
+        ("--for", "0", "train.py"),
+        ("--for", "2 parsecs", "train.py"),
+        ("--no-trace", "--steps", "20", "train.py"),
+        ("--for", "2s", "--no-trace", "train.py"),
+        ("--no-trace", "--stop-after", "train.py"),
+        ("--for-epochs", "0", "train.py"),
+    ],
     ids=" ".join,
 )
 def test_what_cannot_be_meant_is_a_usage_error(folder: Path, arguments: tuple[str, ...]) -> None:

@@ -9,11 +9,12 @@ from IPython.core.magic_arguments import MagicArgumentParser
 from tfdoctor.api.cell import CellBody
 from tfdoctor.api.run import Run, record
 from tfdoctor.errors import TfdoctorError
+from tfdoctor.recording import Recording
 
-HELP = """Record the training in this cell, and show the report below it.
+HELP = """Record this cell, and show the report below it: where its time goes, and what slows its training steps.
 
 The cell runs as usual, with its outputs and errors. Then a line says how many steps were traced and where the
-recording is. After an error the report covers the steps before it. Without traced steps there is no report."""
+recording is. After an error the report covers what came before it."""
 
 EXAMPLE = """Examples::
 
@@ -37,11 +38,16 @@ def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  # IPython's
         if name is not None:
             shell.user_ns[name] = recording
         body.run(recording)
-        if recording.recording is not None and recording.recording.traces:
+        if _is_worth_showing(recording.recording):
             _show(recording)
 
     magic.__doc__ = options.format_help()
     shell.register_magic_function(magic, "cell", "tfdoctor")
+
+
+def _is_worth_showing(recording: Recording | None) -> bool:
+    """Whether there is anything to report on: a trace, or an account of the cell."""
+    return recording is not None and (bool(recording.traces) or recording.run is not None)
 
 
 def _show(run: Run) -> None:
@@ -65,6 +71,9 @@ class MagicOptions(MagicArgumentParser):
         add("--warmup", type=int, default=10, metavar="N", help=warmup)
         seconds = "Trace for this long instead, for training without visible steps."
         add("--seconds", type=float, metavar="S", help=seconds)
+        add("--no-trace", action="store_true", help="Record only where the time of the cell goes.")
+        epochs = "Also say what the findings save of a run of so many epochs."
+        add("--for-epochs", type=int, metavar="N", help=epochs)
         sample = "Period for sampling the machine; 0 turns sampling off (200)."
         add("--sample-every", type=int, default=200, metavar="MS", help=sample)
 
@@ -88,6 +97,8 @@ class MagicOptions(MagicArgumentParser):
                 warmup=asked.warmup,
                 seconds=asked.seconds,
                 sample_every_ms=asked.sample_every,
+                trace=not asked.no_trace,
+                for_epochs=asked.for_epochs,
             )
         except ValueError as error:  # a quotation mark without its pair
             self.error(str(error))

@@ -10,7 +10,7 @@ from types import FrameType, ModuleType
 from typing import Any, Self
 
 from tfdoctor.api.results import Results, say
-from tfdoctor.api.run import PROFILED, begin, planned
+from tfdoctor.api.run import PROFILED, begin, checked_epochs, planned
 from tfdoctor.capture import in_process
 from tfdoctor.capture.agent.other_threads import OtherThreads
 from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
@@ -26,6 +26,7 @@ class Recorder(Results):
         steps: number of training steps to trace.
         warmup: number of training steps before tracing starts.
         sample_every_ms: period for sampling the machine; 0 turns sampling off.
+        for_epochs: also say what the findings save of a run of so many epochs.
 
     Raises:
         CaptureError: an argument is invalid, or Keras is not imported.
@@ -43,9 +44,11 @@ class Recorder(Results):
         steps: int = 20,
         warmup: int = 10,
         sample_every_ms: int = 200,
+        for_epochs: int | None = None,
     ) -> None:
         super().__init__()
         self._plan = planned(path, steps, warmup, None, sample_every_ms)
+        self._for_epochs = checked_epochs(for_epochs)
         self._recorded = 0
         out = self._plan.out
         if out is not None and out.is_dir() and any(out.iterdir()):

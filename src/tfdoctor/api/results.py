@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tfdoctor.api import inline
 from tfdoctor.capture.in_process import InProcessRecording
+from tfdoctor.capture.result_line import sentence
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import TracedWindow
 from tfdoctor.report.formats import FORMATS, is_streamed
 
 
@@ -18,6 +18,7 @@ class Results:
     """A recording before, during and after it runs."""
 
     _inside: InProcessRecording | None = None
+    _for_epochs: int | None = None
     _why_none = "nothing has been recorded yet"
 
     @property
@@ -54,7 +55,13 @@ class Results:
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
         book = rulebook(config)
-        diagnosis = diagnose(self.recording, book.rules, str(self.path), settings=book.settings)
+        diagnosis = diagnose(
+            self.recording,
+            book.rules,
+            str(self.path),
+            settings=book.settings,
+            for_epochs=self._for_epochs,
+        )
         return checked(diagnosis, config.budget)
 
     def report(
@@ -93,12 +100,8 @@ class Results:
         manifest = recording.manifest if recording else None
         if manifest is None:
             return f"nothing recorded: {self._gap()}"
-        why = manifest.trace_gap.why if manifest.trace_gap else ""
-        if why and not manifest.workers:
-            return f"no steps traced ({why}), recorded in {self.path}"
-        if manifest.workers:
-            return f"{len(manifest.workers)} processes trained, recorded in {self.path}"
-        return f"traced {_length(manifest.window or TracedWindow())}, recorded in {self.path}"
+        recorded = recording is not None and recording.run is not None
+        return f"{sentence(manifest, recorded=recorded)} in {self.path}"
 
     def __repr__(self) -> str:
         """Return the summary of the command line, or one line in a notebook, which shows the page."""
@@ -125,14 +128,6 @@ def say(text: str) -> None:
     """Print a message as the command line does."""
     sys.stderr.write(f"tfdoctor: {text}\n")
     sys.stderr.flush()
-
-
-def _length(window: TracedWindow) -> str:
-    """Return how much was traced: steps, or a time where none were seen."""
-    if window.steps:
-        return "1 step" if window.steps == 1 else f"{window.steps} steps"
-    took = (window.stopped_unix_ns or window.started_unix_ns) - window.started_unix_ns
-    return f"{max(0, took) / 1e9:.1f} s"
 
 
 def _formats(names: Iterable[str]) -> list[str]:

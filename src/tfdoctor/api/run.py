@@ -18,8 +18,8 @@ PROFILED = "`tfdoctor profile` already records this run"
 class Run(Results):
     """A recorded block; use `path`, `recording`, `diagnosis`, `report()` and `show()` after it has ended."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, for_epochs: int | None = None) -> None:
+        self._plan, self._for_epochs = plan, for_epochs
 
     def __enter__(self) -> Self:
         self._why_none = "the block was not recorded"
@@ -41,15 +41,17 @@ class Run(Results):
             say(self._summary())
 
 
-def record(
+def record(  # noqa: PLR0913 - its arguments are the options
     path: str | Path | None = None,
     *,
     steps: int = 20,
     warmup: int = 10,
     seconds: float | None = None,
     sample_every_ms: int = 200,
+    trace: bool = True,
+    for_epochs: int | None = None,
 ) -> Run:
-    """Record the training inside a `with` block.
+    """Record a `with` block: where its time goes, and a trace of some training steps inside it.
 
     Args:
         path: folder to record into; a new one in `runs` by default.
@@ -57,16 +59,36 @@ def record(
         warmup: number of training steps before tracing starts.
         seconds: trace for this long instead, for training without visible steps.
         sample_every_ms: period for sampling the machine; 0 turns sampling off.
+        trace: whether to trace steps; without, only the account of the block is recorded.
+        for_epochs: also say what the findings save of a run of so many epochs.
 
     Raises:
         CaptureError: an argument is invalid, or another recording is running when the block starts.
         OutputError: the folder is not empty or cannot be written when the block starts.
     """
-    return Run(planned(path, steps, warmup, seconds, sample_every_ms))
+    plan = planned(path, steps, warmup, seconds, sample_every_ms, trace=trace)
+    return Run(plan, checked_epochs(for_epochs))
+
+
+def checked_epochs(for_epochs: object) -> int | None:
+    """Return the number of epochs to extrapolate to; None is unknown.
+
+    Raises:
+        CaptureError: it is no whole number of at least 1.
+    """
+    if for_epochs is None or (isinstance(for_epochs, int) and for_epochs >= 1):
+        return for_epochs
+    raise CaptureError(f"for_epochs must be a whole number of at least 1, not {for_epochs!r}.")
 
 
 def planned(
-    path: str | Path | None, steps: int, warmup: int, seconds: float | None, sample_every_ms: int
+    path: str | Path | None,
+    steps: int,
+    warmup: int,
+    seconds: float | None,
+    sample_every_ms: int,
+    *,
+    trace: bool = True,
 ) -> Plan:
     """Return a plan without a script.
 
@@ -86,6 +108,7 @@ def planned(
         warmup=warmup,
         seconds=seconds,
         sample_every_ms=sample_every_ms,
+        trace=trace,
     )
 
 

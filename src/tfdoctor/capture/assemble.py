@@ -15,7 +15,7 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
 from tfdoctor.recording.manifest import HostMachine, Manifest, MissingPart
-from tfdoctor.recording.processes import Process
+from tfdoctor.recording.processes import RUN_FILES, Process, reported
 from tfdoctor.recording.workers import WORKERS
 
 
@@ -30,7 +30,7 @@ def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> M
         done = _several(folder.out, ended, trained)
         manifest.write(folder.out, done)
     else:
-        shown = trained[0] if trained else next(iter(processes), None)
+        shown = reported(processes, ended.times.pid if ended.times else None)
         done = manifest.of_process(ended, shown)
         manifest.write(folder.out, done)  # first: a full disk then loses no file
         if shown is not None and folder.shared and folder.worker:
@@ -43,8 +43,9 @@ def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> M
 
 def _move(process: Process, out: Path, job: Path | None = None, name: str = "") -> None:
     """Move a process's files into the recording; a worker's trace goes to the run folder of its job."""
-    if process.program.is_file():
-        process.program.replace(out / PROGRAM)
+    for file in (PROGRAM, *RUN_FILES):
+        if (process.folder / file).is_file():
+            (process.folder / file).replace(out / file)
     traces = process.traces
     if traces and job:
         traces[0].replace(run_folder(job) / f"{name}.xplane.pb")

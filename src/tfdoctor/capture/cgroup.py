@@ -38,17 +38,38 @@ def statistics_file() -> Path | None:
     """Return the nearest cpu.stat of this process's cgroups, or None."""
     path2, _ = _cgroup_paths()
     mount2, _ = _cgroup_mounts()
-    if mount2 is None or path2 is None:
+    return _nearest(mount2, path2, "cpu.stat")
+
+
+def oom_kills() -> int | None:
+    """Return how often the kernel killed a process of this cgroup for want of memory; None if it does not say."""
+    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
+    places = (
+        _nearest(mount2, path2, "memory.events"),
+        _nearest(mounts1.get("memory"), paths1.get("memory"), "memory.oom_control"),
+    )
+    counts = (_count(file, "oom_kill") for file in places if file is not None)
+    return next((count for count in counts if count is not None), None)
+
+
+def _nearest(mount: Mount | None, path: str | None, name: str) -> Path | None:
+    """Return the first file of a name on the way from a cgroup to the root, or None."""
+    if mount is None or path is None:
         return None
-    files = (folder / "cpu.stat" for folder in _up(mount2, path2))
+    files = (folder / name for folder in _up(mount, path))
     return next((file for file in files if file.is_file()), None)
 
 
 def throttled_us(statistics: Path) -> int | None:
     """Return the total time for which the quota throttled the cgroup; None if cpu.stat does not say."""
-    for line in statistics.read_text().splitlines():
+    return _count(statistics, "throttled_usec")
+
+
+def _count(file: Path, name: str) -> int | None:
+    """Return a number of a file that has a name and a number on each line; None if it is not there."""
+    for line in file.read_text().splitlines():
         key, _, value = line.partition(" ")
-        if key == "throttled_usec":
+        if key == name:
             return int(value)
     return None
 

@@ -51,5 +51,6 @@ def agent_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
         "warmup": plan.warmup,
         "seconds": plan.seconds,
         "stop_after": plan.stop_after,
+        "trace": plan.trace,
         "watch_s": plan.watch_s,
     }

@@ -1,5 +1,6 @@
 """Runs the user's script as without tfdoctor, with the agent inside and samplers in this process."""
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -7,19 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from tfdoctor.capture import manifest
+from tfdoctor.capture import manifest, run_times
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.interpreter import is_alone
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.progress import Title, fresh_line
+from tfdoctor.capture.result_line import is_poor, sentence
+from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.written_files import written_since
-from tfdoctor.errors import CaptureError, OutputError
+from tfdoctor.errors import CaptureError, LostRecordingError
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
-from tfdoctor.recording.manifest import Manifest, TracedWindow
+from tfdoctor.recording.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
 
     Raises:
         CaptureError: the script cannot be started; nothing was created.
-        OutputError: the recording cannot be written where it should be.
+        OutputError: the recording cannot be written where it should be; nothing was run.
+        LostRecordingError: the script has run, and its recording can no longer be written.
     """
     stderr = stderr or sys.stderr
     plan.check()
@@ -49,12 +53,15 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
         print(f"tfdoctor: runs it with {command[0]} (choose with --python)", file=stderr)
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet):
-            returncode = _run(command, variables, samples, forwarder, folder)
+            returncode, state = _run(command, variables, samples, forwarder, folder, state)
         done = _record(folder, state, returncode, samples)
-    if _why_no_trace(done) or not plan.quiet:
+    recording = Recording.open(folder.out)
+    recorded = recording.run is not None
+    if not plan.quiet or is_poor(done, recorded=recorded):
         fresh_line(stderr)
-        print(_sentence(folder.out, done), file=stderr)
-    return Outcome(Recording.open(folder.out), manifest.exit_code(returncode))
+        text = sentence(done, recorded=recorded)
+        print(f"tfdoctor: {text} in {folder.out}", file=stderr)
+    return Outcome(recording, manifest.exit_code(returncode))
 
 
 def _samplers(plan: Plan) -> list[Sampler]:
@@ -72,8 +79,10 @@ def _run(
     samples: SamplingThread,
     forwarder: Forwarder,
     folder: Folder,
-) -> int:
-    """Run the script in our terminal and process group; return its return code."""
+    state: Manifest,
+) -> tuple[int, Manifest]:
+    """Run the script in our terminal and process group; return its return code, and the manifest with its times."""
+    since = Moment.now()
     try:
         child = subprocess.Popen(command, env=variables)  # noqa: S603  # the user's script
     except OSError as error:
@@ -82,7 +91,11 @@ def _run(
         raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
     forwarder.started(child.send_signal)
     samples.start(child.pid)
-    return child.wait()
+    times = run_times.begun(since, child.pid)
+    with contextlib.suppress(OSError):  # a full disk: the end of the run says so
+        manifest.write(folder.out, replace(state, times=times))
+    returncode = child.wait()
+    return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
 
 
 def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread) -> Manifest:
@@ -94,28 +107,9 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
         written = written_since(Path(state.cwd), began_ns, folder.shared or folder.out)
         return assemble(folder, replace(ended, written=written), recorded)
     except OSError as error:
-        raise OutputError(
+        code = manifest.exit_code(returncode)
+        raise LostRecordingError(
             f"{folder.out} can no longer be written ({error.strerror}); "
-            f"the script ended with exit code {manifest.exit_code(returncode)}."
+            f"the script ended with exit code {code}.",
+            code,
         ) from error
-
-
-def _why_no_trace(done: Manifest) -> str:
-    """Return why there is no trace, or "" if there is one."""
-    if done.workers:
-        return ""
-    return done.trace_gap.why if done.trace_gap else ""
-
-
-def _sentence(out: Path, done: Manifest) -> str:
-    """Return the line that tfdoctor prints after the script's output."""
-    why, window = _why_no_trace(done), done.window or TracedWindow()
-    if why:
-        return f"tfdoctor: no steps traced ({why}), recorded in {out}"
-    if done.workers:
-        return f"tfdoctor: {len(done.workers)} processes trained, recorded in {out}"
-    if window.steps:
-        steps = "1 step" if window.steps == 1 else f"{window.steps} steps"
-        return f"tfdoctor: traced {steps}, recorded in {out}"
-    duration_ns = (window.stopped_unix_ns or 0) - window.started_unix_ns
-    return f"tfdoctor: traced {max(0, duration_ns) / 1e9:.1f} s, recorded in {out}"

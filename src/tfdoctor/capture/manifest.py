@@ -88,6 +88,7 @@ def _plan(plan: Plan) -> CapturePlan:
         warmup=plan.warmup,
         seconds=plan.seconds,
         stop_after=plan.stop_after,
+        trace=plan.trace,
         sample_every_ms=plan.sample_every_ms,
         watch_s=plan.watch_s,
     )

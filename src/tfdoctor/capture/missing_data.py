@@ -23,9 +23,9 @@ OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """Signals by which somebody stops a run; any other signal means a fault in it."""
 
 NO_TENSORFLOW = {
-    Kind.SCRIPT: "the script did not import TensorFlow: name the training script",
-    Kind.MODULE: "the module did not import TensorFlow: name the training module",
-    Kind.COMMAND: "no Python process of the command imported TensorFlow: name the training command",
+    Kind.SCRIPT: "the script did not import TensorFlow: if another script trains, name that one",
+    Kind.MODULE: "the module did not import TensorFlow: if another module trains, name that one",
+    Kind.COMMAND: "no Python process of the command imported TensorFlow: if another command trains, name that one",
 }
 
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
@@ -37,7 +37,7 @@ def missing(done: Manifest, process: Process | None) -> list[Missing]:
         return [Missing(MissingPart.STEPS, process.fault if process else NO_HOOK[_kind(done)])]
     known = {entry.what for entry in done.missing}
     reasons = {}
-    if MissingPart.TRACE not in known and not process.traces:
+    if _plan(done).trace and MissingPart.TRACE not in known and not process.traces:
         reasons[MissingPart.TRACE] = _no_trace(done, process)
     if "tensorflow" in done.versions and not process.program.is_file():
         reasons[MissingPart.PROGRAM] = (
@@ -68,7 +68,7 @@ def why_not(process: Process) -> str:
 
 
 def _no_trace(done: Manifest, process: Process) -> str:
-    failed, seen = _failed(done), done.steps.seen
+    failed, seen = failure(done), done.steps.seen
     if done.window:
         ended = failed if done.outcome.signal else ABRUPT
         return (
@@ -84,7 +84,7 @@ def _no_trace(done: Manifest, process: Process) -> str:
 
 def _too_few(done: Manifest, process: Process) -> str:
     """Return the reason for a run that ended before tracing started, usually during warm-up."""
-    failed, seen, warmup = _failed(done), done.steps.seen, _plan(done).warmup
+    failed, seen, warmup = failure(done), done.steps.seen, _plan(done).warmup
     steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.finished:
         return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure_of_early(done)}"
@@ -95,7 +95,7 @@ def _too_few(done: Manifest, process: Process) -> str:
 
 
 def _early(done: Manifest) -> str:
-    return f"{_failed(done) or ABRUPT} before tracing started: {_cure_of_early(done)}"
+    return f"{failure(done) or ABRUPT} before tracing started: {_cure_of_early(done)}"
 
 
 def _abrupt(process: Process) -> bool:
@@ -103,9 +103,11 @@ def _abrupt(process: Process) -> bool:
     return bool(process.state.wanted) and not process.state.finished
 
 
-def _failed(done: Manifest) -> str:
-    """Return how the run failed, or "" if it did not."""
+def failure(done: Manifest) -> str:
+    """Return how the run failed, or "" if it did not: "the script was ended by SIGTERM"."""
     kind, code, number = _kind(done), done.outcome.exit_code, done.outcome.signal
+    if number == signal.SIGKILL and done.times and done.times.oom_kills:
+        return f"the {kind} was killed by the kernel, which was out of memory (SIGKILL)"
     if number:
         named = number in signal.valid_signals() and number < signal.SIGRTMIN
         name = signal.Signals(number).name if named else f"signal {number}"
@@ -115,7 +117,7 @@ def _failed(done: Manifest) -> str:
 
 def _stopped(done: Manifest) -> bool:
     """Return whether somebody ended the run, or it ended early, rather than failed."""
-    return done.outcome.signal in OUTSIDE or not _failed(done)
+    return done.outcome.signal in OUTSIDE or not failure(done)
 
 
 def _cure(done: Manifest) -> str:
@@ -131,7 +133,7 @@ def _cure_of_early(done: Manifest) -> str:
 
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:
-    failed, attempted = _failed(done), process.state.wanted == "tensorflow"
+    failed, attempted = failure(done), process.state.wanted == "tensorflow"
     hiding = _hiding(done) if attempted else ""
     if hiding:
         prefix = f"{failed}: " if failed else ""
@@ -160,8 +162,8 @@ def _no_steps(done: Manifest) -> str:
     elapsed_s = _elapsed_s(done)
     time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
     return (
-        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): name the "
-        "training script, or trace by time with --for 2s"
+        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): if it trains, "
+        "trace by time with --for 2s"
     )
 
 

@@ -22,7 +22,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One call of `tfdoctor profile`; `script` is a file, a module's name or a program, by `kind`."""
+    """One call of `tfdoctor profile`; `script` is a file, a module's name or a program, by `kind`.
+
+    Without ``trace``, only the account of the run is recorded.
+    """
 
     script: str
     args: tuple[str, ...] = ()
@@ -31,6 +34,7 @@ class Plan:
     steps: int = 20
     warmup: int = 10
     stop_after: bool = False
+    trace: bool = True
     sample_every_ms: int = 200
     seconds: float | None = None
     kind: Kind = Kind.SCRIPT
@@ -44,6 +48,10 @@ class Plan:
             raise CaptureError("The warm-up steps and the sampling period cannot be negative.")
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
             raise CaptureError("The time to trace must be longer than zero, and finite.")
+        if not self.trace and (self.seconds is not None or self.stop_after):
+            raise CaptureError(
+                "A run without a trace has no time to trace, and no step to stop after."
+            )
 
     @property
     def name(self) -> str:

@@ -95,6 +95,17 @@ def at_least(least: int) -> Callable[[str], int]:
     return parse
 
 
+ForEpochs = Annotated[
+    int | None,
+    typer.Option(
+        "--for-epochs",
+        parser=at_least(1),
+        metavar="N",
+        help="Also say what the findings save of a run of N epochs; what happens once counts once.",
+    ),
+]
+
+
 def parse_link(url: str) -> str:
     """Return an address that can stand in Markdown; any other is a usage error."""
     parts = urlsplit(url)

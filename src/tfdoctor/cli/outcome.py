@@ -42,6 +42,7 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     quiet: bool = False,
     scrubbed: bool = False,
     price: float | None = None,
+    for_epochs: int | None = None,
     show: bool = False,
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
@@ -51,7 +52,14 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
             diagnosis = diagnose(
-                recording, title, rules, gates, formats=formats, scrubbed=scrubbed, price=price
+                recording,
+                title,
+                rules,
+                gates,
+                formats=formats,
+                scrubbed=scrubbed,
+                price=price,
+                for_epochs=for_epochs,
             )
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed, show=show)
@@ -94,14 +102,15 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     formats: Sequence[str] = (),
     scrubbed: bool = False,
     price: float | None = None,
+    for_epochs: int | None = None,
     question: "Asked | None" = None,
     says: bool = False,
 ) -> "Diagnosis":
     """Apply rules and gates to a recording, and add what the last `tfdoctor try` of it measured.
 
-    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour, ``question`` one that xprof
-    works on already. While it does, what writes reports in these formats is imported. On a terminal it ``says``
-    what it reads if that takes long.
+    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour, ``for_epochs`` the length of
+    the run that the savings are told for, ``question`` one that xprof works on already. While it does, what writes
+    reports in these formats is imported. On a terminal it ``says`` what it reads if that takes long.
     """
     from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
@@ -109,7 +118,13 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
 
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
         examined = untried(
-            recording, title, rules, price, question=question, meanwhile=partial(prepare, formats)
+            recording,
+            title,
+            rules,
+            price,
+            for_epochs=for_epochs,
+            question=question,
+            meanwhile=partial(prepare, formats),
         )
     diagnosis = gates.applied(examined)
     diagnosis = stored.with_last(diagnosis, recording)
@@ -125,12 +140,13 @@ def _named(recording: "Recording") -> str:
     return f"the {many}, {size / 1e6:,.0f} MB"
 
 
-def untried(
+def untried(  # noqa: PLR0913 - what to examine, by what, and what else it takes
     recording: "Recording",
     title: str,
     rules: "Rulebook",
     price: float | None = None,
     *,
+    for_epochs: int | None = None,
     question: "Asked | None" = None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> "Diagnosis":
@@ -144,6 +160,7 @@ def untried(
         title,
         settings=rules.settings,
         price=None if price is None else Price(price),
+        for_epochs=for_epochs,
         question=question,
         meanwhile=meanwhile,
     )

@@ -10,6 +10,7 @@ from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
 from tfdoctor.cli.options import (
     Fail,
+    ForEpochs,
     Formats,
     Scrub,
     Show,
@@ -29,6 +30,7 @@ from tfdoctor.cli.rule_selection import (
     settings,
     untouched,
 )
+from tfdoctor.errors import LostRecordingError
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind
@@ -76,6 +78,14 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     stop_after: Annotated[
         bool, typer.Option("--stop-after", help="End the run after tracing.")
     ] = False,
+    no_trace: Annotated[
+        bool,
+        typer.Option(
+            "--no-trace",
+            help="Record only the account of the whole run, without a trace of its steps: for production, and for "
+            "programs that never train.",
+        ),
+    ] = False,
     sample_every: Annotated[
         int,
         typer.Option(
@@ -97,10 +107,11 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     ignore: Ignore = None,
     rules: OwnRules = None,
     usd_per_hour: UsdPerHour = None,
+    for_epochs: ForEpochs = None,
     show: Show = False,
     scrub: Scrub = False,
 ) -> None:
-    """Run an unmodified training script, trace some of its steps, and report what slows them.
+    """Run an unmodified script, trace some of its training steps, and report what slows them and the run.
 
     The exit code is that of the script.
     """
@@ -116,6 +127,8 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     ):
         if no_report and given:
             raise typer.BadParameter(f"{name} needs the report: leave --no-report out")
+    if no_trace:
+        _must_not_trace(ctx)
     gates = Gates.of(chosen, fail_on, baseline, write_baseline)
     if no_report and gates.set:
         typer.echo(
@@ -133,10 +146,16 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         warmup=warmup,
         seconds=seconds,
         stop_after=stop_after,
+        trace=not no_trace,
         sample_every_ms=sample_every,
         quiet=quiet,
     )
-    outcome = capture(plan, stderr=sys.stderr)
+    try:
+        outcome = capture(plan, stderr=sys.stderr)
+    except LostRecordingError as error:
+        typer.echo(f"tfdoctor: {error}", err=True)
+        unchecked = gates.set or write_baseline is not None
+        raise typer.Exit(error.script_code or (error.exit_code if unchecked else 0)) from None
     code = outcome.exit_code
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
@@ -149,10 +168,32 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
             quiet=quiet,
             scrubbed=scrub,
             price=usd_per_hour,
+            for_epochs=for_epochs,
             show=show,
         )
         code = code or report_code
     raise typer.Exit(code)
+
+
+TRACING = {
+    "steps": "--steps",
+    "warmup": "--warmup",
+    "seconds": "--for",
+    "stop_after": "--stop-after",
+}
+"""The options that say what to trace."""
+
+
+def _must_not_trace(ctx: typer.Context) -> None:
+    """Refuse options that say what to trace where nothing is.
+
+    Raises:
+        BadParameter: one was given.
+    """
+    for name, option in TRACING.items():
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--no-trace traces no steps: leave {option} out")
 
 
 def what(

@@ -9,6 +9,7 @@ import typer
 from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
 from tfdoctor.cli.options import (
     Fail,
+    ForEpochs,
     Formats,
     Link,
     Scrub,
@@ -60,6 +61,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     ignore: Ignore = None,
     rules: OwnRules = None,
     usd_per_hour: UsdPerHour = None,
+    for_epochs: ForEpochs = None,
     patch: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +97,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             formats=wanted,
             scrubbed=scrub,
             price=usd_per_hour,
+            for_epochs=for_epochs,
             question=question,
             says=True,
         )

@@ -36,6 +36,7 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
     ask_xprof: bool = True,
     settings: Settings | None = None,
     price: Price | None = None,
+    for_epochs: int | None = None,  # noqa: ARG001 - of the account of the run
     question: Asked | None = None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Diagnosis:

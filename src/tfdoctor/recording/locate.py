@@ -9,7 +9,17 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import processes, workers
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.collection import runs
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, agent_state, traces
+from tfdoctor.recording.files import (
+    AGENT,
+    MANIFEST,
+    PROGRAM,
+    RUNS,
+    SAMPLES,
+    agent_state,
+    json_object,
+    traces,
+)
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 
 
@@ -41,11 +51,12 @@ class RecordingFiles:
         run = _run_of(path)
         if run is not None:
             return cls._of_process(path, run, notes)
-        unfinished = processes.read(path)
-        if unfinished and unfinished[0].trained:
-            _note_others(unfinished, notes)
-            return cls._of_process(path, path, notes, unfinished[0])
-        return cls._of_folder(path, notes, unfinished[0].state if unfinished else None)
+        recorded = processes.read(path)
+        unfinished = processes.reported(recorded, _started(path)) if recorded else None
+        if unfinished and (unfinished.trained or unfinished.account_bytes):
+            _note_others(recorded, notes)
+            return cls._of_process(path, path, notes, unfinished)
+        return cls._of_folder(path, notes, unfinished.state if unfinished else None)
 
     @classmethod
     def _of_folder(cls, path: Path, notes: Notes, agent: AgentState | None) -> Self:
@@ -76,14 +87,15 @@ class RecordingFiles:
         """Find the files of a process in the unfinished recording of its run."""
         agent = process.state if process else agent_state(path / AGENT, notes)
         process = process or processes.Process(path, agent or AgentState())
+        assembled = path == run and _manifest(run).finished  # as far as the disk had room for it
         return cls(
-            process.traces,
+            process.traces or _traces(path),
             path,
             run / MANIFEST,
-            process.program,
+            process.program if process.program.is_file() else path / PROGRAM,
             run / SAMPLES,
-            agent,
-            process.folder,
+            None if assembled else agent,
+            process.folder if process.account_bytes else path,
         )
 
 
@@ -93,6 +105,23 @@ def _run_of(path: Path) -> Path | None:
     run = path.parent.parent
     is_process = path.parent.name == processes.PROCESSES and (path / AGENT).is_file()
     return run if is_process and (run / MANIFEST).is_file() else None
+
+
+def _started(path: Path) -> int | None:
+    """Return the number of the process that tfdoctor started; None is unknown."""
+    times = _manifest(path).times
+    return times.pid if times else None
+
+
+def _manifest(path: Path) -> Manifest:
+    """Return the manifest of a recording, without what could not be read of it."""
+    file = path / MANIFEST
+    return Manifest.from_json(json_object(file, Notes()) if file.is_file() else {})
+
+
+def _traces(path: Path) -> tuple[Path, ...]:
+    """Return the traces that lie in a recording's own folder."""
+    return tuple(trace for run in sorted(path.glob(RUNS)) for trace in traces(run))
 
 
 def _note_others(recorded: tuple[processes.Process, ...], notes: Notes) -> None:

@@ -4,14 +4,19 @@ The folders are part of the recording until tfdoctor assembles them at the end o
 killed before, they are read in place of the assembled files.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
 from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
 
 PROCESSES = "processes"
+
+RUN_FILES = (RUN_LOG, RUN_NOW)
+"""The account of a process, from its start on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,12 @@ class Process:
     def program(self) -> Path:
         """The file with the process's program, which may not exist."""
         return self.folder / PROGRAM
+
+    @property
+    def account_bytes(self) -> int:
+        """The size of what was written about its whole life; 0 without."""
+        log = self.folder / RUN_LOG
+        return log.stat().st_size if log.is_file() else 0
 
     @property
     def seen(self) -> int:
@@ -53,8 +64,22 @@ class Process:
 
 def read(out: Path) -> tuple[Process, ...]:
     """Return a run's processes: those that trained first, by rank and number of steps."""
-    processes = [_read(path.parent) for path in sorted(out.glob(f"{PROCESSES}/*/{AGENT}"))]
-    return tuple(sorted(processes, key=_order))
+    folders = {
+        file.parent for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}")
+    }
+    return tuple(sorted(map(_read, sorted(folders)), key=_order))
+
+
+def reported(processes: Sequence[Process], pid: int | None = None) -> Process | None:
+    """Return the process that a recording is about: the first that trained.
+
+    If none did: the one with this number, which tfdoctor started, else the one with the longest account. A process
+    that replaced itself (`os.execv`) has two folders and one number: the longer account is shown.
+    """
+    if not processes or processes[0].trained:
+        return processes[0] if processes else None
+    started = [one for one in processes if pid is not None and one.state.pid == pid]
+    return max(started or processes, key=lambda one: one.account_bytes)
 
 
 def _read(folder: Path) -> Process:

@@ -299,6 +299,7 @@ class AgentPlan(TypedDict, total=False):
     warmup: int
     seconds: float | None
     stop_after: bool
+    trace: bool  # False: no window opens
     watch_s: float
     trial: TrialPlan | None  # times steps and traces none
     variant: VariantPlan  # of a trial

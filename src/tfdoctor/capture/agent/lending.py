@@ -40,7 +40,8 @@ class Lending:
         """The user's profiler is running: mark its steps, and use its trace."""
         window = self.window
         with window.lock:
-            if window.state is WAITING and window.profiler is not None and logdir:
+            waiting = window.wanted and window.state is WAITING
+            if waiting and window.profiler is not None and logdir:
                 warmup = window.plan["warmup"]
                 capture = Capture(window.log.out, window.captures, None, warmup)
                 capture.record["profiler"] = USERS

@@ -95,6 +95,11 @@ class Tracing:
         self.deadline: float | None = None  # or the time
         self.leave = False  # --stop-after: the next step ends the run
 
+    @property
+    def wanted(self) -> bool:
+        """Whether steps are to be traced at all."""
+        return self.plan.get("trace", True)
+
     def enter(self, state: State) -> None:
         """Go on to a state: every change of it is one of `FOLLOWING`.
 

@@ -15,7 +15,7 @@ import time
 from . import closing, opening, planning, state_file
 from .journal import guarded
 from .planning import MANY_ROUNDS
-from .steps import Marking, StepCounter
+from .steps import NEVER, Marking, StepCounter
 from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
 
 TYPE_CHECKING = False
@@ -67,6 +67,9 @@ class TraceWindow(Tracing):
 
     def _asked(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Open a window at this call, or prepare for one; return the marker of what is traced then."""
+        if not self.wanted:
+            source.alarm = NEVER
+            return None
         self.quiet = self.state is DONE and not self.leave
         if self.state is WAITING and number < source.opens:
             opening.prepare(self, source)
@@ -123,7 +126,8 @@ class TraceWindow(Tracing):
     @guarded("open")
     def open_for(self, source: StepCounter | None, seconds: float) -> None:
         """Trace for a time, whatever is seen meanwhile."""
-        opening.open_for(self, source, seconds)
+        if self.wanted:
+            opening.open_for(self, source, seconds)
 
     @guarded("close")
     def close(self, reason: str, reached: int | None = None) -> None:

@@ -204,9 +204,14 @@ def _recorded(seen: StepsSeen) -> StepSource | None:
 
 def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
     """Return why there are no steps: as the recorder says, else by what the trace lacks."""
-    gap = recording.manifest.trace_gap if recording.manifest else None
-    if gap is not None:
-        return Unavailable(gap.why)
+    manifest = recording.manifest
+    if manifest is not None and manifest.trace_gap is not None:
+        return Unavailable(manifest.trace_gap.why)
+    if manifest is not None and manifest.plan is not None and not manifest.plan.trace:
+        return Unavailable(
+            "the run was recorded without a trace, as --no-trace asks",
+            "record it without --no-trace",
+        )
     if framework.foreign:
         return Unavailable("the trace marks no training step", framework.how_to_record)
     return Unavailable(

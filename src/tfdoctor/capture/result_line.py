@@ -1,0 +1,44 @@
+"""The line that is printed when a recording has ended: what was traced or recorded."""
+
+from tfdoctor.capture.missing_data import failure
+from tfdoctor.recording.manifest import Manifest, TracedWindow
+
+
+def sentence(done: Manifest, *, recorded: bool) -> str:
+    """Return what the line says before the folder: "traced 20 steps, recorded".
+
+    ``recorded`` says whether there is an account of the whole run.
+    """
+    why, window = why_no_trace(done), done.window or TracedWindow()
+    if done.workers:
+        return f"{len(done.workers)} processes trained, recorded"
+    if not traces(done):
+        ended = failure(done)
+        return f"recorded the run without a trace{f' ({ended})' if ended else ''}"
+    if why and recorded and not done.steps.seen and not done.window:
+        reason = f" ({why})" if failure(done) else ""
+        return f"no training step was seen{reason}, recorded the run"
+    if why:
+        return f"no steps traced ({why}), recorded"
+    if window.steps:
+        steps = "1 step" if window.steps == 1 else f"{window.steps} steps"
+        return f"traced {steps}, recorded"
+    duration_ns = (window.stopped_unix_ns or window.started_unix_ns) - window.started_unix_ns
+    return f"traced {max(0, duration_ns) / 1e9:.1f} s, recorded"
+
+
+def is_poor(done: Manifest, *, recorded: bool) -> bool:
+    """Whether a recording holds less than was asked for, which is said even to who wants errors only."""
+    if not traces(done) or (recorded and not done.steps.seen and not done.window):
+        return False
+    return bool(why_no_trace(done))
+
+
+def traces(done: Manifest) -> bool:
+    """Whether steps were to be traced."""
+    return done.plan is None or done.plan.trace
+
+
+def why_no_trace(done: Manifest) -> str:
+    """Return why there is no trace, or "" if there is one, or several workers have their own."""
+    return done.trace_gap.why if done.trace_gap and not done.workers else ""

@@ -1,0 +1,81 @@
+"""Takes the times of a run: its begin and its end on three clocks, and what its cgroup says of memory."""
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.capture import cgroup
+from tfdoctor.recording.manifest import RunTimes
+
+SMALLEST_JUMP_NS = 500_000_000
+"""Ns. Linux slews the wall clock and the monotonic one together, so they part only where the first is set; NTP
+sets it for 128 ms and more, and half a second of a run can be seen."""
+
+SHORTEST_SLEEP_NS = 1_000_000
+"""Ns. The clocks are read one after the other, some microseconds apart; no machine sleeps so shortly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment on the clocks of the system, in ns; ``slept_ns`` is how long the machine had slept by then."""
+
+    monotonic_ns: int
+    unix_ns: int
+    slept_ns: int
+    oom_kills: int | None
+
+    @classmethod
+    def now(cls) -> Self:
+        """Return the present moment."""
+        kills = _oom_kills()  # first: reading files takes longer than reading clocks
+        return cls(time.monotonic_ns(), time.time_ns(), _slept_ns(), kills)
+
+
+def begun(at: Moment, pid: int) -> RunTimes:
+    """Return the times of a run whose process was started at a moment."""
+    return RunTimes(
+        started_ns=at.monotonic_ns,
+        started_unix_ns=at.unix_ns,
+        pid=pid,
+        limit_bytes=_limit_bytes(),
+    )
+
+
+def ended(times: RunTimes, since: Moment, at: Moment) -> RunTimes:
+    """Return the times of a run that began at one moment and ended at another."""
+    lasted_ns = at.monotonic_ns - since.monotonic_ns
+    slept_ns = at.slept_ns - since.slept_ns
+    slept_ns = slept_ns if slept_ns >= SHORTEST_SLEEP_NS else 0
+    jump_ns = at.unix_ns - since.unix_ns - lasted_ns - slept_ns
+    known = at.oom_kills is not None and since.oom_kills is not None
+    return replace(
+        times,
+        ended_ns=at.monotonic_ns,
+        oom_kills=max(0, (at.oom_kills or 0) - (since.oom_kills or 0)) if known else None,
+        suspended_ns=slept_ns,
+        clock_jump_ns=jump_ns if abs(jump_ns) >= SMALLEST_JUMP_NS else 0,
+    )
+
+
+def _slept_ns() -> int:
+    """Return how long the machine has slept since it was started."""
+    boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    return boot - time.monotonic_ns()
+
+
+def _oom_kills() -> int | None:
+    try:
+        return cgroup.oom_kills()
+    except (OSError, ValueError):
+        return None
+
+
+def _limit_bytes() -> int:
+    """Return the memory that the run may use: the cgroup's limit, or the machine's memory."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = cgroup.memory_limit()
+    except (OSError, ValueError):
+        limit = None
+    return machine if limit is None else min(machine, limit)
