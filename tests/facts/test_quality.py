@@ -24,7 +24,8 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import Manifest, StepsSeen, TracedWindow
+from tfdoctor.recording.manifest import CapturePlan, Manifest, StepsSeen, TracedWindow
+from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.trace import Trace
 
 SECOND = 1_000_000_000
@@ -256,3 +257,28 @@ def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubt
         trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX")
     )
     assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful
+
+
+ACCOUNT = RunLog(RunProcess(), {}, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("plan", "seen", "said"),
+    [
+        (CapturePlan(), 0, []),  # trains nothing
+        (CapturePlan(trace=False), 500, []),  # as was asked for
+        (CapturePlan(), 7, ["no training step was traced"]),
+    ],
+)
+def test_an_account_of_the_run_needs_no_traced_step(
+    plan: CapturePlan, seen: int, said: list[str]
+) -> None:
+    of = replace(manifest(), plan=plan, steps=StepsSeen(seen=seen), finished=True)
+    found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
+    assert [doubt.what for doubt in found.doubts] == said
+    assert found.account
+
+
+def test_without_an_account_a_missing_step_is_grave() -> None:
+    of = replace(manifest(), plan=CapturePlan(), finished=True)
+    assert chart(trace([]), recording(manifest=of)).fact(Quality).level == "low"

@@ -13,7 +13,7 @@ from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel
-from tfdoctor.recording import Recording
+from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 
@@ -78,11 +78,15 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What is wrong with the recording, most severe first; ``small`` holds what stays within its limit."""
+    """What is wrong with the recording, most severe first; ``small`` holds what stays within its limit.
+
+    ``account`` says whether it holds the account of the whole run, for which no step need be traced.
+    """
 
     steps: int
     doubts: tuple[Doubt, ...] = ()
     small: tuple[Doubt, ...] = ()
+    account: bool = False
 
     @classmethod
     def measure(
@@ -101,7 +105,7 @@ class Quality:
             *(
                 _of_steps(steps, recording, framework)
                 if isinstance(steps, Steps)
-                else _of_none(steps)
+                else _of_none(steps, recording)
             ),
             *_of_run(recording, known_steps),
             *_of_short_steps(recording, known_steps, framework),
@@ -112,6 +116,7 @@ class Quality:
             known_steps.count if known_steps else 0,
             tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
             tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
+            account=recording.run is not None,
         )
 
     def by(self, limits: Mapping[str, float]) -> tuple[Doubt, ...]:
@@ -146,9 +151,16 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
         yield Doubt(text, "record again", grave=False)
 
 
-def _of_none(why: Unavailable) -> Iterator[Doubt]:
+def _of_none(why: Unavailable, recording: Recording) -> Iterator[Doubt]:
+    """Doubt a recording without traced steps, unless it is of a run that was to have none, or trained nothing."""
     cause = "" if why.remedy else str(why)
-    yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
+    if recording.run is None:
+        yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
+        return
+    manifest = recording.manifest or Manifest()
+    asked = manifest.plan is None or manifest.plan.trace
+    if asked and (manifest.steps.seen or recording.traces):
+        yield Doubt("no training step was traced", why.remedy, grave=False, cause=cause)
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:

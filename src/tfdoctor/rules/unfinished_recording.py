@@ -73,6 +73,8 @@ def check(quality: Quality, limits: Limits = LIMITS) -> Verdict:
     doubts = quality.by(asdict(limits))
     if not doubts:
         summary = f"{quality.steps} steady training steps were traced"
+        if quality.account and not quality.steps:
+            summary = "The account of the run is complete"
         return Healthy(summary=summary, evidence=(steps,))
     first, *others = doubts
     more = f" (and {len(others)} more)" if others else ""

@@ -9,6 +9,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.recording.program import (
     Attributes,
     DatasetParameters,
@@ -156,6 +157,8 @@ class Program:
         record = recording.program
         if record is None and framework.foreign:
             raise Unavailable(f"the program of a run of {framework.title} is not recorded")
+        if record is None and recording.run is not None:
+            raise Unavailable(_why_none(recording))
         if record is None:
             raise Unavailable(
                 "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
@@ -274,6 +277,13 @@ def _graphs(record: ProgramRecord, training: frozenset[str]) -> list[RecordedGra
     """
     graphs = [graph for graph in record.graphs if graph.kind != "dataset"]
     return sorted(graphs, key=lambda graph: (not _has_gradients(graph), graph.name not in training))
+
+
+def _why_none(recording: Recording) -> str:
+    """Return why a run that tfdoctor recorded has no program."""
+    missing = recording.manifest.missing if recording.manifest else ()
+    said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
+    return next(said, "the run built no operations, layers or datasets of TensorFlow")
 
 
 def _training(record: ProgramRecord) -> frozenset[str]:

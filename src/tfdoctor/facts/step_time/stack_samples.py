@@ -53,9 +53,8 @@ class StackSamples:
         record = recording.program.python if recording.program else None
         record = sampled.python if sampled else record
         if record is None:
-            raise Unavailable(
-                f"the stack of Python between two steps was not sampled{framework.with_tfdoctor}"
-            )
+            cure = "" if recording.run else framework.with_tfdoctor
+            raise Unavailable(f"the stack of Python between two steps was not sampled{cure}")
         place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
             tuple(_sampled(line, place(line.at)) for line in record.places if not line.inside),

@@ -208,10 +208,7 @@ def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailab
     if manifest is not None and manifest.trace_gap is not None:
         return Unavailable(manifest.trace_gap.why)
     if manifest is not None and manifest.plan is not None and not manifest.plan.trace:
-        return Unavailable(
-            "the run was recorded without a trace, as --no-trace asks",
-            "record it without --no-trace",
-        )
+        return Unavailable("the run was recorded without a trace, as was asked for")
     if framework.foreign:
         return Unavailable("the trace marks no training step", framework.how_to_record)
     return Unavailable(
