@@ -61,6 +61,7 @@ class Phase(StrEnum):
     EVALUATION = "evaluation"
     PREDICTION = "prediction"
     SAVING = "saving"
+    PROFILER = "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the trace
     END = "end"  # after the last step, evaluation and prediction
     UNNAMED = "unnamed"
 
@@ -92,4 +93,5 @@ class RunCall(StrEnum):
     COMPILE = "compile"
     BUILD = "build"  # load_model, load_weights, build
     ADAPT = "adapt"
+    PROFILER = "profiler"  # tfdoctor's own work
     SAVE = "save"  # save, save_weights, Checkpoint.save, SavedModel
