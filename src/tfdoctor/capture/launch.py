@@ -20,7 +20,7 @@ from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.written_files import written_since
-from tfdoctor.errors import CaptureError, LostRecordingError
+from tfdoctor.errors import CaptureError, LostRecordingError, OutputError
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest
 
@@ -46,7 +46,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     command = plan.command()
     folder = claim(plan)
     state = manifest.begin(plan, command, folder.worker)
-    manifest.write(folder.out, state)
+    _begin(folder, state)
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
     variables = environment(plan, folder.processes)
     if is_alone() and plan.python is None and plan.kind is not Kind.COMMAND and not plan.quiet:
@@ -62,6 +62,21 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
         text = sentence(done, recorded=recorded)
         print(f"tfdoctor: {text} in {folder.out}", file=stderr)
     return Outcome(recording, manifest.exit_code(returncode))
+
+
+def _begin(folder: Folder, state: Manifest) -> None:
+    """Write the manifest of a run that is about to start.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        manifest.write(folder.out, state)
+    except OSError as error:
+        folder.drop()
+        raise OutputError(
+            f"{folder.out} cannot be written ({error.strerror}): choose another folder."
+        ) from error
 
 
 def _samplers(plan: Plan) -> list[Sampler]:
@@ -109,7 +124,7 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
     except OSError as error:
         code = manifest.exit_code(returncode)
         raise LostRecordingError(
-            f"{folder.out} can no longer be written ({error.strerror}); "
-            f"the script ended with exit code {code}.",
+            f"{folder.out} can no longer be written ({error.strerror}): make room for it, then run "
+            f"`tfdoctor report {folder.out}`.",
             code,
         ) from error

@@ -100,10 +100,18 @@ def clock() -> Clock:
 
 
 def write(out: Path, manifest: Manifest) -> None:
-    """Write the manifest to a temporary file and rename it, so that a reader never gets half of it."""
+    """Write the manifest to a temporary file and rename it, so that a reader never gets half of it.
+
+    Raises:
+        OSError: it cannot be written; the one before is still there.
+    """
     temporary = out / f"{MANIFEST}.tmp"
-    temporary.write_text(json.dumps(manifest.to_json(), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(out / MANIFEST)
+    try:
+        temporary.write_text(json.dumps(manifest.to_json(), indent=1) + "\n", encoding="utf-8")
+        temporary.replace(out / MANIFEST)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def end(

@@ -15,7 +15,7 @@ import typer
 
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import FailOn
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.errors import OutputError, TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
             f"tfdoctor: report interrupted: run `tfdoctor report {recording.root}`", err=True
         )
         return INTERRUPTED
+    except OutputError as error:  # a full disk, say: the run itself did not fail
+        typer.echo(f"tfdoctor: {error}", err=True)
+        return error.exit_code if gates.set or gates.target else 0
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
