@@ -17,16 +17,21 @@ if TYPE_CHECKING:
     from .declared import AgentPlan
     from .imports import Hook, Watcher
     from .installed import Installed
+    from .run.recorder import Recorder
 
-_begun: list[journal.Journal] = []
-"""The journal of the process that tfdoctor itself has started."""
+_begun: list[tuple[journal.Journal, Recorder]] = []
+"""The journal of this process, and what records it, from before TensorFlow is imported."""
 
 
-def begin(text: str) -> None:
-    """Note, in the process that tfdoctor itself has started, that the agent is there."""
-    log = journal.Journal(processes=json.loads(text)["processes"])
-    log.write()
-    _begun.append(log)
+def begin(text: str, *, waits: bool = False) -> None:
+    """Record this process, which tfdoctor has started; one that others have started `waits` to show what it is."""
+    from .run import whole
+
+    plan: AgentPlan = json.loads(text)
+    log = journal.Journal(processes=plan["processes"])
+    if not waits:
+        log.write()
+    _begun.append((log, whole.begin(plan, log, waits=waits)))
 
 
 def read_changed(text: str, runner: str) -> None:
@@ -38,24 +43,31 @@ def read_changed(text: str, runner: str) -> None:
 
 def enter(text: str, name: str) -> Watcher:
     """Install the agent, for `name` (TensorFlow or Keras) is about to be imported; return its finder."""
+    from .run import whole
+
     plan: AgentPlan = json.loads(text)
-    known = bool(_begun) and _begun[0].ours()  # and not a fork that imports TensorFlow for itself
-    log = _begun[0] if known else journal.Journal(processes=plan["processes"])
+    known = _begun[0] if _begun and _begun[0][0].ours() else None  # and no fork that begins anew
+    log, recorder = known or (journal.Journal(processes=plan["processes"]), None)
     log.state["wanted"] = name
     try:
-        return install({**plan, "out": log.out}, log).finder
+        if recorder is None:
+            recorder = whole.begin(plan, log)
+        recorder.waits = False
+        return install({**plan, "out": log.out}, log, recorder).finder
     except Exception as error:
         log.fault("install", error)
         log.write()
         raise
 
 
-def install(plan: AgentPlan, log: journal.Journal | None = None) -> Installed:
+def install(
+    plan: AgentPlan, log: journal.Journal | None = None, recorder: Recorder | None = None
+) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import ending, forks, imports, installed
 
     log = log or journal.Journal(plan["out"])
-    parts = installed.Installed(plan, log)
+    parts = installed.Installed(plan, log, recorder)
     parts.finder = imports.watch(_hooks(parts), log)
     ending.install(parts)
     forks.watch(parts)
@@ -87,6 +99,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         session_loop.hooks(parts),
         lending.hooks(parts),
         debugging.hooks(parts.aids),
+        parts.run.hooks(),
         window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
         if isinstance(window, timing.TimedWindow)
         else {},

@@ -31,6 +31,7 @@ class Block:
         stack.name_files(places)
         self._forget_fits()
         self.earlier.begin()
+        self.installed.recorder.begin()
 
     @guarded("join")
     def join(self, model: object, frame: FrameType) -> None:
@@ -46,6 +47,7 @@ class Block:
         if window.kept is None and "trace" not in lacking:
             self.log.missing("trace", self._why_no_trace(what))
         self._note_missing_lines(what)
+        self.installed.recorder.end()
         self.installed.end()
         self._forget_fits()
         self.installed.registry.release()

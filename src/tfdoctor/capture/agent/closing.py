@@ -24,17 +24,19 @@ def close(window: Tracing, reason: str, reached: int | None = None) -> None:
     with window.lock:
         if window.state not in PROFILED or not window.log.ours():
             return
-        if window.state is OPEN:  # a call that is sampled may go on, in another thread
-            _end_steps(window)
-            _end_measuring(window, reason, reached)
-        _stop(window)
+        with window.own_work():
+            if window.state is OPEN:  # a call that is sampled may go on, in another thread
+                _end_steps(window)
+                _end_measuring(window, reason, reached)
+            _stop(window)
 
 
 def sample_on(window: Tracing, reason: str, reached: int) -> None:
     """End what is measured, at a step, and let the profiler run on."""
-    _end_steps(window)
-    _end_measuring(window, reason, reached)
-    window.program.keep()
+    with window.own_work():
+        _end_steps(window)
+        _end_measuring(window, reason, reached)
+        window.program.keep()
     window.enter(SAMPLING)
     for callback in window.before_sampling:
         callback()

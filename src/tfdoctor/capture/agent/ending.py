@@ -30,10 +30,11 @@ class RunEnd:
         """Close the window with the reason of the end."""
         if not self.log.ours():
             return
-        self.installed.window.close(_reason())
-        self.installed.program.end()
-        self.log.state["finished"] = True
-        self.installed.window.save()
+        with self.installed.window.own_work():
+            self.installed.window.close(_reason())
+            self.installed.program.end()
+            self.log.state["finished"] = True
+            self.installed.window.save()
         self.installed.window.rest()  # nobody would stop a profiler that starts from here on
 
 
@@ -63,6 +64,7 @@ def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> Non
     def _exit(status: int) -> NoReturn:
         if installed.log.ours() and installed.window.any_step():
             finish()
+        installed.recorder.end()
         leave(status)
 
     os._exit = _exit

@@ -8,6 +8,8 @@ from .passed_batches import PassedBatches
 from .planning import goes_on
 from .program import ProgramFile
 from .registry import Registry
+from .run.hooks import OwnWork, RunHooks
+from .run.recorder import Recorder
 from .stack_samples import StackSampler
 from .steps import StepKind
 from .timing import TimedWindow
@@ -40,8 +42,9 @@ class Installed:
 
     finder: Watcher  # set once the hooks are known
 
-    def __init__(self, plan: AgentPlan, log: Journal) -> None:
+    def __init__(self, plan: AgentPlan, log: Journal, recorder: Recorder | None = None) -> None:
         self.log = log
+        self.recorder = recorder or Recorder(log)
         self.registry = Registry(log)
         self.program = ProgramFile(self.registry)
         kind = TimedWindow if plan.get("trial") else TraceWindow
@@ -54,6 +57,11 @@ class Installed:
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()
+        self.run = RunHooks(self.recorder, log, self.window.graph_marks)
+        self.window.own_work = lambda: OwnWork(self.run)
+        clock = self.recorder.clock
+        self.window.after_start.append(lambda: setattr(clock, "profiled", True))
+        self.window.before_stop.append(lambda: setattr(clock, "profiled", False))
         self.program.python = self.samples.describe
         self.window.before_window.append(self._prepare)
         self.window.after_start.append(self.watch.begin)
@@ -111,3 +119,5 @@ class Installed:
         """A fork that was made before TensorFlow was in use trains for itself: begin a recording in it."""
         self.log.begin()
         self.window.after_fork()
+        if not self.window.plan.get("trial"):
+            self.recorder.begin()

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from .steps import StepCounter
 
     TrainFunction = Callable[..., object]
+    Marked = Callable[[object, FrameType], object]
     Wrap = Callable[[Model, TrainFunction], TrainFunction]
+
+BATCHES, FITS = str(StepKind.BATCH.value), str(StepKind.FIT.value)
 
 FITS_DEPTH = 4
 """How far above `make_train_function` its fit may be: a user's override may stand between."""
@@ -163,17 +166,17 @@ class Trainers:
         window, installed, batches = self.window, self.installed, self.installed.batches
         k = self.dialect.steps_per_call(model)  # compile() makes another function when it changes
 
-        def marked(iterator: object) -> object:
+        def marked(iterator: object, caller: FrameType) -> object:
             if window.quiet:
                 return function(iterator)
-            source = self._source(sys._getframe(1).f_code.co_name)
+            source = self._source(caller.f_code.co_name)
             if source is None:
                 return function(iterator)
             loops = installed.local.loops
             marker = source.begin(k)
             asked = installed.lengths.calls_left and source.kind is StepKind.BATCH
             if asked or installed.arguments.wanted:
-                self._note(sys._getframe(1))
+                self._note(caller)
             loops.depth += 1
             try:
                 result = function(batches.passed(iterator, source.calls, k))
@@ -188,7 +191,21 @@ class Trainers:
                 window.returned(result)
             return result
 
-        return _own(marked)
+        return _own(self._accounted(hide(marked), k))
+
+    def _accounted(self, marked: Marked, k: int) -> TrainFunction:
+        """Return the train function, each call of which is a step of the account of the run."""
+        run = self.installed.run
+
+        def stepped(iterator: object) -> object:
+            caller = sys._getframe(1)
+            outer = run.step_begins(caller, _kind(caller), k)
+            try:
+                return marked(iterator, caller)
+            finally:
+                run.step_ends(outer)
+
+        return stepped
 
     def _note(self, frame: FrameType) -> None:
         """Note the arrays that train_on_batch, which is calling, was given."""
@@ -218,6 +235,12 @@ class Trainers:
                 loops.depth -= 1
 
         return _own(marked)
+
+
+def _kind(caller: FrameType) -> str:
+    """Return what shows that a call of the train function is a step."""
+    of_batch = caller.f_code.co_name == "train_on_batch"
+    return BATCHES if of_batch else FITS
 
 
 def _own(marked: TrainFunction) -> TrainFunction:

@@ -32,6 +32,11 @@ def prepare(window: Tracing, source: StepCounter) -> None:
 
 def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
     """Trace from this step on."""
+    with window.own_work():
+        _open_at(window, source, number, k)
+
+
+def _open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
     capture = _start(window, source, window.plan.get("seconds"))
     if capture is None:
         return
@@ -47,7 +52,7 @@ def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
 
 def open_for(window: Tracing, source: StepCounter | None, seconds: float) -> None:
     """Trace for a time, whatever is seen meanwhile."""
-    with window.lock:
+    with window.lock, window.own_work():
         if window.state is WAITING and _start(window, source, seconds) is not None:
             state_file.save(window)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 
 from .frames import hide
@@ -13,11 +14,13 @@ from .tracing import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from .declared import Foreign, Graph, GraphOperation, SessionModule
     from .imports import Hooks
     from .installed import Installed
+
+    Run = Callable[..., object]
 
 MODULE = "tensorflow.python.client.session"
 
@@ -35,19 +38,37 @@ def hooks(installed: Installed) -> Hooks:
 def patch(module: SessionModule, installed: Installed) -> None:
     """Notice the steps in `run`, which every kind of session calls in the end."""
     original, window, fetched = module.BaseSession.run, installed.window, Fetches(installed)
-    lengths = installed.lengths
+    account = installed.run
 
     @functools.wraps(original)
     def run(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
         module._tfdoctor_made = True
-        loops = installed.local.loops
-        key = None if window.quiet or loops.depth else fetched.key(session.graph, fetches)
-        if key is None:
+        if installed.local.loops.depth:
             return original(session, fetches, *args, **kwargs)
+        key = fetched.key(session.graph, fetches)
+        begun = account.session_begins(session.graph, sys._getframe(1), trains=key is not None)
+        try:
+            if key is None or window.quiet:
+                return original(session, fetches, *args, **kwargs)
+            return step(key, session, fetches, *args, **kwargs)
+        finally:
+            account.session_ends(begun)
+
+    step = hide(_step(original, installed))
+    module.BaseSession.run = hide(run)
+
+
+def _step(original: Run, installed: Installed) -> Run:
+    """Return `run` as a step of the window."""
+    window, lengths = installed.window, installed.lengths
+
+    def step(
+        key: Hashable, session: Foreign, fetches: object, *args: object, **kwargs: object
+    ) -> object:
         if lengths.calls_left and window.state is WAITING:
             lengths.call(args[:1], kwargs.get("feed_dict"))
         source = window.source(SESSION, key, here)
-        marker = source.begin(1)
+        marker, loops = source.begin(1), installed.local.loops
         loops.depth += 1
         try:
             result = original(session, fetches, *args, **kwargs)
@@ -60,7 +81,7 @@ def patch(module: SessionModule, installed: Installed) -> None:
                 marker.__exit__(None, None, None)
         return result
 
-    module.BaseSession.run = hide(run)
+    return step
 
 
 class Fetches:
@@ -73,7 +94,7 @@ class Fetches:
         )
 
     @guarded("session")
-    def key(self, graph: Graph, fetches: object) -> tuple[object, ...] | None:
+    def key(self, graph: Graph, fetches: object) -> Hashable:
         """Return which fetches train, or None: the same ones again are the same loop."""
         known = self.known.get(graph)
         if known is None:

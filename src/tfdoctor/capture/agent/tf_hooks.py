@@ -178,6 +178,8 @@ def patch_tape(kind: TapeClass, installed: Installed) -> None:
     @functools.wraps(original)
     def gradient(self: object, *args: object, **kwargs: object) -> object:
         if window.quiet:
+            if not eager():
+                gradients.mark(None, default_graph())
             return original(self, *args, **kwargs)
         loops = installed.local.loops
         function = loops.function or window.calling  # replicas are traced in threads of their own

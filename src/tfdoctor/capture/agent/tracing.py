@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import threading
 
@@ -11,6 +12,7 @@ from .steps import NEVER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
+    from contextlib import AbstractContextManager
 
     from .by_identity import Notes
     from .captures import Capture
@@ -75,6 +77,8 @@ class Tracing:
         self.samples_wanted: Callable[[], bool] = lambda: False
         self.samples_late: Callable[[float], bool] = lambda _: True
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
+        # What is done meanwhile is none of the script's time:
+        self.own_work: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
         self.reset()
 
     def reset(self) -> None:

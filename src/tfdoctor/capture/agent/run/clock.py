@@ -1,0 +1,311 @@
+"""The call under way on the thread that the account follows, and the exact time in each."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from time import perf_counter_ns
+
+from .. import by_identity
+from ..stack import user_line
+from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
+from .loops import CalledLoops
+from .places import Places
+from .step_times import StepTimes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..by_identity import Notes
+    from .places import Place
+
+    # What was under way before a call, when it began, and the call itself:
+    Enter = tuple[Place, int, Place]
+
+MOST_SPANS = 4000
+"""Calls that are told one by one; later ones only where they take long."""
+
+LONG_NS = 1_000_000_000
+
+MOST_LONG_SPANS = 20_000
+
+MOST_TRACES = 5000
+
+WITHIN_LOOP = (BETWEEN, STEP)
+"""Calls within which another one is no part of the step."""
+
+
+class Clock:
+    """Which call is under way, since when, and how long each took so far.
+
+    Only its own thread changes it, so that no lock is needed; another one reads it by `read`.
+    """
+
+    def __init__(self) -> None:
+        self.thread: int | None = None  # that the account follows; None: nothing is recorded
+        self.begin(threading.get_ident())
+        self.thread = None
+
+    def begin(self, thread: int) -> None:
+        """Nothing was seen yet; the account follows this thread."""
+        self.places = Places()
+        self.training, self.testing = CalledLoops(), CalledLoops()
+        self.steps = StepTimes()
+        self.totals: dict[Place, int] = {}
+        self.entered: dict[Place, int] = {}
+        # Of calls that are told alone, and of those that traced a function:
+        self.spans: collections.deque[dict[str, object]] = collections.deque()
+        self.traces: collections.deque[dict[str, object]] = collections.deque()
+        self.open: list[tuple[Place, int, dict[str, object]]] = []
+        self.told = self.told_traces = self.dropped = 0
+        self.inside = 0  # calls of tf.functions under way
+        self.running = False  # a call that trains is under way
+        self.trained: Place | None = (
+            None  # what is around the step that is the tf.function under way
+        )
+        self.caller: FrameType | None = None  # what calls it
+        self.trace_began = 0
+        self.made: Notes[int] = {}  # the number of each function object
+        self.objects = 0
+        self.first = True  # the next step is the first one of a pass over the data
+        self.profiled = False
+        self.graph: int | None = None  # operations of TensorFlow 1's default graph
+        self.functions = 0  # traced so far
+        self.failed: Place | None = None  # the innermost call that an exception has left
+        self.now: tuple[Place, int] | None = (self.places.script, perf_counter_ns())
+        self.current = self.places.script
+        self.thread = thread
+
+    def ours(self) -> bool:
+        """Say whether the calling thread is the one that the account follows."""
+        return self.thread == threading.get_ident()
+
+    def adopt(self) -> bool:
+        """Follow the calling thread, which trains, unless the one that is followed trains too."""
+        if self.thread is None:
+            return False
+        if self.thread != threading.get_ident():
+            if self.steps.any or self.current is not self.places.script:
+                return False
+            self.thread = threading.get_ident()
+        return True
+
+    def switch(self, place: Place) -> int:
+        """Another call is under way from now on; return the time."""
+        now = perf_counter_ns()
+        before, self.now = self.now, None  # who reads meanwhile waits
+        if before is not None:
+            totals = self.totals
+            totals[before[0]] = totals.get(before[0], 0) + now - before[1]
+        self.current = place
+        self.now = place, now
+        return now
+
+    def enter(self, kind: str, name: str, frame: FrameType | None) -> Enter:
+        """A call begins that the frame makes."""
+        before, outer = self.current, self.outer()
+        place = self.places.of(kind, user_line(frame) or outer.at, name, outer)
+        self.entered[place] = self.entered.get(place, 0) + 1
+        return before, self.switch(place), place
+
+    def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
+        """A call is over, and all within it."""
+        before, began, place = entered
+        if place.kind == EVALUATE:
+            before = _epoch(before)
+        now = self.switch(before)
+        if before.kind in WITHIN_LOOP:
+            self.steps.apart += now - began
+        elif place.kind == EVALUATE:
+            self.steps.passes_over()
+        if place.kind in ALONE:
+            self.tell(place, began, now, told)
+
+    def outer(self) -> Place:
+        """Return the call under way; between two steps it is the one around them."""
+        now = self.current
+        return now.parent if now.kind == BETWEEN and now.parent is not None else now
+
+    def tell(
+        self, place: Place, began: int, ended: int, told: dict[str, object] | None = None
+    ) -> None:
+        """Keep a call for the file, alone."""
+        self.told += 1
+        few = self.told <= MOST_SPANS
+        if few or (ended - began >= LONG_NS and self.told <= MOST_LONG_SPANS):
+            span = {"kind": "span", "call": place.number, "start": began, "end": ended}
+            self.spans.append({**span, **(told or {})})
+        else:
+            self.dropped += 1
+
+    def read(self) -> tuple[dict[Place, int], int]:
+        """Return the time of each call so far and the present time, ns; from another thread."""
+        while True:
+            before = self.now
+            if before is None:
+                _yield()
+                continue
+            totals = dict(self.totals)
+            if self.now is before:
+                now = perf_counter_ns()
+                totals[before[0]] = totals.get(before[0], 0) + now - before[1]
+                return totals, now
+
+    # Calls of tf.functions
+
+    def function_begins(self, name: str, frame: FrameType | None) -> Enter | None:
+        """An outermost call of a tf.function begins; return it where it is no part of another call."""
+        self.inside += 1
+        self.trained, self.caller = None, frame
+        if self.current.kind not in OPEN:
+            return None
+        return self.enter(FUNCTION, name, frame)
+
+    def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
+        """It is over: where it trained, what follows lies between two steps."""
+        self.inside -= 1
+        now = self.current
+        if now.kind == TRACE and now.parent is not None:
+            self._traced(function, name, now)
+            self.switch(now.parent)
+        trained, caller, self.caller = self.trained, self.caller, None
+        if entered is None:
+            return
+        if trained is not None:
+            self.step_ends(trained)
+            return
+        self.testing.add(caller)
+        self.switch(entered[0])
+
+    def _traced(self, function: object, name: str, place: Place) -> None:
+        """Keep a call that traced a function for the file."""
+        if self.told_traces >= MOST_TRACES:
+            self.dropped += 1
+            return
+        self.told_traces += 1
+        made = self.made.get(id(function))
+        if made is None:
+            made = by_identity.keep(self.made, function, self.objects)
+            self.objects += 1
+        began, now = self.trace_began, perf_counter_ns()
+        self.traces.append(
+            {
+                "kind": "trace",
+                "name": name,
+                "at": place.at,
+                "start": began,
+                "ms": round((now - began) / 1e6, 3),
+                "made": made,
+                "call": place.number,
+            }
+        )
+
+    def trace_begins(self) -> None:
+        """A graph is built: within a call of a tf.function that is what the call does, until its end."""
+        self.functions += 1
+        if not self.inside or self.current.kind == TRACE:
+            return
+        place = self.current
+        self.trace_began = self.switch(self.places.of(TRACE, place.at, place.name, place))
+        self.steps.traces()
+
+    # Steps of training
+
+    def step_begins(self, frame: FrameType | None, source: str, k: int) -> Place:
+        """A call that trains, of k steps, begins; return the call around it."""
+        outer = self.outer()
+        tracing = outer.kind == TRACE
+        while outer.kind in (TRACE, FUNCTION) and outer.parent is not None:
+            outer = outer.parent
+        at = outer.at if outer.kind in (FIT, EPOCH) else user_line(frame)
+        place = self.places.of(STEP, at, source, outer)
+        self.entered[place] = self.entered.get(place, 0) + k
+        if outer.kind not in (FIT, EPOCH):  # fit has the loop itself
+            self.training.add(frame)
+        now = perf_counter_ns() if tracing else self.switch(place)
+        self.steps.begins(place, now, k, first=self.first, traced=self.profiled)
+        if tracing:
+            self.steps.traces()
+        self.first, self.running = False, True
+        return outer
+
+    def step_ends(self, outer: Place, *, failed: bool = False) -> None:
+        """It is over; what comes until the next call lies between two steps."""
+        between = outer.between
+        if between is None:
+            between = outer.between = self.places.of(BETWEEN, outer.at, "", outer)
+        now = self.switch(between)
+        if failed:
+            self.steps.retract()
+        else:
+            self.steps.ends(now)
+        self.running = False
+
+    def function_trains(self, source: str) -> None:
+        """The tf.function under way runs a graph that trains."""
+        if self.trained is None:
+            self.trained = self.step_begins(self.caller, source, 1)
+
+    def step_at(self, frame: FrameType | None) -> None:
+        """A gradient was taken outside of every function: a step ends and another one begins."""
+        if self.current.kind in OPEN:
+            self.step_ends(self.step_begins(frame, "eager-gradient", 1))
+
+    def pass_over(self) -> None:
+        """The data have ended: what follows lies between two passes."""
+        self.first = True
+        if self.current.kind == BETWEEN and self.current.parent is not None:
+            parent = self.current.parent
+            if parent.kind not in (FIT, EPOCH):
+                self.switch(parent)
+        self.steps.passes_over()
+
+    # Epochs of fit
+
+    def epoch_begins(self, number: int) -> None:
+        """An epoch of fit begins."""
+        fit = self._fit()
+        if fit is None:
+            return
+        self.first = True
+        self.steps.passes_over()
+        epoch = self.places.of(EPOCH, fit.at, "", fit)
+        self.entered[epoch] = self.entered.get(epoch, 0) + 1
+        self.open.append((epoch, self.switch(epoch), {"number": number}))
+
+    def steps_over(self) -> None:
+        """The steps of an epoch are over: what comes now is its end."""
+        self.steps.passes_over()
+        if self.current.kind == BETWEEN:
+            self.switch(_epoch(self.current))
+
+    def epoch_ends(self) -> None:
+        """An epoch of fit is over, with all its callbacks."""
+        fit = self._fit()
+        if fit is None or not self.open:
+            return
+        epoch, began, told = self.open.pop()
+        self.tell(epoch, began, self.switch(fit), told)
+
+    def _fit(self) -> Place | None:
+        """Return the fit that is under way, where nothing but its epochs is within it."""
+        place: Place | None = self.current
+        while place is not None and place.kind in (BETWEEN, EPOCH):
+            place = place.parent
+        return place if place is not None and place.kind == FIT else None
+
+    def opens(self) -> bool:
+        """Say whether a call that begins now is no part of another one."""
+        return self.current.kind in OPEN
+
+
+def _epoch(place: Place) -> Place:
+    """Return the epoch of fit that lies around the steps under way; the call itself where there is none."""
+    outer = place.parent if place.kind == BETWEEN else place
+    return outer if outer is not None and outer.kind == EPOCH else place
+
+
+def _yield() -> None:
+    """Let the other thread go on."""
+    threading.Event().wait(0.0001)

@@ -1,0 +1,412 @@
+"""What tells the clock which call is under way: hooks at the entry points of TensorFlow and Keras."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from threading import get_ident
+
+from .. import by_identity, tensorflow_api
+from ..frames import hide
+from ..journal import guarded
+from ..keras_dialects import KERAS_2, KERAS_3
+from ..marks import LOOPS, TRAINS
+from . import kinds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from ..by_identity import Notes
+    from ..declared import Foreign
+    from ..imports import Hooks
+    from ..journal import Journal
+    from ..marks import Marks
+    from .clock import Clock, Enter
+    from .places import Place
+    from .recorder import Recorder
+
+FUNCTIONS = (
+    "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+    "tensorflow.python.eager.def_function",
+)
+CONCRETE = (
+    "tensorflow.python.eager.polymorphic_function.concrete_function",
+    "tensorflow.python.eager.polymorphic_function.monomorphic_function",
+    "tensorflow.python.eager.function",
+)
+ITERATORS = {
+    "tensorflow.python.data.ops.iterator_ops": "OwnedIterator",
+    "tensorflow.python.distribute.input_lib": "DistributedIteratorBase",
+}
+GRAPHS = "tensorflow.python.framework.func_graph"
+TAPES = "tensorflow.python.eager.backprop"
+
+CALLS = {
+    "keras.src.trainers.trainer": (("Trainer", "compile", kinds.COMPILE),),
+    "keras.src.saving.saving_api": (
+        ("", "save_model", kinds.SAVE),
+        ("", "save_weights", kinds.SAVE),
+        ("", "load_model", kinds.BUILD),
+        ("", "load_weights", kinds.BUILD),
+    ),
+    "keras.src.backend.common.global_state": (("", "clear_session", kinds.BUILD),),
+    "tensorflow.python.checkpoint.checkpoint": (
+        ("Checkpoint", "save", kinds.SAVE),
+        ("Checkpoint", "write", kinds.SAVE),
+        ("Checkpoint", "restore", kinds.BUILD),
+        ("Checkpoint", "read", kinds.BUILD),
+    ),
+    "tensorflow.python.saved_model.save": (("", "save", kinds.SAVE),),
+    "tensorflow.python.training.saver": (
+        ("Saver", "save", kinds.SAVE),
+        ("Saver", "restore", kinds.BUILD),
+    ),
+    **{
+        f"{package}.preprocessing.{module}": ((kind, "adapt", kinds.ADAPT),)
+        for package in ("keras.src.layers", "tf_keras.src.layers")
+        for module, kind in (
+            ("normalization", "Normalization"),
+            ("discretization", "Discretization"),
+            ("text_vectorization", "TextVectorization"),
+            ("string_lookup", "StringLookup"),
+            ("integer_lookup", "IntegerLookup"),
+        )
+    },
+}
+"""Functions that are one phase of the run: the class that has them, "" a module; their name, and their kind."""
+
+TRAINERS = {
+    "fit": kinds.FIT,
+    "evaluate": kinds.EVALUATE,
+    "predict": kinds.PREDICT,
+    "test_on_batch": kinds.EVALUATE,
+    "predict_on_batch": kinds.PREDICT,
+}
+"""Functions of models."""
+
+OLD_MODELS = {
+    "compile": kinds.COMPILE,
+    "save": kinds.SAVE,
+    "save_weights": kinds.SAVE,
+    "load_weights": kinds.BUILD,
+}
+"""The same of Keras 2, whose models have them themselves."""
+
+CALLBACKS = (
+    "keras.src.callbacks.callback_list",
+    "tf_keras.src.callbacks",
+    "keras.src.callbacks",
+    "keras.callbacks",
+)
+
+NONE: Marks = {}
+
+
+class RunHooks:
+    """The hooks of one process; they rest where nothing is recorded."""
+
+    def __init__(self, recorder: Recorder, log: Journal, marks: Notes[Marks]) -> None:
+        self.clock: Clock = recorder.clock
+        self.log, self.marks = log, marks
+        self.models: Notes[int] = {}
+        self.met = 0
+
+    def hooks(self) -> Hooks:
+        """Return what to patch in which module."""
+        found: dict[str, list[Callable[[Foreign], object]]] = {}
+
+        def add(module: str, hook: Callable[[Foreign], object]) -> None:
+            found.setdefault(module, []).append(hook)
+
+        for module, calls in CALLS.items():
+            add(module, functools.partial(self._patch_calls, calls=calls))
+        add(KERAS_3, functools.partial(self._patch_model, name="TensorFlowTrainer", calls=TRAINERS))
+        for module in KERAS_2:
+            calls_2 = {**TRAINERS, **OLD_MODELS}
+            add(module, functools.partial(self._patch_model, name="Model", calls=calls_2))
+        for module in CALLBACKS:
+            add(module, self._patch_epochs)
+        for module in FUNCTIONS:
+            add(module, self._patch_functions)
+        for module in CONCRETE:
+            add(module, self._patch_runs)
+        for module, kind in ITERATORS.items():
+            add(module, functools.partial(self._patch_iterator, name=kind))
+        add(GRAPHS, self._patch_graphs)
+        add(TAPES, self._patch_tape)
+        return found
+
+    @guarded("run call")
+    def enter(self, kind: str, name: str, frame: FrameType | None) -> Enter | None:
+        """A call begins; None where it is part of one of the same kind."""
+        clock = self.clock
+        if clock.current.kind == kind:
+            return None
+        return clock.enter(kind, name, frame)
+
+    @guarded("run call")
+    def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
+        """It is over."""
+        clock = self.clock
+        if sys.exc_info()[0] is not None and clock.failed is None:
+            clock.failed = entered[2]
+        clock.leave(entered, told)
+
+    # Calls that are one phase
+
+    def _patch_calls(self, module: Foreign, calls: Sequence[tuple[str, str, str]]) -> None:
+        for owner, name, kind in calls:
+            of = getattr(module, owner, None) if owner else module
+            if of is not None and name in vars(of):
+                self._around(of, name, kind, f"{owner}.{name}" if owner else name)
+
+    def _patch_model(self, module: Foreign, name: str, calls: dict[str, str]) -> None:
+        model = getattr(module, name, None)
+        for function, kind in calls.items():
+            if model is not None and hasattr(model, function):
+                self._around(model, function, kind, f"Model.{function}")
+
+    def _around(self, owner: Foreign, name: str, kind: str, label: str) -> None:
+        """Have the clock know a function's calls."""
+        original, clock = getattr(owner, name), self.clock
+        trains = kind == kinds.FIT
+        tells = name in TRAINERS
+
+        @functools.wraps(original)
+        def call(*args: object, **kwargs: object) -> object:
+            if clock.thread != get_ident() and not (trains and clock.adopt()):
+                return original(*args, **kwargs)
+            entered = self.enter(kind, label, sys._getframe(1))
+            if entered is None:
+                return original(*args, **kwargs)
+            told = self._told(args, kwargs) if tells else None
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self.leave(entered, told)
+
+        setattr(owner, name, hide(call))
+
+    @guarded("run call")
+    def _told(self, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> dict[str, object]:
+        """Return which model is called, and with how many examples and batches, as far as the arguments tell."""
+        told: dict[str, object] = {}
+        if args:
+            number = self.models.get(id(args[0]))
+            if number is None:
+                number = by_identity.keep(self.models, args[0], self.met)
+                self.met += 1
+            told["model"] = number
+        given = args[1] if len(args) > 1 else kwargs.get("x")
+        shape = getattr(given, "shape", None)
+        examples = int(shape[0]) if shape else len(given) if isinstance(given, list) else None
+        if examples is not None:
+            batch = kwargs.get("batch_size")
+            size = int(batch) if isinstance(batch, int) and batch > 0 else KERAS_BATCH
+            told |= {"examples": examples, "steps": -(-examples // size)}
+        return told
+
+    # Epochs of fit
+
+    def _patch_epochs(self, module: Foreign) -> None:
+        kind = getattr(module, "CallbackList", None)
+        if kind is None or kind.__module__ != module.__name__:
+            return
+        clock, begins, ends = self.clock, kind.on_epoch_begin, kind.on_epoch_end
+        note = self._epoch
+
+        @functools.wraps(begins)
+        def on_epoch_begin(callbacks: object, epoch: int, *args: object, **kwargs: object) -> None:
+            if clock.thread == get_ident():
+                note(lambda: clock.epoch_begins(int(epoch)))
+            begins(callbacks, epoch, *args, **kwargs)
+
+        @functools.wraps(ends)
+        def on_epoch_end(callbacks: object, *args: object, **kwargs: object) -> None:
+            ours = clock.thread == get_ident()
+            if ours:
+                note(clock.steps_over)
+            ends(callbacks, *args, **kwargs)
+            if ours:
+                note(clock.epoch_ends)
+
+        kind.on_epoch_begin, kind.on_epoch_end = hide(on_epoch_begin), hide(on_epoch_end)
+
+    @guarded("epoch")
+    def _epoch(self, note: Callable[[], object]) -> None:
+        note()
+
+    # tf.functions and gradients
+
+    def _patch_functions(self, module: Foreign) -> None:
+        kind = _own(module, "Function")
+        if kind is None:
+            return
+        original, clock = kind.__call__, self.clock
+
+        @functools.wraps(original)
+        def __call__(function: Foreign, *args: object, **kwargs: object) -> object:
+            if clock.thread != get_ident() or clock.inside:
+                return original(function, *args, **kwargs)
+            name = function._name
+            entered = self.function_begins(name, sys._getframe(1))
+            try:
+                return original(function, *args, **kwargs)
+            finally:
+                self.function_ends(entered, function, name)
+
+        kind.__call__ = hide(__call__)
+
+    @guarded("run function")
+    def function_begins(self, name: str, frame: FrameType | None) -> Enter | None:
+        """An outermost call of a tf.function begins."""
+        return self.clock.function_begins(name, frame)
+
+    @guarded("run function")
+    def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
+        """It is over."""
+        self.clock.function_ends(entered, function, name)
+
+    def _patch_runs(self, module: Foreign) -> None:
+        kind = _own(module, "ConcreteFunction")
+        if kind is None:
+            return
+        original, clock, marks = kind._call_flat, self.clock, self.marks
+        eager = tensorflow_api.context().executing_eagerly
+
+        @functools.wraps(original)
+        def _call_flat(function: Foreign, *args: object, **kwargs: object) -> object:
+            if clock.thread is None or clock.running:
+                return original(function, *args, **kwargs)
+            of_graph = marks.get(id(function.graph), NONE)
+            if TRAINS not in of_graph or not eager() or not clock.adopt():
+                return original(function, *args, **kwargs)
+            source = "graph-loop" if LOOPS in of_graph else "repeated-call"
+            if clock.inside:
+                self.function_trains(source)
+                return original(function, *args, **kwargs)
+            outer = self.step_begins(sys._getframe(1), source, 1)
+            try:
+                return original(function, *args, **kwargs)
+            finally:
+                self.step_ends(outer)
+
+        kind._call_flat = hide(_call_flat)
+
+    @guarded("run step")
+    def function_trains(self, source: str) -> None:
+        """The tf.function under way trains."""
+        self.clock.function_trains(source)
+
+    @guarded("run step")
+    def step_begins(self, frame: FrameType | None, source: str, k: int) -> Place | None:
+        """A call that trains begins."""
+        return self.clock.step_begins(frame, source, k) if self.clock.adopt() else None
+
+    @guarded("run step")
+    def step_ends(self, outer: Place | None) -> None:
+        """It is over; one that an exception ends was none."""
+        if outer is not None:
+            failed = sys.exc_info()[0] is not None
+            if failed and self.clock.failed is None:
+                self.clock.failed = self.clock.current
+            self.clock.step_ends(outer, failed=failed)
+
+    def _patch_graphs(self, module: Foreign) -> None:
+        original, clock = module.func_graph_from_py_func, self.clock
+        note = guarded("run trace")(lambda own: own.clock.trace_begins())
+
+        @functools.wraps(original)
+        def func_graph_from_py_func(*args: object, **kwargs: object) -> object:
+            if clock.thread == get_ident():
+                note(self)
+            return original(*args, **kwargs)
+
+        module.func_graph_from_py_func = hide(func_graph_from_py_func)
+
+    def _patch_tape(self, module: Foreign) -> None:
+        kind, clock = module.GradientTape, self.clock
+        original, eager = kind.gradient, tensorflow_api.context().executing_eagerly
+        note = guarded("run step")(lambda own, frame: own.clock.step_at(frame))
+
+        @functools.wraps(original)
+        def gradient(tape: object, *args: object, **kwargs: object) -> object:
+            if clock.thread == get_ident() and not clock.inside and not clock.running and eager():
+                note(self, sys._getframe(1))
+            return original(tape, *args, **kwargs)
+
+        kind.gradient = hide(gradient)
+
+    # Iterators
+
+    def _patch_iterator(self, module: Foreign, name: str) -> None:
+        kind, clock = getattr(module, name), self.clock
+        original = kind.__next__
+        note = guarded("run iterator")(lambda own: own.clock.pass_over())
+
+        @functools.wraps(original)
+        def __next__(iterator: object) -> object:
+            try:
+                return original(iterator)
+            except StopIteration:
+                if clock.thread == get_ident():
+                    note(self)
+                raise
+
+        kind.__next__ = hide(__next__)
+
+    # Sessions
+
+    @guarded("run session")
+    def session_begins(
+        self, graph: Foreign, frame: FrameType | None, *, trains: bool
+    ) -> tuple[Enter | None, Place | None] | None:
+        """A call of a session begins; it may train."""
+        clock = self.clock
+        if clock.thread is None or not (clock.adopt() if trains else clock.ours()):
+            return None
+        clock.graph = int(graph.version)
+        if trains:
+            return None, clock.step_begins(frame, "session-run", 1)
+        return (clock.enter(kinds.FUNCTION, "Session.run", frame) if clock.opens() else None), None
+
+    @guarded("run session")
+    def session_ends(self, begun: tuple[Enter | None, Place | None] | None) -> None:
+        """It is over."""
+        entered, outer = begun or (None, None)
+        if outer is not None:
+            self.step_ends(outer)
+        elif entered is not None:
+            self.clock.testing.add(sys._getframe(2))
+            self.clock.switch(entered[0])
+
+
+KERAS_BATCH = 32
+"""Examples of a batch where Keras is not told."""
+
+
+class OwnWork:
+    """A context: what tfdoctor does itself, such as starting the profiler, is none of the script's time."""
+
+    def __init__(self, hooks: RunHooks) -> None:
+        self.hooks = weakref.proxy(hooks)
+        self.entered: Enter | None = None
+
+    def __enter__(self) -> None:
+        if self.hooks.clock.ours():
+            self.entered = self.hooks.enter(kinds.PROFILER, "", None)
+
+    def __exit__(self, *_: object) -> None:
+        entered, self.entered = self.entered, None
+        if entered is not None:
+            self.hooks.leave(entered)
+
+
+def _own(module: object, name: str) -> Foreign:
+    """Return a class of a module; later versions keep the old module's name for what lives elsewhere."""
+    kind = getattr(module, name, None)
+    ours = kind is not None and kind.__module__ == getattr(module, "__name__", None)
+    return kind if ours else None

@@ -1,0 +1,58 @@
+"""run.jsonl and run-now.json of a process: appended to, and replaced, so that what a killed run did is there."""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MOST_BYTES = 60_000_000
+"""The file of a week stays below: afterwards only buckets and the end are written."""
+
+ALWAYS = ("bucket", "end", "dropped", "process")
+
+
+class LogFile:
+    """The two files in the folder of a process."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, "run.jsonl")
+        self.now = os.path.join(folder, "run-now.json")
+        self.size = 0
+
+    def append(self, lines: Iterable[Mapping[str, object]]) -> None:
+        """Add lines for good.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        full = self.size >= MOST_BYTES
+        texts = [_text(line) for line in lines if not full or line["kind"] in ALWAYS]
+        if texts:
+            data = "".join(texts).encode()
+            with open(self.path, "ab") as file:
+                file.write(data)
+            self.size += len(data)
+
+    def replace(self, lines: Iterable[Mapping[str, object]]) -> None:
+        """Write what is not over yet, in place of what was not over before.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        temporary = f"{self.now}.tmp"
+        with open(temporary, "wb") as file:
+            file.write("".join(map(_text, lines)).encode())
+        os.replace(temporary, self.now)
+
+    def settle(self) -> None:
+        """All is over: nothing is left to be replaced."""
+        if os.path.exists(self.now):
+            os.unlink(self.now)
+
+
+def _text(line: Mapping[str, object]) -> str:
+    return json.dumps(line, separators=(",", ":")) + "\n"

@@ -1,0 +1,60 @@
+"""The numbers that lines of run.jsonl use: for kinds of calls made at a line, and for stacks."""
+
+from __future__ import annotations
+
+from .kinds import SCRIPT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..stack import Line
+
+    Key = tuple[str, "Line | None", str, "int | None"]
+
+MOST = 5000
+"""Places that are told apart; later ones are those of the call around them."""
+
+
+class Place:
+    """A kind of call made at a line, within another one."""
+
+    __slots__ = ("at", "between", "kind", "name", "number", "parent")
+
+    def __init__(
+        self, number: int, kind: str, at: Line | None, name: str, parent: Place | None
+    ) -> None:
+        self.number, self.kind, self.at, self.name, self.parent = number, kind, at, name, parent
+        self.between: Place | None = None  # what follows a step within this one
+
+    def describe(self) -> dict[str, object]:
+        """Return what the file says of it."""
+        return {
+            "kind": "call",
+            "id": self.number,
+            "call": self.kind,
+            "at": self.at,
+            "name": self.name,
+            "parent": self.parent.number if self.parent else None,
+        }
+
+
+class Places:
+    """All places that were met, and those that the file does not have yet."""
+
+    def __init__(self) -> None:
+        self.known: dict[Key, Place] = {}
+        self.new: list[Place] = []
+        self.script = self.of(SCRIPT, None, "", None)
+
+    def of(self, kind: str, at: Line | None, name: str, parent: Place | None) -> Place:
+        """Return the place of a call, and remember it for the file where it is new."""
+        key = kind, at, name, parent.number if parent else None
+        place = self.known.get(key)
+        if place is None:
+            if len(self.known) >= MOST:
+                at, name = None, ""
+                key = kind, at, name, key[3]
+                if key in self.known:
+                    return self.known[key]
+            place = self.known[key] = Place(len(self.known), kind, at, name, parent)
+            self.new.append(place)
+        return place

@@ -1,0 +1,66 @@
+"""When this process was started, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+
+from ..masking import clean
+from ..stack import user_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ..stack import Line
+
+START_TIME = 19
+"""Where /proc/PID/stat has the start of the process, after its name: field 22."""
+
+MESSAGE = 600
+"""Characters of an exception's message that are kept."""
+
+
+def started_ns() -> int | None:
+    """Return when this process was started, on the monotonic clock; None where the system does not say."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        ticks = int(fields[START_TIME])
+        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+    age = since_boot - ticks / os.sysconf("SC_CLK_TCK")
+    return time.perf_counter_ns() - int(max(0.0, age) * 1e9)
+
+
+def ending() -> dict[str, object]:
+    """Return how the interpreter is ending, as far as it tells."""
+    error = getattr(sys, "last_value", None)
+    if error is None:
+        return {"why": "exit"}
+    why = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
+    return {"why": why, **of_error(error)}
+
+
+def of_error(error: BaseException) -> dict[str, object]:
+    """Return the class and the beginning of the message of an exception, and the user's line that raised it."""
+    text = "".join(traceback.format_exception_only(type(error), error)).partition(": ")[2]
+    return {
+        "error": type(error).__name__,
+        "message": clean(text.strip()[:MESSAGE]),
+        "at": _line(error.__traceback__),
+    }
+
+
+def _line(trace: TracebackType | None) -> Line | None:
+    """Return the innermost line of the user's in a traceback."""
+    found: Line | None = None
+    while trace is not None:
+        path = user_file(trace.tb_frame.f_code.co_filename)
+        if path is not None:
+            found = path, trace.tb_lineno
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,152 @@
+"""Stack samples of the thread that the account follows: which stacks, and for how much time each stands."""
+
+from __future__ import annotations
+
+from ..other_threads import OtherThreads
+from ..stack import Stack, public_name, user_file
+from .kinds import IMPORTING
+from .loops import repeats
+from .work import Works, imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from .clock import Clock
+
+    Ways = tuple[int, ...]
+    # The number of the call under way, what was seen, and whether in a long step:
+    Key = tuple[int, object, bool]
+
+MOST_KNOWN = 4000
+"""Ways through the program that are remembered; to read one anew takes 0.1 ms."""
+
+MOST_STACKS = 4000
+"""Stacks that the file tells apart; later ones by their line alone, and then not at all."""
+
+
+class Seen:
+    """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
+
+    __slots__ = ("function", "imports", "key", "looped", "repeats", "stack", "tested", "work")
+
+    def __init__(self, frame: FrameType, clock: Clock, works: Works) -> None:
+        self.stack = Stack.of(frame, None)
+        self.function, self.work = _user_function(frame), works.of(frame)
+        self.imports = imported(frame) if self.work == IMPORTING else ""
+        self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
+        self.repeats = repeats(frame)
+        self.key = (self.stack, self.work, self.imports, self.looped, self.tested, self.repeats)
+
+
+class Stacks:
+    """What samples showed since the file was last written."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.works = Works()
+        self.numbers: dict[Key, int] = {}
+        self.new: list[dict[str, object]] = []
+        self.ns: dict[int, int] = {}  # by the number of a stack
+        self.samples: dict[int, int] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """The loops have changed: read stacks anew."""
+        self.known: dict[Ways, Seen] = {}
+        self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
+        self.loops = self._loops()
+
+    def _loops(self) -> tuple[int, int]:
+        clock = self.clock
+        return len(clock.training.alive), len(clock.testing.alive)
+
+    def sample(self, now: int, ns: int) -> None:
+        """See where the thread is at a moment; the sample stands for so many ns."""
+        clock = self.clock
+        if self.loops != self._loops():
+            self.forget()
+        with OtherThreads() as frames:
+            frame = frames.get(clock.thread or 0)
+            if frame is None:
+                return
+            seen = self._known(frame)
+        key = clock.current.number, seen.key, clock.steps.is_long(now)
+        number = self.numbers.get(key)
+        if number is None:
+            number = self._number(key, seen)
+        self.ns[number] = self.ns.get(number, 0) + ns
+        self.samples[number] = self.samples.get(number, 0) + 1
+
+    def _known(self, frame: FrameType) -> Seen:
+        """Return what a stack shows, once read: reading all its lines takes longer than all else does."""
+        way = _way(frame)
+        known = self.known.get(way)
+        if known is None:
+            known = Seen(frame, self.clock, self.works)
+            if len(self.known) >= MOST_KNOWN:
+                self.forget()
+            self.known[way] = known
+            at: FrameType | None = frame
+            while at is not None:
+                self.alive[id(at.f_code)] = at.f_code
+                at = at.f_back
+        return known
+
+    def _number(self, key: Key, seen: Seen) -> int:
+        """Return the number of a stack that is new; many share one where there are too many."""
+        call, _, long = key
+        stack = seen.stack
+        if len(self.numbers) >= MOST_STACKS:
+            short = Stack()
+            short.line = None if len(self.numbers) >= 2 * MOST_STACKS else stack.line
+            stack = short
+            key = call, (stack.line, *seen.key[1:]), long
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.numbers)
+            self.new.append(
+                {
+                    "kind": "stack",
+                    "id": number,
+                    "call": call,
+                    "at": stack.line,
+                    "caller": stack.caller,
+                    "calls": seen.imports or public_name(stack.calls),
+                    "runs": public_name(stack.runs),
+                    "function": seen.function,
+                    "work": seen.work,
+                    "looped": seen.looped,
+                    "tested": seen.tested,
+                    "long": long,
+                    "repeats": seen.repeats,
+                }
+            )
+        return number
+
+    def take(self) -> tuple[dict[str, float], dict[str, int]]:
+        """Return the ms and the samples of each stack since the last time."""
+        ns, samples = self.ns, self.samples
+        self.ns, self.samples = {}, {}
+        return {str(n): round(t / 1e6, 2) for n, t in ns.items()}, {
+            str(n): count for n, count in samples.items()
+        }
+
+
+def _way(frame: FrameType | None) -> Ways:
+    """Return the code and the instruction of each frame of a stack: code as its id, which is fast to compare."""
+    way: list[int] = []
+    while frame is not None:
+        way += (id(frame.f_code), frame.f_lasti)
+        frame = frame.f_back
+    return tuple(way)
+
+
+def _user_function(frame: FrameType | None) -> str:
+    """Return the name of the user's function that holds their innermost line; "" where there is none."""
+    while frame is not None:
+        if user_file(frame.f_code.co_filename) is not None:
+            code = frame.f_code
+            return str(getattr(code, "co_qualname", code.co_name))
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,183 @@
+"""How long the steps of training take, without end: one by one, then counted by how long they took."""
+
+from __future__ import annotations
+
+import collections
+import math
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .places import Place
+
+MOST = 100_000
+"""Calls whose time is told one by one."""
+
+WAITING = 50_000
+"""Calls that may wait for the thread that writes; it comes twice a second."""
+
+REMEMBERED, RENEWED = 101, 16
+"""Calls by which the usual one is known, and after how many it is computed anew."""
+
+LONG = 1.5
+"""Times the usual call from which one is told with its number: cause and time belong together."""
+
+LEAST_NS = 2_000_000
+"""What such a call takes at least beyond the usual one: other programs delay every short step by as much."""
+
+MOST_LONG = 2000
+
+BIN = math.log(1.02)
+
+
+class StepTime:
+    """One call that trains, of k steps; times in ns."""
+
+    __slots__ = ("apart", "began", "first", "inside", "k", "place", "took", "traced", "traces")
+
+    def __init__(
+        self, place: Place, began: int, k: int, apart: int, *, first: bool, traced: bool
+    ) -> None:
+        self.place, self.began, self.k, self.apart = place, began, k, apart
+        self.first, self.traced = first, traced
+        self.inside = self.took = 0
+        self.traces = False  # it traces a function: what it takes is no time of a step
+
+
+class Loop:
+    """The calls that train which one place makes."""
+
+    __slots__ = ("count", "last", "usual")
+
+    def __init__(self) -> None:
+        self.count = 0  # steps
+        self.last: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
+        self.usual = 0  # ns of a call, 0 is unknown
+
+    def add(self, took: int) -> None:
+        """A call took so long."""
+        self.last.append(took)
+        if len(self.last) < RENEWED or not self.count % RENEWED:
+            self.usual = sorted(self.last)[len(self.last) // 2]
+
+    def is_long(self, took: int) -> bool:
+        """Say whether a call of so many ns is long."""
+        usual = self.usual
+        return usual > 0 and took > max(LONG * usual, usual + LEAST_NS)
+
+
+class StepTimes:
+    """The calls that train, in order."""
+
+    def __init__(self) -> None:
+        self.any = False
+        self.loops: dict[Place, Loop] = {}
+        self.under_way: dict[Place, StepTime] = {}  # begun, and not followed by another one yet
+        self.now: StepTime | None = None  # the one that began last
+        self.apart = (
+            0  # time so far that is no part of steps: evaluations and checkpoints within them
+        )
+        self.ended: collections.deque[StepTime] = collections.deque(maxlen=WAITING)
+        self.told = 0
+        self.long: collections.deque[dict[str, object]] = collections.deque()
+
+    def begins(self, place: Place, now: int, k: int, *, first: bool, traced: bool) -> None:
+        """A call begins, with which the one before at this place is over, unless the loop was left meanwhile."""
+        before = self.under_way.get(place)
+        if before is not None:
+            if not first:
+                before.took = max(before.inside, now - before.began - self.apart + before.apart)
+            self._over(before)
+        self.any = True
+        step = StepTime(place, now, k, self.apart, first=first, traced=traced)
+        self.under_way[place] = self.now = step
+
+    def ends(self, now: int) -> None:
+        """The call has returned."""
+        step = self.now
+        if step is not None:
+            step.inside = step.took = max(1, now - step.began - self.apart + step.apart)
+
+    def traces(self) -> None:
+        """The call under way traces a function."""
+        step = self.now
+        if step is not None and not step.inside:
+            step.traces = True
+
+    def passes_over(self) -> None:
+        """The loop was left: what comes now is no part of a step."""
+        steps, self.under_way, self.now = self.under_way, {}, None
+        for step in steps.values():
+            self._over(step)
+
+    def retract(self) -> None:
+        """The call that began last was no step: the data had ended."""
+        step, self.now = self.now, None
+        if step is not None:
+            self.under_way.pop(step.place, None)
+
+    def _over(self, step: StepTime) -> None:
+        if not step.took:
+            return
+        loop = self.loops.get(step.place)
+        if loop is None:
+            loop = self.loops[step.place] = Loop()
+        loop.count += step.k
+        if step.traces:
+            return
+        if loop.is_long(step.took) and self.told < MOST_LONG:
+            self._tell(step, loop)
+        loop.add(step.took)
+        self.ended.append(step)
+
+    def _tell(self, step: StepTime, loop: Loop) -> None:
+        self.told += 1
+        self.long.append(
+            {
+                "kind": "long",
+                "number": loop.count - step.k,
+                "start": step.began,
+                "ms": round(step.took / 1e6, 3),
+                "usual_ms": round(loop.usual / 1e6, 3),
+                "first": step.first,
+            }
+        )
+
+    def is_long(self, now: int) -> bool:
+        """Say whether the step under way takes long by now; from another thread."""
+        step = self.now
+        loop = self.loops.get(step.place) if step is not None else None
+        if step is None or loop is None:
+            return False
+        return loop.is_long(now - step.began - self.apart + step.apart)
+
+    def take(self, each_left: int) -> tuple[list[dict[str, object]], int]:
+        """Return what ended since the last time, for the file, and how many more may be told one by one."""
+        by_place: dict[Place, list[StepTime]] = {}
+        while self.ended:
+            step = self.ended.popleft()
+            by_place.setdefault(step.place, []).append(step)
+        found = []
+        for place, steps in by_place.items():
+            alone = len(steps) <= each_left
+            each_left -= len(steps) if alone else 0
+            found.append(_described(place, steps, alone=alone))
+        return found, each_left
+
+
+def _described(place: Place, steps: list[StepTime], *, alone: bool) -> dict[str, object]:
+    told: dict[str, object] = {
+        "source": place.name,
+        "at": place.at,
+        "steps": sum(step.k for step in steps),
+        "calls": len(steps),
+        "ms": round(sum(step.took for step in steps) / 1e6, 3),
+        "inside_ms": round(sum(step.inside for step in steps) / 1e6, 3),
+        "traced": any(step.traced for step in steps),
+    }
+    if alone:
+        return {**told, "each": [round(step.took / 1e6, 3) for step in steps]}
+    bins: dict[str, int] = {}
+    for step in steps:
+        number = str(int(math.log(max(step.took / 1e3, 1.0)) / BIN))
+        bins[number] = bins.get(number, 0) + 1
+    return {**told, "bins": bins}

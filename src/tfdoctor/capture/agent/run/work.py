@@ -1,0 +1,145 @@
+"""What a stack is doing, by the functions of Python, TensorFlow and Keras on it."""
+
+from __future__ import annotations
+
+import re
+
+from ..stack import user_file
+from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+IMPORT_SYSTEM = "<frozen importlib"
+"""How the files of Python's import system are called."""
+
+KERAS = r"^(tf_keras|keras)(\.src)?\."
+
+WORK = (
+    (
+        SAVING,
+        re.compile(
+            KERAS
+            + r"(saving|models|engine)\.|\.checkpoint\.checkpoint(_management)?$|\.saved_model\.save$"
+            r"|\.training\.saver$|\.ops\.summary_ops_v2$"
+        ),
+        frozenset(
+            (
+                "save",
+                "save_model",
+                "save_weights",
+                "write",
+                "flush",
+                "save_model_to_hdf5",
+                "save_weights_only",
+                "_save_state",
+                "save_and_return_nodes",
+            )
+        ),
+    ),
+    (
+        INPUT,
+        re.compile(
+            r"^tensorflow\.python\.data\.|"
+            + KERAS
+            + r"(trainers\.(data_adapters|epoch_iterator)|engine\.data_adapter"
+            r"|utils\.(image_dataset|timeseries|text_dataset))"
+        ),
+        None,
+    ),
+    (
+        BUILDING,
+        re.compile(
+            KERAS
+            + r"(layers|models|engine|applications|optimizers|trainers|saving|initializers|metrics|losses"
+            r"|ops\.(operation|function))|\.eager\.context$|\.ops\.resource_variable_ops$|\.saved_model\.load"
+            r"|\.checkpoint\.checkpoint$|\.framework\.op_def_library$"
+        ),
+        frozenset(
+            (
+                "__init__",
+                "__new__",
+                "build",
+                "add",
+                "add_weight",
+                "symbolic_call",
+                "compute_output_spec",
+                "_functional_construction_call",
+                "compile",
+                "clone_model",
+                "load_model",
+                "load_weights",
+                "model_from_json",
+                "from_config",
+                "set_weights",
+                "ensure_initialized",
+                "restore",
+                "read",
+                "load",
+                "load_partial",
+                "_apply_op_helper",
+            )
+        ),
+    ),
+    (TRACING, re.compile(r"^tensorflow\.python\.framework\.func_graph$"), None),
+    (MODEL, re.compile(KERAS + r"(layers\.layer|engine\.base_layer)$"), frozenset(("__call__",))),
+)
+"""Kinds of work, in the order in which they count: modules, and the functions in them; None are all."""
+
+
+class Works:
+    """The work of functions, remembered by their code."""
+
+    MOST = 20_000
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], int] = {}
+
+    def of(self, frame: FrameType | None) -> str:
+        """Return what a stack is doing, the innermost frame first."""
+        if _imports(frame):
+            return IMPORTING
+        best = len(WORK)
+        while frame is not None:
+            name = frame.f_globals.get("__name__")
+            if isinstance(name, str) and not name.startswith("_tfdoctor"):
+                best = min(best, self._place(name, frame.f_code.co_name))
+            frame = frame.f_back
+        return WORK[best][0] if best < len(WORK) else OTHER
+
+    def _place(self, module: str, function: str) -> int:
+        """Return the place of the first kind of work that a function belongs to."""
+        key = module, function
+        place = self.known.get(key)
+        if place is None:
+            place = len(WORK)
+            for number, (_, modules, functions) in enumerate(WORK):
+                if (functions is None or function in functions) and modules.search(module):
+                    place = number
+                    break
+            if len(self.known) < self.MOST:
+                self.known[key] = place
+        return place
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Say whether a stack imports a module that is not the user's: below their innermost line Python imports."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(IMPORT_SYSTEM):
+            return True
+        if user_file(name) is not None:
+            return False
+        frame = frame.f_back
+    return False
+
+
+def imported(frame: FrameType | None) -> str:
+    """Return the module that the user's innermost line imports; "" is unknown."""
+    found = ""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        if frame.f_code.co_name == "_find_and_load":
+            found = str(frame.f_locals.get("name", found))
+        frame = frame.f_back
+    return found
