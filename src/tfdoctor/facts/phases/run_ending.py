@@ -20,7 +20,7 @@ class EndKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnding:
-    """How the run ended: ``error`` is the exception's class, ``shape`` and ``dtype`` are of the tensor that failed."""
+    """How the run ended: ``error`` is the exception's class, ``shape`` and ``dtype`` the failed tensor's."""
 
     kind: EndKind
     error: str = ""

@@ -1,49 +1,37 @@
 """The phases of a run: the only place that divides its wall time."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.bucket_pieces import Piece
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.phase_lines import ENOUGH, RunLine, run_lines
+from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
+from tfdoctor.facts.phases.run_clock import RunClock
+from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.stretches import Stretch, stretches
+from tfdoctor.facts.phases.traced_calls import first_tracings_ms
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Location
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.run_log import RunLog
 
-ENOUGH = 5
-"""Samples of a line from which on it is named: with 5, its share is uncertain by 45 %."""
+__all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
 
+ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)
+"""Phases that a longer run has no more of."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
-    """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
+FIRST = (Phase.PREPARING, Phase.BUILDING)
+"""Phases that come once as far as they lie before the first step, evaluation or prediction."""
 
-    ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
-    ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
-    innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
-    line that calls it, or a library that calls the user's function again and again; None is unknown.
-    """
-
-    phase: Phase
-    at: Location | None
-    ms: float
-    samples: int
-    function: str = ""  # the user's function that holds the line; "<module>" is the script itself
-    caller: Location | None = None
-    calls: str = ""
-    runs: str = ""
-    repeats: bool | None = None
-
-    @property
-    def sure(self) -> bool:
-        """Whether there are enough samples to name the line."""
-        return self.samples >= ENOUGH
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseSpan:
-    """A stretch of the run that is mostly of one phase, in s since the process began; for the bar in time order."""
-
-    phase: Phase
-    start_s: float
-    end_s: float
-    at: Location | None = None  # where most of it was
+WORTH_SAYING_MS = 1000.0
+"""Time that the machine slept, or that its wall clock was set by, from which a note says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +54,54 @@ class RunPhases:
     others: tuple[str, ...] = ()  # other processes of the run, which this account does not contain
     notes: tuple[str, ...] = field(default=())  # sentences: suspended for 20 s, clocks that jumped
 
+    @classmethod
+    def measure(cls, recording: Recording, steps: Steps | None) -> Self:
+        """Divide the time of the log; without one, that of the traced steps alone.
+
+        Raises:
+            Unavailable: neither the run nor any step of it was recorded.
+        """
+        if recording.run is not None:
+            return cls._of_log(recording.run, recording)
+        if steps is None:
+            raise Unavailable(
+                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
+            )
+        return cls._of_window(steps, recording)
+
+    @classmethod
+    def _of_log(cls, log: RunLog, recording: Recording) -> Self:
+        manifest, place = recording.manifest, Places.of(recording)
+        tree = CallTree.of(log)
+        course, clock = RunCourse.of(log, tree), RunClock.of(log, manifest)
+        parts = stretches(log, tree, course, clock)
+        times = _times(piece for part in parts for piece in part.pieces)
+        return cls(
+            total_ms=sum(times.values()),
+            times=times,
+            lines=run_lines((piece for part in parts for piece in part.pieces), place),
+            spans=phase_spans(parts, log, tree, place),
+            once_ms=_once(parts, course, times, first_tracings_ms(log, tree)),
+            finished=clock.finished,
+            others=tuple(_others(manifest, log)),
+            notes=tuple(_notes(manifest, log)),
+        )
+
+    @classmethod
+    def _of_window(cls, steps: Steps, recording: Recording) -> Self:
+        """Return the account of a traced window: its steps, and nothing known about the rest of it."""
+        stepping = sum(step.total_ms * step.calls for step in steps.steps)
+        first, last = min(s.start_ps for s in steps.steps), max(s.end_ps for s in steps.steps)
+        extent = (last - first) / PS_PER_MS
+        total = max(stepping, extent)
+        times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
+        return cls(
+            total_ms=total,
+            times={phase: ms for phase, ms in times.items() if ms > 0},
+            whole=False,
+            missing=f"the rest of the run was not recorded: {_why(recording.manifest)}",
+        )
+
     def of(self, *phases: Phase) -> float:
         """Return the time of phases, in ms."""
         return sum(self.times.get(phase, 0.0) for phase in phases)
@@ -82,3 +118,58 @@ class RunPhases:
     def at(self, *phases: Phase) -> tuple[RunLine, ...]:
         """Return the lines of phases, largest first."""
         return tuple(line for line in self.lines if line.phase in phases)
+
+
+def _times(pieces: Iterable[Piece]) -> dict[Phase, float]:
+    """Return the time of each phase that takes any, in the order of Phase."""
+    times: dict[Phase, float] = defaultdict(float)
+    for piece in pieces:
+        times[piece.phase] += piece.ms
+    return {phase: times[phase] for phase in Phase if times.get(phase, 0.0) > 0}
+
+
+def _once(
+    parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float
+) -> float:
+    first = course.first_step if course.trains else course.first_work
+    begin = [part for part in parts if part.number is not None and _until(first, part.number)]
+    early = _times(piece for part in begin for piece in part.pieces)
+    once = sum(times.get(phase, 0.0) for phase in ONCE)
+    once += sum(early.get(phase, 0.0) for phase in FIRST)
+    return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
+
+
+def _until(first: int | None, number: int) -> bool:
+    return first is None or number <= first
+
+
+def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
+    """Yield the other Python processes of the run, with the reason for which each is not reported on."""
+    for process in manifest.processes if manifest else ():
+        if process.pid not in {None, log.process.pid}:
+            name = " ".join(process.argv) or f"process {process.pid}"
+            yield f"{name} ({process.why})" if process.why else name
+
+
+def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
+    times = manifest.times if manifest else None
+    slept = times.suspended_ns / 1e6 if times else 0.0
+    jumped = times.clock_jump_ns / 1e6 if times else 0.0
+    if slept >= WORTH_SAYING_MS:
+        yield f"The machine slept for {milliseconds(slept)} meanwhile, which the account leaves out."
+    if abs(jumped) >= WORTH_SAYING_MS:
+        yield (
+            f"The wall clock was set by {milliseconds(abs(jumped))} meanwhile; the account uses "
+            "a clock that cannot be set."
+        )
+    if log.dropped:
+        yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."
+
+
+def _why(manifest: Manifest | None) -> str:
+    """Return why there is no log, as a clause."""
+    if manifest is None:
+        return "a trace contains the traced window only"
+    if manifest.times is None:
+        return "this recording contains the traced window only"
+    return "its log is missing"

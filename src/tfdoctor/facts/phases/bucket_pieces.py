@@ -1,0 +1,251 @@
+"""The time of a bucket of the log as pieces, each of one phase and one line of the user's.
+
+The recorder times calls exactly and samples the stack; a call's exact time is divided as its samples in the bucket
+are. Where there is none, the nearest buckets' samples of the call stand for it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from tfdoctor.facts.phases.call_phases import CallPhases
+from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.facts.phases.run_course import RunCourse, Shares
+from tfdoctor.facts.phases.step_times import usual_step
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
+
+MS = 1000.0
+
+NEAR = 2
+"""Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs."""
+
+COVERED = 0.95
+"""Share of a bucket that its calls must add up to; of less, the rest is unnamed, since the log is damaged."""
+
+BRIEF_STEPS = 3
+"""Usual steps up to which time after a training call is its loop's, as no sample shows anything else."""
+
+WITH_OWN_LINES = frozenset(
+    {
+        RunCall.FIT,
+        RunCall.EPOCH,
+        RunCall.STEP,
+        RunCall.EVALUATE,
+        RunCall.PREDICT,
+        RunCall.FUNCTION,
+    }
+)
+"""Calls that run the user's code: callbacks, generators, the layers of an eager model."""
+
+EXACT = WITH_OWN_LINES | {
+    RunCall.TRACE,
+    RunCall.COMPILE,
+    RunCall.BUILD,
+    RunCall.ADAPT,
+    RunCall.SAVE,
+}
+"""Calls whose own time is that of the line that makes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceLine:
+    """A line of the user's and what it calls; see SeenStack."""
+
+    at: Line | None = None
+    caller: Line | None = None
+    calls: str = ""
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some ms of a phase at a line; ``exact`` where a call at that line was timed, not sampled."""
+
+    phase: Phase
+    ms: float
+    line: PieceLine = PieceLine()
+    runs: str = ""
+    samples: float = 0.0
+    long: bool = False  # of a step longer than usual, after the usual time
+    exact: bool = False
+    repeats: bool | None = None  # whether a loop holds the line
+
+    def part(self, ms: float, phase: Phase) -> Self:
+        """Return some of its time, in a phase."""
+        share = ms / self.ms if self.ms else 0.0
+        return replace(self, ms=ms, phase=phase, samples=self.samples * share)
+
+
+Seen = tuple[SeenStack, float, float]
+"""A stack with its ms and its number of samples in a bucket."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketPieces:
+    """Divides the buckets of a log."""
+
+    log: RunLog
+    phases: CallPhases
+    seen: tuple[dict[int, list[Seen]], ...]  # of each bucket: what the samples of a call show
+    usual_ms: float  # of a step; 0 is unknown
+    stepping: dict[int, float] = field(default_factory=dict)  # of traces: the share of a usual step
+    functions: dict[Line, str] = field(default_factory=dict)  # the user's function of a line
+
+    @classmethod
+    def of(cls, log: RunLog, tree: CallTree, course: RunCourse) -> Self:
+        """Prepare for all buckets."""
+        usual = usual_step(log, tree)
+        return cls(
+            log=log,
+            phases=CallPhases(tree, course, log.end is not None),
+            seen=tuple(_seen(bucket, log) for bucket in log.buckets),
+            usual_ms=usual,
+            stepping=_stepping(log, tree, usual),
+            functions={stack.at: stack.function for stack in log.stacks.values() if stack.at},
+        )
+
+    def pieces(self, number: int) -> list[Piece]:
+        """Return the pieces of a bucket, which sum to its length."""
+        bucket = self.log.buckets[number]
+        calls, rest = _call_times(bucket, self.seen[number])
+        pieces = [
+            piece
+            for call, ms in calls.items()
+            for piece in self._call(call, ms, number)
+            if piece.ms
+        ]
+        return [*pieces, Piece(phase=Phase.UNNAMED, ms=rest)] if rest else pieces
+
+    def _call(self, call: int, ms: float, number: int) -> Iterator[Piece]:
+        phase = self.phases.of_call(call)
+        if phase is None:
+            yield from self._sampled(call, ms, number)
+            return
+        stepping = self.stepping.get(call, 0.0) * ms
+        for piece in self._placed(call, ms, number, ((phase, 1.0),)):
+            share = piece.ms / ms
+            yield piece.part(piece.ms - stepping * share, phase)
+            yield piece.part(stepping * share, Phase.STEPS)
+
+    def _sampled(self, call: int, ms: float, number: int) -> Iterator[Piece]:
+        """Yield the pieces of a call whose samples say the phase."""
+        here = self.seen[number].get(call, [])
+        seen = here or self._near(call, number)
+        total = sum(weight for _, weight, _ in seen)
+        if not here and (brief := self._unseen(call, ms, number, known=bool(seen))):
+            yield from self._placed(call, ms, number, ((brief, 1.0),))
+            return
+        for stack, weight, count in seen:
+            for phase, share in self.phases.of_sample(call, stack, number):
+                own = share * ms * weight / total
+                samples = share * count if here else 0.0
+                yield self._piece(call, stack, phase, own, samples)
+
+    def _near(self, call: int, number: int) -> list[Seen]:
+        """Return what the nearest samples of a call show; of a tf.function, those of the whole run too."""
+        for distance in range(1, NEAR + 1):
+            for other in (number - distance, number + distance):
+                if 0 <= other < len(self.seen) and call in self.seen[other]:
+                    return self.seen[other][call]
+        return []
+
+    def _unseen(self, call: int, ms: float, number: int, *, known: bool) -> Phase | None:
+        """Return the phase of time without a sample; None where near samples must say it."""
+        kind = self.phases.tree.kind(call)
+        if kind in {RunCall.FIT, RunCall.EPOCH}:
+            return self.phases.of_loop(kind, number)
+        if kind is RunCall.BETWEEN:
+            times = max(1.0, numbered(self.log.buckets[number].entered).get(call, 1.0))
+            brief = ms < BRIEF_STEPS * self.usual_ms * times
+            if brief or self.phases.in_fit(call):
+                return Phase.STEPS
+        if known:
+            return None
+        function = kind is RunCall.FUNCTION
+        return self.phases.course.models if function else Phase.UNNAMED
+
+    def _placed(self, call: int, ms: float, number: int, shares: Shares) -> Iterator[Piece]:
+        """Yield the pieces of a call of known phases, at its line or at lines of the user's within it."""
+        seen = self.seen[number].get(call, [])
+        total = sum(weight for _, weight, _ in seen)
+        for phase, share in shares:
+            if not seen:
+                yield self._piece(call, SeenStack(0, call), phase, share * ms, 0.0)
+            for stack, weight, count in seen:
+                yield self._piece(call, stack, phase, share * ms * weight / total, share * count)
+
+    def _piece(self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float) -> Piece:
+        place = self.phases.tree.places.get(call)
+        exact = place is not None and self._is_exact(place, stack)
+        return Piece(
+            phase=phase,
+            ms=ms,
+            line=self._line_of_call(place, stack) if place and exact else self._line(place, stack),
+            runs=stack.runs or "",
+            samples=samples,
+            long=stack.long,
+            exact=exact,
+            repeats=stack.repeats,
+        )
+
+    def _is_exact(self, place: CallPlace, stack: SeenStack) -> bool:
+        """Return whether time belongs to the line of a call, not to one of the user's within it."""
+        if place.call not in EXACT or not place.at:
+            return False
+        return place.call not in WITH_OWN_LINES or not stack.at or stack.at == place.at
+
+    def _line_of_call(self, place: CallPlace, stack: SeenStack) -> PieceLine:
+        function = self.functions.get(place.at, "") if place.at else ""
+        caller = stack.caller if stack.at == place.at else None
+        return PieceLine(place.at, caller, place.name, function)
+
+    def _line(self, place: CallPlace | None, stack: SeenStack) -> PieceLine:
+        """Return the line that a sample shows; without a sample, that of the call."""
+        if place is not None and place.at and not stack.at and not stack.runs:
+            return PieceLine(place.at, None, place.name, self.functions.get(place.at, ""))
+        return PieceLine(stack.at, stack.caller, stack.calls or "", stack.function)
+
+
+def _seen(bucket: Bucket, log: RunLog) -> dict[int, list[Seen]]:
+    counts = numbered(bucket.samples)
+    by_call: dict[int, list[Seen]] = defaultdict(list)
+    for number, ms in numbered(bucket.stacks).items():
+        if number in log.stacks:
+            stack = log.stacks[number]
+            by_call[stack.call].append((stack, ms, counts.get(number, 0.0)))
+    return dict(by_call)
+
+
+def _call_times(bucket: Bucket, seen: dict[int, list[Seen]]) -> tuple[dict[int, float], float]:
+    """Return each call's ms in a bucket, and the ms that no call explains; they sum to its length."""
+    length = (bucket.end - bucket.start) * MS
+    calls = numbered(bucket.calls) or {
+        call: sum(ms for _, ms, _ in stacks) for call, stacks in seen.items()
+    }
+    known = sum(calls.values())
+    if known < COVERED * length:
+        return calls, length - known
+    return {call: ms * length / known for call, ms in calls.items()}, 0.0
+
+
+def _stepping(log: RunLog, tree: CallTree, usual: float) -> dict[int, float]:
+    """Return which share of each training call that traces is a usual step: the call runs its step as well."""
+    times, entered = _totals(log.buckets)
+    return {
+        call: min(1.0, usual * max(1.0, entered.get(call, 0.0)) / ms)
+        for call, ms in times.items()
+        if tree.kind(call) is RunCall.TRACE and tree.trains(call)
+    }
+
+
+def _totals(buckets: Iterable[Bucket]) -> tuple[dict[int, float], dict[int, float]]:
+    times: dict[int, float] = defaultdict(float)
+    entered: dict[int, float] = defaultdict(float)
+    for bucket in buckets:
+        for call, ms in numbered(bucket.calls).items():
+            times[call] += ms
+        for call, count in numbered(bucket.entered).items():
+            entered[call] += count
+    return times, entered

@@ -1,0 +1,106 @@
+"""The phase of a moment of the run, by the call under way and by what a stack sample shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_course import RunCourse, Shares
+from tfdoctor.kinds import Phase, RunCall, RunWork
+from tfdoctor.recording.run_log import SeenStack
+
+OF_CALL: Mapping[RunCall, Phase] = MappingProxyType(
+    {
+        RunCall.STEP: Phase.STEPS,
+        RunCall.TRACE: Phase.TRACING,
+        RunCall.EVALUATE: Phase.EVALUATION,
+        RunCall.PREDICT: Phase.PREDICTION,
+        RunCall.SAVE: Phase.SAVING,
+        RunCall.COMPILE: Phase.BUILDING,
+        RunCall.BUILD: Phase.BUILDING,
+        RunCall.ADAPT: Phase.PREPARING,
+        RunCall.PROFILER: Phase.PROFILER,
+    }
+)
+"""The phase of the calls whose own time is all of one."""
+
+OF_WORK: Mapping[RunWork, Phase] = MappingProxyType(
+    {
+        RunWork.IMPORTING: Phase.IMPORTS,
+        RunWork.BUILDING: Phase.BUILDING,
+        RunWork.TRACING: Phase.TRACING,
+        RunWork.SAVING: Phase.SAVING,
+    }
+)
+"""The phase of the script's own work that a sample names."""
+
+LOOPS = (RunCall.FIT, RunCall.EPOCH)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPhases:
+    """Gives each moment its phase; innermost calls count."""
+
+    tree: CallTree
+    course: RunCourse
+    finished: bool
+
+    def of_call(self, call: int) -> Phase | None:
+        """Return the phase of all of a call's own time; None where the samples in it decide."""
+        kind = self.tree.kind(call)
+        if kind is not RunCall.FUNCTION:
+            return OF_CALL.get(kind)
+        around = (OF_CALL[kind] for kind in self.tree.around.get(call, ()) if kind in OF_CALL)
+        return next(around, None)
+
+    def in_fit(self, call: int) -> bool:
+        """Return whether a call is directly within Keras' fit or an epoch of it."""
+        return self.tree.parent(call) in LOOPS
+
+    def of_sample(self, call: int, stack: SeenStack, number: int) -> Shares:
+        """Return the phase of a sample of a call in a bucket, by its number."""
+        match self.tree.kind(call):
+            case RunCall.FIT | RunCall.EPOCH as kind:
+                return ((self._in_loop(kind, stack, number), 1.0),)
+            case RunCall.BETWEEN if self.in_fit(call):
+                saves = stack.work is RunWork.SAVING
+                return ((Phase.SAVING if saves else Phase.STEPS, 1.0),)
+            case RunCall.FUNCTION:
+                return ((self._of_function(stack, number), 1.0),)
+            case _:
+                return self._of_script(stack, number)
+
+    def of_loop(self, kind: RunCall, number: int) -> Phase:
+        """Return the phase of the own time of Keras' fit, or of an epoch."""
+        first = kind is RunCall.FIT and self.course.before_training(number)
+        return Phase.PREPARING if first else Phase.BOUNDARIES
+
+    def _in_loop(self, kind: RunCall, stack: SeenStack, number: int) -> Phase:
+        phase = self.of_loop(kind, number)
+        if stack.work is RunWork.SAVING:
+            return Phase.SAVING
+        builds = stack.work is RunWork.BUILDING and phase is Phase.PREPARING
+        return Phase.BUILDING if builds else phase
+
+    def _of_function(self, stack: SeenStack, number: int) -> Phase:
+        if stack.looped:
+            return Phase.STEPS
+        model = stack.tested or stack.work is RunWork.MODEL
+        first = self.course.trains and self.course.before_training(number)
+        return Phase.PREPARING if first and not model else self.course.models
+
+    def _of_script(self, stack: SeenStack, number: int) -> Shares:
+        if not stack.at and (stack.work is RunWork.OTHER or self.course.starting(number)):
+            return ((self.course.without_line(number, finished=self.finished), 1.0),)
+        if stack.work in OF_WORK:
+            return ((OF_WORK[stack.work], 1.0),)
+        if stack.looped and self.course.own_loop:
+            return ((Phase.STEPS, 1.0),)
+        if stack.tested or stack.work is RunWork.MODEL:
+            return ((self._of_model(stack, number), 1.0),)
+        return self.course.ordinary(stack, number)
+
+    def _of_model(self, stack: SeenStack, number: int) -> Phase:
+        """Return what a model's call is: one alone before the first step only builds the model."""
+        alone = not stack.tested and self.course.before_training(number)
+        return Phase.BUILDING if self.course.trains and alone else self.course.models

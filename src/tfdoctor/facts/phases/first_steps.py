@@ -1,0 +1,105 @@
+"""The first steps of epochs: what they take beyond a usual step is the epoch's boundary, not a step.
+
+They wait for a new iterator, or until a shuffle buffer is full.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.phases.bucket_pieces import Piece
+from tfdoctor.facts.phases.call_phases import OF_CALL
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.kinds import Phase
+from tfdoctor.recording.run_log import LongStep, RunLog
+
+MS = 1000.0
+
+LONG = 1.5
+"""Times the usual step from which a first step is long, as the recorder defines a long one."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """Long first steps as begin, end and ms beyond a usual step that no other call explains; in order."""
+
+    steps: tuple[tuple[float, float, float], ...]
+
+    @classmethod
+    def of(cls, log: RunLog, tree: CallTree) -> Self:
+        """Take those that the log names."""
+        others = union(_others(log, tree))
+        first = [long for long in log.long_steps if long.first and long.ms > LONG * long.usual_ms]
+        found = [(step.start, step.start + step.ms / MS, _beyond(step, others)) for step in first]
+        return cls(tuple(sorted(found)))
+
+    def move(self, start: float, end: float, pieces: list[Piece]) -> list[Piece]:
+        """Return the pieces of a bucket, from s to s, with its part of these steps moved to the boundaries."""
+        left = sum(ms * _share(step, start, end) for *step, ms in self._near(start, end))
+        steps = sorted(
+            (piece for piece in pieces if piece.phase is Phase.STEPS),
+            key=lambda piece: not piece.long,
+        )
+        if not left or not steps:
+            return pieces
+        moved = [piece for piece in pieces if piece.phase is not Phase.STEPS]
+        for piece in steps:
+            taken = min(piece.ms, left)
+            left -= taken
+            moved += [
+                piece.part(taken, Phase.BOUNDARIES),
+                piece.part(piece.ms - taken, Phase.STEPS),
+            ]
+        return [piece for piece in moved if piece.ms]
+
+    def _near(self, start: float, end: float) -> Iterator[tuple[float, float, float]]:
+        """Yield the steps that lie in a bucket, the last one first; they do not overlap."""
+        for step in reversed(self.steps[: bisect_left(self.steps, (end,))]):
+            if step[1] <= start:
+                return
+            yield step
+
+
+def _share(step: Sequence[float], start: float, end: float) -> float:
+    """Return which share of a step lies in a bucket."""
+    begun, ended = step
+    return (min(ended, end) - max(begun, start)) / (ended - begun) if ended > begun else 0.0
+
+
+def _others(log: RunLog, tree: CallTree) -> Iterator[Interval]:
+    """Yield the times that are accounted for elsewhere: traces, evaluations, saves and the like."""
+    for span in log.spans:
+        if tree.kind(span.call) in OF_CALL:
+            yield span.start, span.end
+    for trace in log.traces:
+        yield trace.start, trace.start + trace.ms / MS
+
+
+def _beyond(step: LongStep, others: Sequence[Interval]) -> float:
+    """Return the ms of a step beyond a usual one, without other calls; a call that traces contains its step."""
+    explained = MS * overlap(others, step.start, step.start + step.ms / MS)
+    return max(0.0, step.ms - max(step.usual_ms, explained))
+
+
+def union(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return intervals in order, those that overlap as one."""
+    merged: list[Interval] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def overlap(merged: Sequence[Interval], start: float, end: float) -> float:
+    """Return how much of merged intervals lies between two times."""
+    total = 0.0
+    for begun, ended in merged[max(0, bisect_left(merged, (start, start)) - 1) :]:
+        if begun >= end:
+            break
+        total += max(0.0, min(ended, end) - max(begun, start))
+    return total

@@ -1,0 +1,87 @@
+"""The lines of the user's in each phase of a run, added up from its pieces."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tfdoctor.facts.phases.bucket_pieces import Piece, PieceLine
+from tfdoctor.facts.run.program import Places
+from tfdoctor.kinds import Phase
+from tfdoctor.verdict import Location
+
+ENOUGH = 5
+"""Samples of a line from which on it is named: with 5, its share is uncertain by 45 %."""
+
+MOST_LINES = 500
+"""Lines that are kept, the largest: nobody reads more of generated code, or of a very long run."""
+
+HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
+
+    ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
+    ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
+    innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
+    line that calls it, or a library that calls the user's function again and again; None is unknown. ``exact`` says
+    that calls at the line were timed, so that few samples do not make it uncertain.
+    """
+
+    phase: Phase
+    at: Location | None
+    ms: float
+    samples: int
+    function: str = ""  # the user's function that holds the line; "<module>" is the script itself
+    caller: Location | None = None
+    calls: str = ""
+    runs: str = ""
+    repeats: bool | None = None
+    exact: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is enough to name the line."""
+        return self.exact or self.samples >= ENOUGH
+
+
+@dataclass(slots=True)
+class _Sum:
+    ms: float = 0.0
+    samples: float = 0.0
+    exact_ms: float = 0.0
+    repeats: bool | None = None
+    runs: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, piece: Piece) -> None:
+        self.ms += piece.ms
+        self.samples += piece.samples
+        self.exact_ms += piece.ms if piece.exact else 0.0
+        self.runs[piece.runs] += piece.ms
+        if piece.repeats is not None:
+            self.repeats = bool(self.repeats) or piece.repeats
+
+
+def run_lines(pieces: Iterable[Piece], place: Places) -> tuple[RunLine, ...]:
+    """Return the lines of all phases, the largest first."""
+    sums: dict[tuple[Phase, PieceLine], _Sum] = defaultdict(_Sum)
+    for piece in pieces:
+        sums[piece.phase, piece.line].add(piece)
+    lines = [_run_line(phase, line, total, place) for (phase, line), total in sums.items()]
+    return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
+
+
+def _run_line(phase: Phase, line: PieceLine, total: _Sum, place: Places) -> RunLine:
+    return RunLine(
+        phase=phase,
+        at=place(line.at),
+        ms=total.ms,
+        samples=round(total.samples),
+        function=line.function,
+        caller=place(line.caller),
+        calls=line.calls,
+        runs=max(total.runs, key=lambda name: total.runs[name]),
+        repeats=total.repeats,
+        exact=total.exact_ms > HALF * total.ms,
+    )

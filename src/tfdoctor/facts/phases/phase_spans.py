@@ -1,0 +1,190 @@
+"""The run in time order, for its bar: stretches of one phase each.
+
+Calls that the log tells one by one have exact begins and ends. The rest of each bucket is divided as its pieces
+are, in the order of Phase.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tfdoctor.facts.phases.call_phases import OF_CALL
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.first_steps import FirstSteps
+from tfdoctor.facts.phases.run_clock import MS
+from tfdoctor.facts.phases.stretches import Stretch
+from tfdoctor.facts.run.program import Places
+from tfdoctor.kinds import Phase
+from tfdoctor.recording.run_log import Line, RunLog
+from tfdoctor.verdict import Location
+
+MOST_SPANS = 400
+"""Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at."""
+
+LEAST_SHARE = 0.1
+"""Share of a bucket's time from which a phase in it gets a stretch of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSpan:
+    """A stretch of the run that is mostly of one phase, in s since the run began; for the bar in time order."""
+
+    phase: Phase
+    start_s: float
+    end_s: float
+    at: Location | None = None  # where most of it was
+
+
+_Call = tuple[float, float, Phase, int | None]
+"""Begin and end in s, phase and number of a call."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A stretch being put together; ``lines`` has the ms at each line."""
+
+    phase: Phase
+    start: float
+    end: float
+    lines: dict[Line | None, float] = field(default_factory=dict)
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
+
+    def join(self, other: "_Part") -> None:
+        """Take the time of a neighbour; the longer one's phase and lines stay."""
+        if other.phase == self.phase:
+            for line, ms in other.lines.items():
+                self.lines[line] = self.lines.get(line, 0.0) + ms
+        elif other.length > self.length:
+            self.phase, self.lines = other.phase, other.lines
+        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
+
+
+def phase_spans(
+    parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places
+) -> tuple[PhaseSpan, ...]:
+    """Return at most 400 stretches of the run without gaps; times are s since its begin."""
+    begin = parts[0].start if parts else 0.0
+    exact = list(_exact(log, tree, FirstSteps.of(log, tree)))
+    found: list[_Part] = []
+    at = 0
+    for stretch in parts:
+        while at < len(exact) and exact[at].end <= stretch.start:
+            at += 1
+        _add(found, _in_stretch(stretch, _cut(exact[at:], stretch)))
+    return tuple(
+        PhaseSpan(part.phase, part.start - begin, part.end - begin, place(_top(part)))
+        for part in _fewer(found)
+    )
+
+
+def _exact(log: RunLog, tree: CallTree, first: FirstSteps) -> Iterator[_Part]:
+    """Yield the calls that are told alone, in order, without overlaps: an inner one cuts the outer in two."""
+    calls: list[_Call] = [
+        (span.start, span.end, OF_CALL[kind], span.call)
+        for span in log.spans
+        if (kind := tree.kind(span.call)) in OF_CALL
+    ]
+    calls += [
+        (trace.start, trace.start + trace.ms / MS, Phase.TRACING, trace.call)
+        for trace in log.traces
+    ]
+    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in first.steps]
+    edges = sorted({edge for start, end, *_ in calls for edge in (start, end)})
+    open_calls: list[_Call] = []
+    waiting = sorted(calls, key=lambda call: (call[0], -call[1]), reverse=True)
+    for start, end in pairwise(edges):
+        while waiting and waiting[-1][0] <= start:
+            open_calls.append(waiting.pop())
+        open_calls = [call for call in open_calls if call[1] > start]
+        if open_calls:
+            *_, phase, call = open_calls[-1]
+            known = tree.places.get(call) if call is not None else None
+            lines = {known.at: (end - start) * MS} if known else {}
+            yield _Part(phase, start, end, lines)
+
+
+def _cut(exact: Iterable[_Part], stretch: Stretch) -> Iterator[_Part]:
+    """Yield what of the exact calls lies in a stretch."""
+    for part in exact:
+        if part.start >= stretch.end:
+            return
+        start, end = max(part.start, stretch.start), min(part.end, stretch.end)
+        if end > start:
+            yield _Part(part.phase, start, end, dict(part.lines))
+
+
+def _in_stretch(stretch: Stretch, exact: Iterable[_Part]) -> list[_Part]:
+    """Return the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are."""
+    exact = list(exact)
+    left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
+    for piece in stretch.pieces:
+        left[piece.phase][piece.line.at] += piece.ms
+    times = {phase: sum(lines.values()) for phase, lines in left.items()}
+    for part in exact:
+        part.lines = part.lines or dict(left.get(part.phase, {}))
+        times[part.phase] = times.get(part.phase, 0.0) - part.length * MS
+    total = sum(ms for ms in times.values() if ms > 0)
+    shares = {
+        phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total
+    }
+    found: list[_Part] = []
+    edges = [stretch.start, *(edge for part in exact for edge in (part.start, part.end))]
+    gaps = zip(edges[::2], [*edges[1::2], stretch.end], strict=True)
+    for number, (start, end) in enumerate(gaps):
+        found += _gap_parts(start, end, shares or {_largest(times): 1.0}, left)
+        found += exact[number : number + 1]
+    return found
+
+
+def _largest(times: dict[Phase, float]) -> Phase:
+    return max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
+
+
+def _gap_parts(
+    start: float,
+    end: float,
+    shares: dict[Phase, float],
+    lines: dict[Phase, dict[Line | None, float]],
+) -> Iterator[_Part]:
+    """Yield a gap between exact calls in parts as long as the phases' shares, in the order of Phase."""
+    total = sum(shares.values())
+    for phase in (phase for phase in Phase if phase in shares and end > start):
+        until = start + (end - start) * shares[phase] / total
+        total -= shares[phase]
+        yield _Part(phase, start, until if total > 0 else end, dict(lines.get(phase, {})))
+        start = until
+
+
+def _add(found: list[_Part], parts: list[_Part]) -> None:
+    """Append parts; the first may be one of the phase that the last one has."""
+    for part in parts:
+        if part.length <= 0:
+            continue
+        if found and found[-1].phase == part.phase:
+            found[-1].join(part)
+        else:
+            found.append(part)
+
+
+def _fewer(parts: list[_Part]) -> list[_Part]:
+    """Return at most so many parts as a bar shows: the shortest go to their neighbours, twice as long each time."""
+    whole = parts[-1].end - parts[0].start if parts else 0.0
+    least = whole / (8 * MOST_SPANS)
+    while len(parts) > MOST_SPANS:
+        kept: list[_Part] = []
+        for part in parts:
+            same = kept and kept[-1].phase == part.phase
+            if kept and (same or min(part.length, kept[-1].length) < least):
+                kept[-1].join(part)
+            else:
+                kept.append(part)
+        parts, least = kept, 2 * least
+    return parts
+
+
+def _top(part: _Part) -> Line | None:
+    return max(part.lines, key=lambda line: part.lines[line], default=None)

@@ -1,0 +1,52 @@
+"""When the run began and ended, on the clock of its log."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.recording.manifest import Manifest, RunTimes
+from tfdoctor.recording.run_log import RunLog
+
+NS = 1_000_000_000
+MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunClock:
+    """Begin and end in s since the process began; the command began a little earlier, so ``begin`` is negative.
+
+    ``known_s`` is the end of what was recorded. ``finished`` says that the process told its end.
+    """
+
+    begin: float
+    end: float
+    known_s: float
+    finished: bool
+
+    @classmethod
+    def of(cls, log: RunLog, manifest: Manifest | None) -> Self:
+        """Take the launcher's times where it started this process itself, else those of the process alone."""
+        known = max(
+            (bucket.end for bucket in log.buckets), default=min(log.process.began, _told(log))
+        )
+        last = max(known, _told(log))
+        times = manifest.times if manifest else None
+        begin, end = _launched(log, times) if times else (0.0, None)
+        return cls(begin, max(last, end or 0.0), known, log.end is not None)
+
+    @property
+    def total_ms(self) -> float:
+        """The wall time of the run."""
+        return (self.end - self.begin) * MS
+
+
+def _told(log: RunLog) -> float:
+    return max(log.process.began, log.end.end if log.end else 0.0)
+
+
+def _launched(log: RunLog, times: RunTimes) -> tuple[float, float | None]:
+    """Return when the launcher started this process, and saw its end, in s since it began."""
+    zero = log.process.started_monotonic_ns
+    if not (zero and times.started_ns and times.pid == log.process.pid):
+        return 0.0, None
+    ended = None if times.ended_ns is None else (times.ended_ns - zero) / NS
+    return min(0.0, (times.started_ns - zero) / NS), ended

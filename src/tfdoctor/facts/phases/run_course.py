@@ -1,0 +1,158 @@
+"""The course of a run: in which buckets its first and last steps and other work on models lie."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.kinds import Phase, RunCall, RunWork
+from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
+
+Shares = tuple[tuple[Phase, float], ...]
+"""Phases with the share of some time in each; the shares sum to 1."""
+
+MODEL_CALLS = (RunCall.STEP, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
+LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
+"""Calls whose time only the samples divide."""
+
+MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCourse:
+    """Numbers of buckets; None where nothing of the kind happened.
+
+    ``work`` is what steps, evaluations, predictions and calls of models are together. ``tail`` is the share of the
+    script's own time in the last bucket with such work that comes after it. ``own_loop`` says that a loop of the
+    user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps: after the
+    last step they end the last epoch.
+    """
+
+    first_step: int | None = None
+    last_step: int | None = None
+    first_work: int | None = None
+    last_work: int | None = None
+    first_user: int | None = None
+    last_user: int | None = None
+    tail: float = 1.0
+    own_loop: bool = False
+    repeated: frozenset[tuple[Line | None, Line | None]] = frozenset()
+
+    @classmethod
+    def of(cls, log: RunLog, tree: CallTree) -> Self:
+        """Look for them."""
+        own_loop = any(
+            not tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP)
+        )
+        steps = [n for n, bucket in enumerate(log.buckets) if _steps(bucket, tree)]
+        work = [
+            n
+            for n, bucket in enumerate(log.buckets)
+            if _works(bucket, log, tree, own_loop=own_loop)
+        ]
+        user = [n for n, bucket in enumerate(log.buckets) if _shows_user(bucket, log, tree)]
+        return cls(
+            first_step=min(steps, default=None),
+            last_step=max(steps, default=None),
+            first_work=min(work, default=None),
+            last_work=max(work, default=None),
+            first_user=min(user, default=None),
+            last_user=max(user, default=None),
+            tail=_tail(log.buckets[max(work)], log, tree) if work else 1.0,
+            own_loop=own_loop,
+            repeated=frozenset(_repeated(log, tree, steps)),
+        )
+
+    @property
+    def trains(self) -> bool:
+        """Whether the process trains at all."""
+        return self.first_step is not None
+
+    @property
+    def models(self) -> Phase:
+        """What a call of a model is that does not train."""
+        return Phase.EVALUATION if self.trains else Phase.PREDICTION
+
+    def before_training(self, number: int) -> bool:
+        """Return whether a bucket lies before the first step, or contains it; so do all where nothing trains."""
+        return self.first_step is None or number <= self.first_step
+
+    def ordinary(self, stack: SeenStack, number: int) -> Shares:
+        """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
+        if self.last_step is not None and number >= self.last_step and self._repeats(stack):
+            return ((Phase.BOUNDARIES, 1.0),)
+        if self.last_work is None or number < self.last_work:
+            return ((self._between(number), 1.0),)
+        if number > self.last_work:
+            return ((Phase.END, 1.0),)
+        return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
+
+    def _repeats(self, stack: SeenStack) -> bool:
+        return stack.at is not None and (stack.at, stack.caller) in self.repeated
+
+    def _between(self, number: int) -> Phase:
+        trained = self.last_step is not None and number > self.last_step
+        return Phase.PREPARING if self.before_training(number) or trained else Phase.BOUNDARIES
+
+    def without_line(self, number: int, *, finished: bool) -> Phase:
+        """Return what time without a line of the user's is: the interpreter's start or end, else unnamed."""
+        if self.first_user is None or self.last_user is None:
+            return Phase.UNNAMED
+        if number <= self.first_user:
+            return Phase.START
+        return Phase.END if finished and number > self.last_user else Phase.UNNAMED
+
+    def starting(self, number: int) -> bool:
+        """Return whether a bucket lies before the first one that shows a line of the user's."""
+        return self.first_user is not None and number < self.first_user
+
+
+def stacks_in(bucket: Bucket, log: RunLog) -> Iterator[SeenStack]:
+    """Yield the stacks that a bucket's samples show."""
+    return (log.stacks[number] for number in numbered(bucket.stacks) if number in log.stacks)
+
+
+def _repeated(
+    log: RunLog, tree: CallTree, steps: Sequence[int]
+) -> Iterator[tuple[Line | None, Line | None]]:
+    """Yield the lines of the script between buckets with steps, and their callers."""
+    for bucket in log.buckets[steps[0] + 1 : steps[-1]] if steps else ():
+        for stack in stacks_in(bucket, log):
+            if tree.kind(stack.call) in LOOSE and not stack.looped:
+                yield stack.at, stack.caller
+
+
+def _steps(bucket: Bucket, tree: CallTree) -> bool:
+    return any(tree.trains(call) for call in numbered(bucket.calls))
+
+
+def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:
+    kinds = {tree.kind(call) for call in numbered(bucket.calls)}
+    if kinds & set(MODEL_CALLS) or _steps(bucket, tree):
+        return True
+    loose = (stack for stack in stacks_in(bucket, log) if tree.kind(stack.call) in LOOSE)
+    return any(
+        stack.work is RunWork.MODEL or stack.tested or (stack.looped and own_loop)
+        for stack in loose
+    )
+
+
+def _shows_user(bucket: Bucket, log: RunLog, tree: CallTree) -> bool:
+    called = any(tree.kind(call) is not RunCall.SCRIPT for call in numbered(bucket.calls))
+    return called or any(stack.at for stack in stacks_in(bucket, log))
+
+
+def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:
+    """Return which share of the script's own time in a bucket comes after its last evaluation or prediction."""
+    ends = list(_ends(log, tree, bucket))
+    loose = sum(ms for call, ms in numbered(bucket.calls).items() if tree.kind(call) in LOOSE)
+    if not ends or not loose:
+        return 1.0
+    return min(1.0, (bucket.end - max(ends)) * MS / loose)
+
+
+def _ends(log: RunLog, tree: CallTree, bucket: Bucket) -> Iterable[float]:
+    for span in log.spans:
+        known = tree.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}
+        if known and bucket.start < span.end <= bucket.end:
+            yield span.end

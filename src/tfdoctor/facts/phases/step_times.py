@@ -1,0 +1,108 @@
+"""The durations of the training steps of a run, one by one or by bins, with quantiles."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.kinds import RunCall
+from tfdoctor.recording.run_log import Bucket, BucketSteps, Line, RunLog
+
+Floats = npt.NDArray[np.float64]
+
+BIN = 1.02
+"""Ratio of the ends of a bin, as the recorder chose it: a quantile is exact to 2 %."""
+
+MIDDLE = 0.5
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Durations in ms per step, in order, each of ``calls`` calls that ended in bucket number ``bucket``."""
+
+    ms: Floats
+    calls: Floats
+    bucket: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, log: RunLog) -> Self:
+        """Take the steps of the loop with the most time."""
+        loop = main_loop(log)
+        rows = [
+            (ms, calls, number)
+            for number, bucket in enumerate(log.buckets)
+            for steps in of_loop(bucket, loop)
+            for ms, calls in durations(steps)
+        ]
+        columns = np.array(rows, np.float64).reshape(-1, 3).T
+        return cls(columns[0], columns[1], columns[2].astype(np.int64))
+
+    @property
+    def count(self) -> float:
+        """The number of calls."""
+        return float(self.calls.sum())
+
+    def quantile(self, share: float) -> float:
+        """Return the duration that this share of the calls does not exceed; 0 where there is none."""
+        return self._shortest(share * (self.count - 1)) if len(self.ms) else 0.0
+
+    def usual(self, without: float = 0.0) -> float:
+        """Return the median of all but the longest ones, as many as ``without``; 0 where none is left."""
+        left = self.count - without
+        return self._shortest(MIDDLE * (left - 1)) if left >= 1 else 0.0
+
+    def _shortest(self, position: float) -> float:
+        """Return the duration at a position in the order of length, from 0 on."""
+        order = np.argsort(self.ms, kind="stable")
+        last = np.cumsum(self.calls[order]) - 1.0
+        at = np.searchsorted(last, np.array([np.floor(position), np.ceil(position)]) - ROUNDING)
+        low, high = self.ms[order][np.minimum(at, len(order) - 1)]
+        return float(low + (high - low) * (position % 1.0))
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "StepTimes":
+        """Return some of the steps."""
+        return StepTimes(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
+
+
+def main_loop(log: RunLog) -> tuple[str, Line | None]:
+    """Return the source and the line of the loop whose steps took most time; "" and None where none is known."""
+    times: dict[tuple[str, Line | None], float] = defaultdict(float)
+    for bucket in log.buckets:
+        for steps in bucket.steps:
+            times[steps.source, steps.at] += steps.ms
+    return max(times, key=lambda loop: times[loop], default=("", None))
+
+
+def of_loop(bucket: Bucket, loop: tuple[str, Line | None]) -> Iterator[BucketSteps]:
+    """Yield the steps of a loop in a bucket."""
+    return (steps for steps in bucket.steps if (steps.source, steps.at) == loop and steps.calls)
+
+
+def durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
+    """Yield durations in ms per step, and the number of calls that took it."""
+    each = max(1.0, steps.steps / steps.calls) if steps.calls else 1.0
+    for ms in steps.each:
+        yield ms / each, 1.0
+    if not steps.each:
+        bins = {int(key): count for key, count in steps.bins.items() if key.lstrip("-").isdecimal()}
+        for number, count in sorted(bins.items()):
+            yield BIN ** (number + MIDDLE) / 1000 / each, float(count)
+    if not steps.each and not steps.bins and steps.calls:
+        yield steps.ms / steps.calls / each, float(steps.calls)
+
+
+def usual_step(log: RunLog, tree: CallTree) -> float:
+    """Return the median step in ms without those that traced, as far as others are left; 0 is unknown."""
+    traced = sum(
+        numbered(bucket.entered).get(place.id, 0.0)
+        for bucket in log.buckets
+        for place in tree.of_kind(RunCall.TRACE)
+        if tree.trains(place.id)
+    )
+    return StepTimes.of(log).usual(without=traced)

@@ -1,0 +1,71 @@
+"""The calls that traced a tf.function, by its definition, without the usual call that each contains."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.step_times import usual_step
+from tfdoctor.kinds import RunCall
+from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
+
+MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tracings:
+    """The calls that traced functions of one name and line, in order; ``usual_ms`` is a call that does not."""
+
+    name: str
+    at: Line | None
+    traces: tuple[FunctionTrace, ...]
+    usual_ms: float
+    within: RunCall
+
+    def own_ms(self, trace: FunctionTrace) -> float:
+        """Return the time of a call without that of a usual one."""
+        return max(0.0, trace.ms - self.usual_ms)
+
+
+def tracings(log: RunLog, tree: CallTree) -> list[Tracings]:
+    """Return all calls that traced, by name and line; those within another one are part of it."""
+    usual = usual_step(log, tree)
+    by_definition: dict[tuple[str, Line | None], list[FunctionTrace]] = defaultdict(list)
+    for trace in outermost(log.traces):
+        by_definition[trace.name, trace.at].append(trace)
+    return [
+        Tracings(
+            name, at, tuple(traces), usual if _in_step(traces, tree) else 0.0, _within(traces, tree)
+        )
+        for (name, at), traces in by_definition.items()
+    ]
+
+
+def outermost(traces: Sequence[FunctionTrace]) -> list[FunctionTrace]:
+    """Return the traces that lie in no other one, in order."""
+    found: list[FunctionTrace] = []
+    end = 0.0
+    for trace in sorted(traces, key=lambda trace: (trace.start, -trace.ms)):
+        until = trace.start + trace.ms / MS
+        if until > end or not found:
+            found.append(trace)
+            end = until
+    return found
+
+
+def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
+    """Return the time of the first tracing of each definition."""
+    return sum(group.own_ms(group.traces[0]) for group in tracings(log, tree))
+
+
+def _in_step(traces: Sequence[FunctionTrace], tree: CallTree) -> bool:
+    return any(tree.kind(trace.call) is RunCall.STEP or tree.trains(trace.call) for trace in traces)
+
+
+def _within(traces: Sequence[FunctionTrace], tree: CallTree) -> RunCall:
+    """Return the kind of call that most of the time of traces lies in."""
+    times: dict[RunCall, float] = defaultdict(float)
+    for trace in traces:
+        kind = tree.kind(trace.call)
+        times[tree.parent(trace.call) if kind is RunCall.TRACE else kind] += trace.ms
+    return max(times, key=lambda kind: times[kind])

@@ -1,0 +1,444 @@
+"""Every ms of a run is in exactly one phase, at the line that it belongs to."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import manifest, recording
+from tests.run_logs import BUILDING, IMPORTING, PID, START_NS, Run
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.phase_spans import MOST_SPANS
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import Phase, RunCall, RunWork
+from tfdoctor.recording.manifest import EndedProcess, RunTimes
+from tfdoctor.recording.run_log import (
+    Bucket,
+    BucketSteps,
+    CallPlace,
+    FunctionTrace,
+    LongStep,
+    RunEnd,
+    RunLog,
+    RunProcess,
+    SeenStack,
+    Span,
+)
+from tfdoctor.verdict import Location
+
+FIT = "train.py:20"
+
+
+def phases(run: Run, why: str | None = "exit") -> RunPhases:
+    return RunPhases.measure(run.recording(why), None)
+
+
+def seconds(found: RunPhases) -> Mapping[Phase, float]:
+    return {phase: ms / 1000 for phase, ms in found.times.items()}
+
+
+def keras(*, epochs: int = 4, first_ms: float = 400.0) -> Run:
+    """A script that trains with fit and evaluates at the end of each epoch."""
+    run = Run()
+    run.python(0.3)
+    run.python(1.5, "train.py:1", **IMPORTING)
+    run.python(2.0, "prepare.py:10", calls="pandas.DataFrame.iterrows", function="load")
+    run.python(0.5, "train.py:8", **BUILDING)
+    run.during(RunCall.COMPILE, 0.1, "train.py:9", "Model.compile")
+    with run.fit(FIT):
+        run.python(0.2, FIT)
+        for number in range(epochs):
+            with run.epoch(FIT, number):
+                run.python(0.1, FIT)
+                if number == 0:
+                    run.trace(1.5, FIT, "train_step", trains=True)
+                else:
+                    run.long_step(first_ms, 5.0, FIT, first=True)
+                run.steps(300, 4.0, FIT, between_ms=1.0)
+                run.during(RunCall.EVALUATE, 0.4, FIT, "Model.evaluate")
+    run.during(RunCall.SAVE, 0.3, "train.py:30", "Model.save")
+    run.python(0.7, "train.py:31")
+    return run
+
+
+def own_loop(*, tail: bool = True) -> Run:
+    """A script with a training loop and an evaluating loop of its own."""
+    run = Run()
+    run.python(1.0, "train.py:1", **IMPORTING)
+    run.python(1.0, "train.py:5", calls="numpy.append")
+    for _ in range(3):
+        run.steps(200, 4.0, "train.py:12", between_ms=2.0)
+        with run.call(RunCall.BETWEEN, "train.py:12"):
+            run.python(0.6, "train.py:15", calls="numpy.savez")
+        with run.call(RunCall.FUNCTION, "train.py:18", "test_step"):
+            run.python(0.8, "train.py:18", tested=True)
+    if tail:
+        run.python(1.0, "train.py:30", calls="matplotlib.pyplot.savefig")
+    return run
+
+
+def test_a_fit_is_divided_into_its_phases() -> None:
+    found = seconds(phases(keras()))
+
+    assert found == pytest.approx(
+        {
+            Phase.START: 0.01 + 0.2 + 0.3,  # from the launcher on
+            Phase.IMPORTS: 1.5,
+            Phase.PREPARING: 2.0 + 0.2,
+            Phase.BUILDING: 0.6,
+            Phase.TRACING: 1.495,  # without one step
+            Phase.STEPS: 4 * 1.505,
+            Phase.BOUNDARIES: 4 * 0.1 + 3 * 0.395,  # each first step beyond a usual one
+            Phase.EVALUATION: 1.6,
+            Phase.SAVING: 0.3,
+            Phase.END: 0.7,
+        },
+        abs=0.04,  # a sample
+    )
+
+
+def test_what_comes_once_is_told_from_what_comes_again() -> None:
+    short, long = phases(keras(epochs=2)), phases(keras(epochs=6))
+
+    assert long.once_ms == pytest.approx(short.once_ms, abs=80)
+    assert long.recurring_ms == pytest.approx(3 * short.recurring_ms, rel=0.07)
+
+
+def test_a_loop_of_ones_own_is_divided_by_its_samples() -> None:
+    found = seconds(phases(own_loop()))
+
+    assert found == pytest.approx(
+        {
+            Phase.START: 0.21,
+            Phase.IMPORTS: 1.0,
+            Phase.PREPARING: 1.0,
+            Phase.STEPS: 3.6,
+            Phase.BOUNDARIES: 1.8,  # after the last step too
+            Phase.EVALUATION: 2.4,
+            Phase.END: 1.0,
+        },
+        abs=0.12,
+    )
+
+
+def test_lines_say_what_each_phase_is_spent_on() -> None:
+    found = phases(keras())
+
+    (slowest,) = [line for line in found.at(Phase.PREPARING) if line.calls.startswith("pandas")]
+    assert (slowest.at, slowest.function) == (Location("prepare.py", 10), "load")
+    assert slowest.ms == pytest.approx(2000, abs=40)
+    assert slowest.sure
+    assert [line.calls for line in found.at(Phase.EVALUATION)] == ["Model.evaluate"]
+    assert found.at(Phase.SAVING)[0].at == Location("train.py", 30)
+
+
+def test_a_timed_call_needs_no_samples_and_a_sampled_line_does() -> None:
+    run = Run(every=2.0)
+    run.python(1.0, "train.py:3")
+    run.during(RunCall.PREDICT, 1.0, "train.py:4", "Model.predict")
+    run.python(1.0, "train.py:5")
+
+    sure = {line.at: line.sure for line in phases(run).lines if line.at}
+
+    assert sure[Location("train.py", 4)]
+    assert not sure.get(Location("train.py", 5), False)
+
+
+def test_python_of_the_user_within_an_evaluation_is_shown_at_its_own_line() -> None:
+    run = Run()
+    with run.call(RunCall.EVALUATE, "train.py:30", "Model.evaluate"):
+        run.python(1.0, "train.py:30")
+        run.python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30")
+
+    lines = phases(run).at(Phase.EVALUATION)
+
+    assert {(line.at, line.calls) for line in lines} == {
+        (Location("train.py", 30), "Model.evaluate"),
+        (Location("data.py", 7), "PIL.Image.open"),
+    }
+
+
+def test_a_program_that_only_predicts_prepares_and_predicts() -> None:
+    run = Run()
+    run.python(1.0, "predict.py:1", **IMPORTING)
+    run.python(0.5, "predict.py:3")
+    for _ in range(40):
+        run.python(0.01, "predict.py:6")
+        run.during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")
+    run.python(0.4, "predict.py:9")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.PREDICTION] == pytest.approx(2.0, abs=0.02)
+    assert found[Phase.PREPARING] == pytest.approx(0.9, abs=0.1)
+    assert found[Phase.END] == pytest.approx(0.4, abs=0.1)
+    assert Phase.BOUNDARIES not in found
+
+
+def test_calls_of_a_model_without_predict_are_prediction() -> None:
+    run = Run()
+    run.python(1.0, "predict.py:3")
+    run.python(3.0, "predict.py:7", work=RunWork.MODEL, tested=True)
+
+    assert seconds(phases(run))[Phase.PREDICTION] == pytest.approx(3.0, abs=0.05)
+
+
+def test_a_program_that_does_nothing_with_models_prepares() -> None:
+    run = Run()
+    run.python(2.0, "tokenize.py:7")
+
+    assert seconds(phases(run)) == pytest.approx({Phase.START: 0.21, Phase.PREPARING: 2.0})
+
+
+def test_a_model_called_once_before_training_is_built() -> None:
+    run = Run()
+    run.python(1.0, "train.py:7", work=RunWork.MODEL)
+    run.steps(500, 4.0, "train.py:12")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.BUILDING] == pytest.approx(1.0, abs=0.05)
+    assert Phase.EVALUATION not in found
+
+
+def test_a_loop_around_fit_is_no_training_loop() -> None:
+    run = Run()
+    for _ in range(3):
+        run.python(1.0, "tune.py:5", looped=True, calls="numpy.load")
+        with run.fit("tune.py:9"), run.epoch("tune.py:9"):
+            run.steps(100, 5.0, "tune.py:9")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.STEPS] == pytest.approx(1.5, abs=0.01)
+    assert found[Phase.PREPARING] + found[Phase.BOUNDARIES] == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_trace_within_a_prediction_is_tracing() -> None:
+    run = Run()
+    with run.call(RunCall.PREDICT, "p.py:3", "Model.predict"):
+        run.trace(1.0, "p.py:3", "predict_function")
+        run.python(1.0, "p.py:3")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.TRACING] == pytest.approx(1.0)
+    assert found[Phase.PREDICTION] == pytest.approx(1.0)
+
+
+def test_compiling_in_each_epoch_leaves_little_for_steps() -> None:
+    run = Run()
+    for number in range(10):
+        run.during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile")
+        with run.fit("train.py:9"), run.epoch("train.py:9"):
+            run.trace(1.1, "train.py:9", "train_step", trains=True, made=number)
+            run.steps(9, 3.8, "train.py:9")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.TRACING] == pytest.approx(10 * (1.1 - 0.0038), abs=0.01)
+    assert found[Phase.STEPS] == pytest.approx(0.38, abs=0.01)
+
+
+def test_where_every_step_traces_no_usual_step_is_made_up() -> None:
+    run = Run()
+    for _ in range(5):
+        run.trace(1.0, "train.py:9", "train_step", trains=True)
+
+    assert seconds(phases(run))[Phase.TRACING] == pytest.approx(5.0)
+
+
+def test_a_first_step_that_traces_is_no_boundary() -> None:
+    run = Run()
+    with run.fit(FIT), run.epoch(FIT):
+        run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True))
+        run.trace(1.5, FIT, "train_step", trains=True)
+        run.steps(300, 5.0, FIT)
+
+    found = seconds(phases(run))
+
+    assert found[Phase.TRACING] == pytest.approx(1.495)
+    assert found.get(Phase.BOUNDARIES, 0.0) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_first_step_that_is_hardly_longer_is_a_step() -> None:
+    run = Run()
+    with run.fit(FIT), run.epoch(FIT):
+        run.long_step(7.0, 5.0, FIT, first=True)
+        run.steps(300, 5.0, FIT)
+
+    assert Phase.BOUNDARIES not in phases(run).times
+
+
+# The begin and the end
+
+
+def test_a_killed_run_ends_with_its_last_record() -> None:
+    run = own_loop(tail=False)
+    times = RunTimes(START_NS, START_NS + round((run.now + 2.0) * 1e9), pid=PID)
+    found = RunPhases.measure(run.recording(None, times=times), None)
+
+    assert not found.finished
+    assert found.of(Phase.END) == pytest.approx(2000, abs=1)
+    assert found.of(Phase.UNNAMED) == 0
+
+
+def test_a_long_silence_before_a_kill_has_no_name() -> None:
+    run = own_loop(tail=False)
+    times = RunTimes(START_NS, START_NS + round((run.now + 20.0) * 1e9), pid=PID)
+    found = RunPhases.measure(run.recording(None, times=times), None)
+
+    assert found.of(Phase.UNNAMED) == pytest.approx(20_000, abs=1)
+
+
+def test_the_account_of_a_process_of_another_command_is_its_own() -> None:
+    run = own_loop()
+    times = RunTimes(START_NS - 10**10, START_NS + 10**12, pid=PID + 1)
+    found = RunPhases.measure(run.recording(times=times), None)
+
+    assert found.total_ms == pytest.approx(run.now * 1000)
+
+
+def test_a_gap_in_the_log_has_no_name() -> None:
+    log = own_loop().log()
+    log = replace(log, buckets=log.buckets[:3] + log.buckets[5:])
+    found = RunPhases.measure(replace(recording(), run=log), None)
+
+    assert found.of(Phase.UNNAMED) == pytest.approx(1000, abs=1)
+
+
+def test_other_processes_and_clocks_are_mentioned() -> None:
+    run = own_loop()
+    times = RunTimes(START_NS, None, pid=PID, suspended_ns=20 * 10**9, clock_jump_ns=-3 * 10**9)
+    others = (
+        EndedProcess(PID, ("train.py",)),
+        EndedProcess(9, ("worker.py",), why="it trains nothing"),
+    )
+    found = RunPhases.measure(run.recording(times=times, processes=others), None)
+
+    assert found.others == ("worker.py (it trains nothing)",)
+    assert [note.split(" meanwhile")[0] for note in found.notes] == [
+        "The machine slept for 20.0 s",
+        "The wall clock was set by 3.00 s",
+    ]
+
+
+def test_a_trace_alone_is_an_account_of_its_window() -> None:
+    found = RunPhases.measure(recording(), Steps.uniform(20, 5.0))
+
+    assert found.times == pytest.approx({Phase.STEPS: 100.0})
+    assert not found.whole
+    assert found.missing == (
+        "the rest of the run was not recorded: a trace contains the traced window only"
+    )
+
+
+def test_without_log_and_steps_nothing_is_known() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        RunPhases.measure(recording(manifest=manifest()), None)
+
+
+# The bar
+
+
+def test_the_bar_has_no_gaps_and_little_of_a_wrong_phase() -> None:
+    found = phases(keras())
+    shown: dict[Phase, float] = {}
+    for span in found.spans:
+        shown[span.phase] = shown.get(span.phase, 0.0) + span.end_s - span.start_s
+
+    assert found.spans[0].start_s == 0.0
+    assert found.spans[-1].end_s == pytest.approx(found.total_ms / 1000)
+    assert shown == pytest.approx(seconds(found), abs=0.1)
+
+
+def test_a_long_run_has_a_bar_of_limited_length() -> None:
+    run = Run(width=20.0, every=1.0)
+    for _ in range(600):
+        run.python(0.3, "p.py:2")
+        run.during(RunCall.PREDICT, 0.7, "p.py:3", "Model.predict")
+
+    spans = phases(run).spans
+
+    assert 1 <= len(spans) <= MOST_SPANS
+    assert all(a.end_s == b.start_s for a, b in pairwise(spans))
+
+
+# Any log
+
+KINDS = st.sampled_from(list(RunCall))
+MS_OF = st.dictionaries(st.integers(0, 6).map(str), st.floats(0, 2000), max_size=4)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> RunLog:
+    """Logs of any content, damaged ones as well."""
+    calls = {
+        number: CallPlace(
+            number, draw(KINDS), ("/job/t.py", number), "f", draw(st.none() | st.integers(0, 5))
+        )
+        for number in range(draw(st.integers(0, 6)))
+    }
+    stacks = {
+        number: SeenStack(
+            number,
+            draw(st.integers(0, 6)),
+            draw(st.none() | st.just(("/job/t.py", 9))),
+            work=draw(st.sampled_from(list(RunWork))),
+            looped=draw(st.booleans()),
+            tested=draw(st.booleans()),
+            long=draw(st.booleans()),
+        )
+        for number in range(5)
+    }
+    buckets, at = [], draw(st.floats(0, 2))
+    for _ in range(draw(st.integers(0, 8))):
+        at += draw(st.sampled_from([0.0, 0.0, 0.0, 1.5]))
+        end = at + draw(st.floats(0.01, 3))
+        each = tuple(draw(st.lists(st.floats(0.1, 500), max_size=4)))
+        steps = BucketSteps("x", None, len(each), len(each), sum(each), sum(each), each)
+        buckets.append(
+            Bucket(at, end, draw(MS_OF), {"1": 2}, draw(MS_OF), {"1": 3}, (steps,) if each else ())
+        )
+        at = end
+    starts = st.lists(st.tuples(st.floats(0, at + 1), st.floats(0, 4)), max_size=5)
+    return RunLog(
+        RunProcess(PID, 0, START_NS, draw(st.floats(0, 3))),
+        calls,
+        stacks,
+        tuple(buckets),
+        tuple(Span(n, start, start + length) for n, (start, length) in enumerate(draw(starts))),
+        tuple(FunctionTrace("f", None, s, 1000 * n, call=2) for s, n in draw(starts)),
+        tuple(LongStep(0, s, 1000 * n, draw(st.floats(0, 9)), first=True) for s, n in draw(starts)),
+        (),
+        draw(st.none() | st.floats(0, 30).map(lambda end: RunEnd(end, "exit"))),
+    )
+
+
+@given(logs(), st.floats(0, 2), st.none() | st.floats(0, 60))
+def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None) -> None:
+    ended = None if end is None else START_NS + round(end * 1e9)
+    times = RunTimes(START_NS - round(earlier * 1e9), ended, pid=PID)
+    found = RunPhases.measure(replace(recording(manifest=manifest(times=times)), run=log), None)
+
+    last = max(
+        [
+            log.process.began,
+            end or 0.0,
+            *(b.end for b in log.buckets),
+            log.end.end if log.end else 0.0,
+        ]
+    )
+    assert found.total_ms == pytest.approx((last + earlier) * 1000, rel=1e-6, abs=1e-3)
+    assert sum(found.times.values()) == pytest.approx(found.total_ms)
+    assert all(ms >= 0 for ms in found.times.values())
+    assert 0 <= found.once_ms <= found.total_ms + 1e-6
+    for phase in Phase:
+        assert sum(line.ms for line in found.at(phase)) <= found.of(phase) + 1e-6
+    gaps = [b.start_s - a.end_s for a, b in pairwise(found.spans)]
+    assert gaps == pytest.approx([0.0] * len(gaps), abs=1e-6)
+    assert sum(s.end_s - s.start_s for s in found.spans) == pytest.approx(found.total_ms / 1000)

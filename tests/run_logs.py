@@ -1,0 +1,252 @@
+"""Logs of runs in a few lines: what a process does one thing after another, as the recorder would write it.
+
+    run = Run()
+    run.python(2.0, "prepare.py:10", calls="pandas.DataFrame.iterrows")
+    with run.fit("train.py:20"), run.epoch("train.py:20"):
+        run.trace(1.5, "train.py:20", "train_step", trains=True)
+        run.steps(100, ms=5.0, at="train.py:20")
+    log = run.log()
+
+Times are seconds unless a name says ms.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.builders import recording
+from tfdoctor.kinds import RunCall, RunWork, StepSource
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest, RunTimes
+from tfdoctor.recording.run_log import (
+    Bucket,
+    BucketSteps,
+    CallPlace,
+    Census,
+    FunctionTrace,
+    Line,
+    LongStep,
+    RunCounters,
+    RunEnd,
+    RunLog,
+    RunProcess,
+    SeenStack,
+    Span,
+)
+
+FOLDER = "/job"
+PID = 7
+START_NS = 5_000_000_000
+SOURCE = StepSource.TF_DATA_LOOP
+
+
+def place(at: str | None) -> Line | None:
+    """Return "train.py:20" as a line of a file in the folder of the run."""
+    if at is None:
+        return None
+    path, _, line = at.rpartition(":")
+    return f"{FOLDER}/{path}", int(line)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Some time in one call, with the stack that a sample in it shows."""
+
+    start: float
+    end: float
+    call: int
+    stack: SeenStack
+
+
+@dataclass
+class Run:
+    """What a process does; each method takes time, one after another."""
+
+    began: float = 0.2
+    width: float = 0.5
+    every: float = 0.04
+    now: float = 0.0
+    moments: list[Moment] = field(default_factory=list)
+    places: dict[tuple[Any, ...], CallPlace] = field(default_factory=dict)
+    under_way: list[CallPlace] = field(default_factory=list)
+    entered: list[tuple[float, int]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    traces: list[FunctionTrace] = field(default_factory=list)
+    stepped: list[tuple[float, float, Line | None, bool]] = field(default_factory=list)
+    long_steps: list[LongStep] = field(default_factory=list)
+    censuses: list[Census] = field(default_factory=list)
+    counters: list[tuple[float, RunCounters]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.now = max(self.now, self.began)
+        self.under_way.append(self._place(RunCall.SCRIPT, None, "", None))
+
+    # What a run consists of
+
+    def python(self, seconds: float, at: str | None = None, **stack: Any) -> None:
+        """Let Python run in the call under way; ``stack`` has fields of SeenStack."""
+        lines = {"at": place(at), "caller": place(stack.pop("caller", None))}
+        call = self.under_way[-1].id
+        shown = SeenStack(id=0, call=call, **{"function": "<module>", **lines, **stack})
+        self.moments.append(Moment(self.now, self.now + seconds, call, shown))
+        self.now += seconds
+
+    @contextmanager
+    def call(
+        self, kind: RunCall, at: str | None = None, name: str = "", **span: Any
+    ) -> Iterator[None]:
+        """Make a call, which is told alone if it is one that the recorder tells alone."""
+        parent = self.under_way[-1].id if len(self.under_way) > 1 else None
+        made = self._place(kind, place(at), name, parent)
+        self.under_way.append(made)
+        self.entered.append((self.now, made.id))
+        start = self.now
+        yield
+        self.under_way.pop()
+        if kind not in {RunCall.STEP, RunCall.BETWEEN, RunCall.FUNCTION, RunCall.TRACE}:
+            self.spans.append(Span(made.id, start, self.now, **span))
+
+    def fit(self, at: str) -> AbstractContextManager[None]:
+        return self.call(RunCall.FIT, at, "Model.fit")
+
+    def epoch(self, at: str, number: int = 0) -> AbstractContextManager[None]:
+        return self.call(RunCall.EPOCH, at, "Model.fit", number=number)
+
+    def during(self, kind: RunCall, seconds: float, at: str, name: str = "", **span: Any) -> None:
+        """Make a call that takes some time itself."""
+        with self.call(kind, at, name, **span):
+            self.python(seconds, at)
+
+    def trace(
+        self, seconds: float, at: str, name: str, *, trains: bool = False, made: int = 1
+    ) -> None:
+        """Call a function that is traced then; a training one is a step as well."""
+        start = self.now
+        if trains:
+            with self.call(RunCall.STEP, at, name):
+                self._trace(seconds, at, name, made)
+            self.stepped.append((self.now, (self.now - start) * 1000, place(at), False))
+        else:
+            self._trace(seconds, at, name, made)
+
+    def _trace(self, seconds: float, at: str, name: str, made: int) -> None:
+        with self.call(RunCall.TRACE, at, name):
+            self.traces.append(
+                FunctionTrace(
+                    name, place(at), self.now, seconds * 1000, made, self.under_way[-1].id
+                )
+            )
+            self.python(seconds, at)
+
+    def steps(
+        self, count: int, ms: float, at: str, *, between_ms: float = 0.0, traced: bool = False,
+        **stack: Any,
+    ) -> None:  # fmt: skip
+        """Train some steps; ``stack`` is what samples between them show."""
+        for _ in range(count):
+            with self.call(RunCall.STEP, at, "train_step"):
+                self.python(ms / 1000, at)
+            if between_ms:
+                with self.call(RunCall.BETWEEN, at):
+                    self.python(between_ms / 1000, at, **{"looped": True, **stack})
+            self.stepped.append((self.now, ms + between_ms, place(at), traced))
+
+    def long_step(self, ms: float, usual_ms: float, at: str, *, first: bool = False) -> None:
+        """Train a step that takes longer than the usual one."""
+        number = len(self.stepped)
+        self.long_steps.append(LongStep(number, self.now, ms, usual_ms, first))
+        self.steps(1, ms, at)
+
+    def count(self, **counters: int) -> None:
+        """Read counters."""
+        self.counters.append((self.now, RunCounters(**counters)))
+
+    # What the recorder makes of it
+
+    def log(self, why: str | None = "exit", **end: Any) -> RunLog:
+        """Return the log; ``why`` is None for a process that was killed."""
+        stacks: dict[SeenStack, int] = {}
+        buckets = tuple(self._buckets(stacks))
+        return RunLog(
+            process=RunProcess(PID, 1_700_000_000_000_000_000, START_NS, self.began),
+            calls={made.id: made for made in self.places.values()},
+            stacks={number: replace(stack, id=number) for stack, number in stacks.items()},
+            buckets=buckets,
+            spans=tuple(self.spans),
+            traces=tuple(self.traces),
+            long_steps=tuple(self.long_steps),
+            censuses=tuple(self.censuses),
+            end=RunEnd(self.now, why, **end) if why else None,
+        )
+
+    def recording(self, why: str | None = "exit", **manifest: Any) -> Recording:
+        """Return the recording of the run, which the launcher saw end when its log does."""
+        started = START_NS - 10_000_000
+        times = RunTimes(started, START_NS + round(self.now * 1e9), pid=PID)
+        described = Manifest(**{"cwd": FOLDER, "times": times, **manifest})
+        return replace(recording(manifest=described), run=self.log(why))
+
+    def _place(self, kind: RunCall, at: Line | None, name: str, parent: int | None) -> CallPlace:
+        key = (kind, at, name, parent)
+        return self.places.setdefault(key, CallPlace(len(self.places), kind, at, name, parent))
+
+    def _buckets(self, stacks: dict[SeenStack, int]) -> Iterator[Bucket]:
+        start = self.began
+        last_sample = self.began
+        samples = self._samples()
+        seen = next(samples, None)
+        while start < self.now - 1e-9:
+            end = min(start + self.width, self.now)
+            ms: dict[str, float] = defaultdict(float)
+            counts: Counter[str] = Counter()
+            while seen is not None and seen[0] < end:
+                number = str(stacks.setdefault(seen[1], len(stacks)))
+                ms[number] += (seen[0] - last_sample) * 1000
+                counts[number] += 1
+                last_sample = seen[0]
+                seen = next(samples, None)
+            yield self._bucket(start, end, dict(ms), dict(counts))
+            start = end
+
+    def _bucket(
+        self, start: float, end: float, stacks: dict[str, float], samples: dict[str, int]
+    ) -> Bucket:
+        calls: dict[str, float] = defaultdict(float)
+        for moment in self.moments:
+            overlap = min(end, moment.end) - max(start, moment.start)
+            if overlap > 0:
+                calls[str(moment.call)] += overlap * 1000
+        entered = Counter(str(call) for at, call in self.entered if start <= at < end)
+        counters = [found for at, found in self.counters if start <= at < end]
+        return Bucket(
+            start, end, dict(calls), dict(entered), stacks, samples,
+            tuple(self._steps(start, end)), counters[-1] if counters else RunCounters(),
+        )  # fmt: skip
+
+    def _steps(self, start: float, end: float) -> Iterator[BucketSteps]:
+        loops: dict[tuple[Line | None, bool], list[float]] = defaultdict(list)
+        for at, ms, line, traced in self.stepped:
+            if start < at <= end:
+                loops[line, traced].append(ms)
+        for (line, traced), each in loops.items():
+            yield BucketSteps(
+                SOURCE, line, len(each), len(each), sum(each), sum(each), tuple(each), {}, traced
+            )
+
+    def _samples(self) -> Iterator[tuple[float, SeenStack]]:
+        """Yield samples at uneven times, so that they do not always meet the same part of a loop."""
+        number, moments = 0, iter(self.moments)
+        moment = next(moments, None)
+        while moment is not None:
+            at = self.began + (number + (number * 0.618034) % 1.0) * self.every
+            while moment is not None and moment.end <= at:
+                moment = next(moments, None)
+            if moment is not None:
+                yield at, moment.stack
+            number += 1
+
+
+IMPORTING = {"work": RunWork.IMPORTING}
+BUILDING = {"work": RunWork.BUILDING}
