@@ -41,7 +41,9 @@ NOTES = 3
 
 def drawn(shown: RunSection, width: int) -> Text:
     """Return the bar, the times of the phases, the largest lines outside of the steps, and remarks."""
-    rows = [_bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
+    run = shown.account
+    title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
+    rows = [*title, _bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
     notes = [note for note in (shown.long, *shown.notes) if note][:NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
 
