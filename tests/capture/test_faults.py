@@ -202,7 +202,8 @@ def test_a_long_run_without_a_step_is_told_what_to_do(tmp_path: Path) -> None:
     run = profiled(script, tmp_path / "out", sample_every_ms=0, watch_s=0.5)
     assert run.code == 0
     assert "no training step was seen in 1 s" in run.missing()["trace"]
-    assert "--for" in own_line(run)
+    assert "--for" in run.missing()["trace"]
+    assert own_line(run).startswith("tfdoctor: no training step was seen, recorded the run in ")
 
 
 def own_line(run: Run) -> str:

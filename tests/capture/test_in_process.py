@@ -64,9 +64,7 @@ def test_a_block_that_does_not_train_leaves_a_recording_that_says_so(script: Pat
         "print(run.recording.root.name)\n",
     )
     assert done.stdout == "out None <tfdoctor: the block is still running>\nout\n"
-    assert done.stderr.startswith(
-        "tfdoctor: no steps traced (TensorFlow was not imported by the end"
-    )
+    assert done.stderr.startswith("tfdoctor: no training step was seen, recorded the block in ")
     found = manifest(script.parent / "out")
     assert found.finished
     assert found.command == ("train.py:2",)
@@ -278,3 +276,49 @@ def test_sampling_can_be_switched_off(script: Path) -> None:
     run(script, "with tfdoctor.record('out', sample_every_ms=0):\n    pass\n")
     assert manifest(script.parent / "out").samplers == ()
     assert not (script.parent / "out" / "samples.jsonl").exists()
+
+
+WORKING = """
+import time
+def work(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(1000))
+work(1.0)
+with tfdoctor.record('first', trace=False):
+    work(0.8)
+try:
+    with tfdoctor.record('second'):
+        work(0.3)
+        raise ValueError('broken')
+except ValueError:
+    pass
+work(1.0)
+"""
+
+
+def test_a_block_has_an_account_of_its_own(script: Path) -> None:
+    done = run(script, WORKING)
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("tfdoctor: recorded the block without a trace in ")
+    assert lines[1].startswith(
+        "tfdoctor: no training step was seen (ValueError: broken), recorded the block in "
+    )
+    for name, took, ending in (
+        ("first", 0.8, ("exit", "")),
+        ("second", 0.3, ("exception", "ValueError")),
+    ):
+        log, times = Recording.open(script.parent / name).run, manifest(script.parent / name).times
+        assert log is not None
+        assert times is not None
+        assert log.end is not None
+        assert took <= log.end.end < took + 0.5
+        assert (log.end.why, log.end.error) == ending
+        assert abs(log.process.started_monotonic_ns - times.started_ns) < 0.1e9
+        assert times.ended_ns is not None
+        assert abs((times.ended_ns - times.started_ns) / 1e9 - log.end.end) < 0.1
+    assert manifest(script.parent / "first").missing == ()
+    log = Recording.open(script.parent / "second").run
+    assert log is not None
+    assert log.end is not None
+    assert log.end.at == (str(script), WORKING[: WORKING.index("raise")].count("\n") + 2)

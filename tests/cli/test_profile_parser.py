@@ -80,8 +80,15 @@ def test_what_cannot_be_meant_is_a_usage_error(folder: Path, arguments: tuple[st
 
 
 def test_quiet_says_what_went_wrong_all_the_same(folder: Path) -> None:
-    done = profile(folder, "-q", "train.py")
-    assert done.stderr.startswith("tfdoctor: no steps traced (")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n')
+    python.chmod(0o755)
+    done = profile(folder, "-q", "--python", str(python), "train.py")
+    assert done.stderr.startswith("tfdoctor: no steps traced (the recorder did not start")
+
+
+def test_quiet_says_nothing_of_a_run_that_trains_nothing(folder: Path) -> None:
+    assert profile(folder, "-q", "train.py").stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,6 @@ KINDS = [
     "tried",
     "caused",
     "gated",
-    "run",
-    "run-predicts",
 ]
 
 
@@ -31,19 +29,18 @@ def test_json(kind: str, golden: Compare) -> None:
     golden(f"{kind}.json", json.render(diagnoses.ALL[kind]()))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
+@pytest.mark.parametrize("kind", [*KINDS, "hostile"])
 def test_markdown(kind: str, golden: Compare) -> None:
     golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run", "run-window"])
+@pytest.mark.parametrize("kind", [*KINDS, "hostile"])
 def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"],
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated"]
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -14,21 +14,10 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
 TOP = {
     *("schema", "tfdoctor", "subject", "steps", "breakdown_ms", "trust", "results"),
-    *("together", "xprof", "run", "run_together"),
+    *("together", "xprof"),
 }
 RESULT = {
-    *(
-        "rule",
-        "topic",
-        "outcome",
-        "severity",
-        "summary",
-        "reason",
-        "saving",
-        "run",
-        "takes",
-        "measured",
-    ),
+    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "takes", "measured"),
     *("known", "at"),
     *("evidence", "remedies"),
 }
@@ -109,7 +98,6 @@ KINDS = (
     "tried",
     "gated",
     "slow-steps",
-    "run",
 )
 
 

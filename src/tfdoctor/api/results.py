@@ -101,7 +101,8 @@ class Results:
         if manifest is None:
             return f"nothing recorded: {self._gap()}"
         recorded = recording is not None and recording.run is not None
-        return f"{sentence(manifest, recorded=recorded)} in {self.path}"
+        what = self._inside.what if self._inside else "run"
+        return f"{sentence(manifest, recorded=recorded, what=what)} in {self.path}"
 
     def __repr__(self) -> str:
         """Return the summary of the command line, or one line in a notebook, which shows the page."""

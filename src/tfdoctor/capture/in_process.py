@@ -17,13 +17,14 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Self
 
-from tfdoctor.capture import manifest
+from tfdoctor.capture import manifest, run_times
 from tfdoctor.capture.agent.frames import clean_error
 from tfdoctor.capture.agent.masking import clean
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import agent_plan
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
+from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
@@ -66,6 +67,7 @@ class InProcessRecording:
         self.recording: Recording | None = None
         self.faults: list[str] = []
         self.samplers: SamplerProcess | None = None
+        self.since: Moment | None = None
         self.going_on: Callable[[], bool] = lambda: True  # False: the fit was left without end()
 
     @classmethod
@@ -91,11 +93,19 @@ class InProcessRecording:
 
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
-        with self._careful("start"):
-            settings = agent_plan(plan, self.folder.processes)
-            _Process.block = _agent_module("block").begin(settings, places, _Process.block)
         with self._careful("samples"):
             self.samplers = SamplerProcess(self.folder.out / SAMPLES, plan.sample_every_ms)
+        with self._careful("start"):  # last: from here on, time is the user's
+            settings = agent_plan(plan, self.folder.processes)
+            _Process.block = _agent_module("block").begin(settings, places, _Process.block)
+        with self._careful("times"):
+            self._begin_run()
+
+    def _begin_run(self) -> None:
+        """The user's part begins: note the time, also for a process that is killed."""
+        self.since = Moment.now()
+        self.state = replace(self.state, times=run_times.begun(self.since, self.pid))
+        manifest.write(self.folder.out, self.state)
 
     def join(self, model: object, frame: FrameType) -> None:
         """Record the running fit of a model."""
@@ -119,18 +129,22 @@ class InProcessRecording:
         with _Process.lock:
             if under_way() is not self:
                 return
+            until = Moment.now()
             with self._careful("end"):
                 if _Process.block is not None:
-                    _Process.block.end(reason, self.what)
+                    _Process.block.end(reason, self.what, error)
             with self._careful("traceback"):
                 clean_error(error)
             with self._careful("recording"):
-                self.recording = self._write(reason, error)
+                self.recording = self._write(reason, error, until)
             _Process.under_way = None
         atexit.unregister(self.abandoned)
 
-    def _write(self, reason: str, error: BaseException | None) -> Recording:
+    def _write(self, reason: str, error: BaseException | None, until: Moment) -> Recording:
         """Write the recording as `tfdoctor profile` does."""
+        if self.state.times and self.since:
+            times = run_times.ended(self.state.times, self.since, until)
+            self.state = replace(self.state, times=times)
         samplings = self.samplers.stop() if self.samplers else ()
         if self.samplers and self.samplers.why:
             self.state = self.state.lacks(MissingPart.SAMPLES, self.samplers.why)

@@ -4,20 +4,20 @@ from tfdoctor.capture.missing_data import failure
 from tfdoctor.recording.manifest import Manifest, TracedWindow
 
 
-def sentence(done: Manifest, *, recorded: bool) -> str:
+def sentence(done: Manifest, *, recorded: bool, what: str = "run") -> str:
     """Return what the line says before the folder: "traced 20 steps, recorded".
 
-    ``recorded`` says whether there is an account of the whole run.
+    ``recorded`` says whether there is an account of the whole run, or of ``what`` else was recorded.
     """
     why, window = why_no_trace(done), done.window or TracedWindow()
     if done.workers:
         return f"{len(done.workers)} processes trained, recorded"
     if not traces(done):
-        ended = failure(done)
-        return f"recorded the run without a trace{f' ({ended})' if ended else ''}"
+        ended = done.outcome.error or failure(done)
+        return f"recorded the {what} without a trace{f' ({ended})' if ended else ''}"
     if why and recorded and not done.steps.seen and not done.window:
-        reason = f" ({why})" if failure(done) else ""
-        return f"no training step was seen{reason}, recorded the run"
+        reason = done.outcome.error or (why if failure(done) else "")
+        return f"no training step was seen{f' ({reason})' if reason else ''}, recorded the {what}"
     if why:
         return f"no steps traced ({why}), recorded"
     if window.steps:

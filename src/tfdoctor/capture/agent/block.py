@@ -8,6 +8,7 @@ from . import install, journal, stack
 from .earlier import Earlier
 from .earlier_use import EarlierUse
 from .journal import guarded
+from .run import process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,15 +40,15 @@ class Block:
         for trainers in self.installed.trainers:
             trainers.join(model, frame)
 
-    def end(self, reason: str, what: str) -> None:
-        """End the recording; `what` is what was recorded, a block or a fit."""
+    def end(self, reason: str, what: str, error: BaseException | None = None) -> None:
+        """End the recording; `what` is what was recorded, a block or a fit, and `error` what it raised."""
+        self.installed.recorder.end(process.of_end(error))  # first: the rest is our own work
         window = self.installed.window
         window.close(reason)
         lacking = {entry["what"] for entry in self.log.lacking}
-        if window.kept is None and "trace" not in lacking:
+        if window.wanted and window.kept is None and "trace" not in lacking:
             self.log.missing("trace", self._why_no_trace(what))
         self._note_missing_lines(what)
-        self.installed.recorder.end()
         self.installed.end()
         self._forget_fits()
         self.installed.registry.release()
@@ -72,14 +73,14 @@ class Block:
         """Return why nothing was traced, and what to do about it."""
         if "tensorflow" not in sys.modules:
             return (
-                f"TensorFlow was not imported by the end of the {what}: record the code that trains"
+                f"TensorFlow was not imported by the end of the {what}: if other code trains, record that"
             )
         window = self.installed.window
         seen = max((source.seen for source in window.sources.values()), default=0)
         if not seen:
             return (
                 f"no training step was seen in the {what}, neither of Model.fit nor of a loop that computes "
-                "gradients or runs a session: record the code that trains, or trace by time with "
+                "gradients or runs a session: if other code trains, record that, or trace by time with "
                 "record(seconds=2)"
             )
         warmup = window.plan["warmup"]

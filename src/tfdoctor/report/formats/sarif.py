@@ -5,7 +5,6 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 """
 
 import json
-import math
 from typing import Any
 from urllib.parse import quote
 
@@ -94,7 +93,7 @@ def _rule(rule: Rule) -> Object:
 
 
 def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
-    saving, run = finding.result.saving, finding.result.run
+    saving = finding.result.saving
     found = _common(finding, numbers)
     if finding.known is not None:
         found["baselineState"] = "unchanged" if finding.known else "new"
@@ -104,12 +103,6 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
             "savingShare": round(saving.share, 6),
             "bound": saving.bound.value,
         }
-    if run is not None and math.isfinite(run.total.value) and math.isfinite(run.share):
-        found.setdefault("properties", {}).update(
-            savingMsOfRun=round(run.total.value, 6),
-            savingShareOfRun=round(run.share, 6),
-            boundOfRun=run.bound.value,
-        )
     if finding.edit is not None:
         found["fixes"] = [_fix(finding, finding.edit)]
     return found

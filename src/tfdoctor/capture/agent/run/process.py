@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 
 from ..masking import clean
 from ..stack import user_file
@@ -37,7 +38,11 @@ def started_ns() -> int | None:
 
 def ending() -> dict[str, object]:
     """Return how the interpreter is ending, as far as it tells."""
-    error = getattr(sys, "last_value", None)
+    return of_end(getattr(sys, "last_value", None))
+
+
+def of_end(error: BaseException | None) -> dict[str, object]:
+    """Return how a process or a block ended that left an exception; None without."""
     if error is None:
         return {"why": "exit"}
     why = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
@@ -46,9 +51,10 @@ def ending() -> dict[str, object]:
 
 def of_error(error: BaseException) -> dict[str, object]:
     """Return the class and the beginning of the message of an exception, and the user's line that raised it."""
+    text = "".join(traceback.format_exception_only(type(error), error)).partition(": ")[2]
     return {
         "error": type(error).__name__,
-        "message": clean(str(error).strip()[:MESSAGE]),
+        "message": clean(text.strip()[:MESSAGE]),
         "at": _line(error.__traceback__),
     }
 
