@@ -1,7 +1,7 @@
 """What must hold of every recording: facts that measure one thing agree, and every large part has an account."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdoctor.diagnose.accounts import accounts
@@ -22,6 +22,7 @@ from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import about_ms, milliseconds
 from tfdoctor.report import sentences
+from tfdoctor.report.run.verdict import steps_matter
 from tfdoctor.units import Unit
 from tfdoctor.verdict import Stage
 
@@ -183,7 +184,7 @@ def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
 
 def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
-    words = sentences.verdict(diagnosis)
+    words = sentences.verdict(replace(diagnosis, run=None, run_together=None))
     silent = len(words) < 3
     return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in words[-1])
 
@@ -218,8 +219,10 @@ def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is wrong with the words of the verdict: the step, and what the changes reduce it to."""
     steps, together = diagnosis.steps, diagnosis.together
     verdict = sentences.verdict(diagnosis)
-    if milliseconds(steps.shown_ms) not in verdict[0]:
+    if not any(milliseconds(steps.shown_ms) in words for words in verdict):
         yield f"the verdict does not name the step of {milliseconds(steps.shown_ms)}"
+    if (run := sentences.whole_run(diagnosis)) and not steps_matter(run):
+        return
     if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
         after = about_ms(steps.shown_ms - together.per_step.value)
         if after not in verdict[-1]:

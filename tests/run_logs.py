@@ -12,7 +12,7 @@ Times are seconds unless a name says ms.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +39,10 @@ from tfdoctor.recording.run_log import (
 FOLDER = "/job"
 PID = 7
 START_NS = 5_000_000_000
-SOURCE = StepSource.TF_DATA_LOOP
+OWN_LOOP = StepSource.REPEATED_CALL
+
+ENTERING = 0.02
+"""Share of a step of a loop of the user's before it is known that the function trains."""
 
 
 def place(at: str | None) -> Line | None:
@@ -78,6 +81,7 @@ class Run:
     long_steps: list[LongStep] = field(default_factory=list)
     censuses: list[Census] = field(default_factory=list)
     counters: list[tuple[float, RunCounters]] = field(default_factory=list)
+    between: CallPlace | None = None  # under way since the last step of a loop of the user's
 
     def __post_init__(self) -> None:
         self.now = max(self.now, self.began)
@@ -88,7 +92,8 @@ class Run:
     def python(self, seconds: float, at: str | None = None, **stack: Any) -> None:
         """Let Python run in the call under way; ``stack`` has fields of SeenStack."""
         lines = {"at": place(at), "caller": place(stack.pop("caller", None))}
-        call = self.under_way[-1].id
+        top = self.under_way[-1]
+        call = (self.between or top).id if top.call is RunCall.SCRIPT else top.id
         shown = SeenStack(id=0, call=call, **{"function": "<module>", **lines, **stack})
         self.moments.append(Moment(self.now, self.now + seconds, call, shown))
         self.now += seconds
@@ -98,10 +103,10 @@ class Run:
         self, kind: RunCall, at: str | None = None, name: str = "", **span: Any
     ) -> Iterator[None]:
         """Make a call, which is told alone if it is one that the recorder tells alone."""
-        parent = self.under_way[-1].id if len(self.under_way) > 1 else None
-        made = self._place(kind, place(at), name, parent)
+        made = self._place(kind, place(at), name, self.under_way[-1].id)
         self.under_way.append(made)
-        self.entered.append((self.now, made.id))
+        if kind not in {RunCall.BETWEEN, RunCall.TRACE}:  # which the recorder does not count
+            self.entered.append((self.now, made.id))
         start = self.now
         yield
         self.under_way.pop()
@@ -112,7 +117,7 @@ class Run:
         return self.call(RunCall.FIT, at, "Model.fit")
 
     def epoch(self, at: str, number: int = 0) -> AbstractContextManager[None]:
-        return self.call(RunCall.EPOCH, at, "Model.fit", number=number)
+        return self.call(RunCall.EPOCH, at, number=number)
 
     def during(self, kind: RunCall, seconds: float, at: str, name: str = "", **span: Any) -> None:
         """Make a call that takes some time itself."""
@@ -123,13 +128,16 @@ class Run:
         self, seconds: float, at: str, name: str, *, trains: bool = False, made: int = 1
     ) -> None:
         """Call a function that is traced then; a training one is a step as well."""
-        start = self.now
+        outer = RunCall.FUNCTION
         if trains:
-            with self.call(RunCall.STEP, at, name):
-                self._trace(seconds, at, name, made)
-            self.stepped.append((self.now, (self.now - start) * 1000, place(at), False))
-        else:
+            self.entered.append((self.now, self._step(at).id))
+            outer = outer if self._source == OWN_LOOP else RunCall.STEP
+        elif self.under_way[-1].call is not RunCall.SCRIPT:
             self._trace(seconds, at, name, made)
+            return
+        with self.call(outer, at, name if outer is RunCall.FUNCTION else self._source):
+            self._trace(seconds, at, name, made)
+        self._after_step(trains=trains)
 
     def _trace(self, seconds: float, at: str, name: str, made: int) -> None:
         with self.call(RunCall.TRACE, at, name):
@@ -145,13 +153,40 @@ class Run:
         **stack: Any,
     ) -> None:  # fmt: skip
         """Train some steps; ``stack`` is what samples between them show."""
+        own = self._source == OWN_LOOP
         for _ in range(count):
-            with self.call(RunCall.STEP, at, "train_step"):
-                self.python(ms / 1000, at)
+            entering = ms * ENTERING if own else 0.0
+            with self.call(RunCall.FUNCTION, at, "train_step") if own else nullcontext():
+                self.python(entering / 1000, at)
+            with self.call(RunCall.STEP, at, self._source):
+                self.python((ms - entering) / 1000, at)
+            self._after_step(trains=True)
             if between_ms:
-                with self.call(RunCall.BETWEEN, at):
-                    self.python(between_ms / 1000, at, **{"looped": True, **stack})
+                with self.call(RunCall.BETWEEN, self._outer_line):
+                    self.python(between_ms / 1000, at, **{"looped": own, **stack})
             self.stepped.append((self.now, ms + between_ms, place(at), traced))
+
+    def pass_over(self) -> None:
+        """Have the data end: what follows is the script again."""
+        self.between = None
+
+    @property
+    def _source(self) -> StepSource:
+        kinds = {made.call for made in self.under_way}
+        return StepSource.KERAS_FIT if RunCall.FIT in kinds else OWN_LOOP
+
+    @property
+    def _outer_line(self) -> str | None:
+        at = self.under_way[-1].at
+        return f"{at[0].removeprefix(FOLDER + '/')}:{at[1]}" if at else None
+
+    def _step(self, at: str) -> CallPlace:
+        return self._place(RunCall.STEP, place(at), self._source, self.under_way[-1].id)
+
+    def _after_step(self, *, trains: bool) -> None:
+        if trains and self._source == OWN_LOOP:
+            outer = self.under_way[-1]
+            self.between = self._place(RunCall.BETWEEN, outer.at, "", outer.id)
 
     def long_step(self, ms: float, usual_ms: float, at: str, *, first: bool = False) -> None:
         """Train a step that takes longer than the usual one."""
@@ -232,8 +267,20 @@ class Run:
                 loops[line, traced].append(ms)
         for (line, traced), each in loops.items():
             yield BucketSteps(
-                SOURCE, line, len(each), len(each), sum(each), sum(each), tuple(each), {}, traced
+                self._loops.get(line, OWN_LOOP),
+                line,
+                len(each),
+                len(each),
+                sum(each),
+                sum(each),
+                tuple(each),
+                {},
+                traced,
             )
+
+    @property
+    def _loops(self) -> dict[Line | None, str]:
+        return {made.at: made.name for made in self.places.values() if made.call is RunCall.STEP}
 
     def _samples(self) -> Iterator[tuple[float, SeenStack]]:
         """Yield samples at uneven times, so that they do not always meet the same part of a loop."""

@@ -106,6 +106,53 @@ def about_ms(value: float) -> str:
     return f"{_trimmed(_digits(rounded, 2))} ms" if rounded >= 1 else milliseconds(rounded)
 
 
+def duration(value_ms: float | None) -> str:
+    """Return a time of a run: ``0.42 s``, ``6.1 s``, ``131 s``, ``12 min 5 s``, ``3 h 20 min``, ``2 d 4 h``."""
+    if value_ms is None or not math.isfinite(value_ms):
+        return UNKNOWN
+    if value_ms < 0:
+        return _MINUS + duration(-value_ms)
+    seconds = value_ms / _THOUSAND
+    if 0 < seconds < _HUNDREDTHS_FROM_S:
+        return about_ms(value_ms)
+    if seconds < _TENTHS_BELOW_S:
+        return f"{_trimmed(f'{seconds:.{2 if seconds < 1 else 1}f}')} s"
+    if seconds < _MINUTES_FROM_S:
+        return f"{seconds:.0f} s"
+    _, large, name, small, rest = next(row for row in _LONG if seconds >= row[0])
+    return _in_two(seconds, (large, name), (small, rest))
+
+
+_HUNDREDTHS_FROM_S, _TENTHS_BELOW_S, _MINUTES_FROM_S = 0.0995, 99.95, 599.5
+_DAY, _HOUR, _MINUTE = 86400, 3600, 60
+
+_LONG: tuple[tuple[float, int, str, int, str], ...] = (
+    (2 * _DAY - _HOUR / 2, _DAY, "d", _HOUR, "h"),
+    (_HOUR - 0.5, _HOUR, "h", _MINUTE, "min"),
+    (_MINUTES_FROM_S, _MINUTE, "min", 1, "s"),
+)
+"""From how many seconds on a time has these two units."""
+
+
+def _in_two(seconds: float, large: tuple[int, str], small: tuple[int, str]) -> str:
+    """Return a time in a large unit and the rest in a small one, none where it is zero."""
+    whole, rest = divmod(round(seconds / small[0]), large[0] // small[0])
+    return f"{whole:,} {large[1]} {rest} {small[1]}" if rest else f"{whole:,} {large[1]}"
+
+
+def about_duration(value_ms: float) -> str:
+    """Return an estimated time of a run to about two digits: ``80 s``, ``12 min``, ``3 h 20 min``."""
+    seconds = value_ms / _THOUSAND
+    if not math.isfinite(seconds) or seconds < _MINUTES_FROM_S:
+        return duration(_rounded(value_ms, 2))
+    digits = next((unit for limit, unit in _ROUGH if seconds < limit), _HOUR)
+    return duration(round(seconds / digits) * digits * _THOUSAND)
+
+
+_ROUGH = ((100 * _MINUTE, _MINUTE), (10 * _HOUR, 10 * _MINUTE))
+"""Below how many seconds an estimate is rounded to how many."""
+
+
 def percent(value: float | None) -> str:
     """Return a ratio as a percentage, with a decimal where small values need it."""
     if value is None or not math.isfinite(100 * value):

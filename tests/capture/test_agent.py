@@ -13,12 +13,14 @@ from tests.capture import agent
 from tfdoctor.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
-FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
+FILES = sorted(
+    [*FOLDER.glob("agent/*.py"), *FOLDER.glob("agent/run/*.py"), *FOLDER.glob("site/*.py")]
+)
 
 LOADED_BY_TENSORFLOW = {
-    "array", "atexit", "bisect", "builtins", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib",
-    "importlib", "io", "itertools", "json", "math", "os", "random", "re", "runpy", "shutil", "struct", "sys",
-    "threading", "time", "weakref",
+    "_thread", "array", "atexit", "bisect", "builtins", "collections", "dis", "enum", "functools", "gc",
+    "glob", "gzip", "hashlib", "importlib", "io", "itertools", "json", "math", "os", "random", "re",
+    "runpy", "shutil", "struct", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""

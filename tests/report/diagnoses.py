@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.report import several
+from tests.report import running, several
 from tfdoctor.diagnosis import (
     Account,
     AccountState,
@@ -943,7 +943,31 @@ def configured() -> Diagnosis:
     return replace(base, results=(mine, *others), order=order, settings=settings)
 
 
+def run() -> Diagnosis:
+    """Return the run with its account, and findings in each unit."""
+    return running.trains(full())
+
+
+def run_predicts() -> Diagnosis:
+    """Return a run that trains nothing."""
+    return running.predicts(full())
+
+
+def run_window() -> Diagnosis:
+    """Return a report whose account covers the traced window alone."""
+    return running.window(full())
+
+
+def hostile_run() -> Diagnosis:
+    """Return the hostile run with an account."""
+    return running.hostile(hostile(), HOSTILE + INVISIBLE, LONG)
+
+
 ALL = {
+    "run": run,
+    "run-predicts": run_predicts,
+    "run-window": run_window,
+    "hostile-run": hostile_run,
     "gated": gated,
     "configured": configured,
     "several-hosts": several_hosts,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from tests.report import diagnoses
 from tfdoctor.report.formats import html
@@ -32,6 +32,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "unexplained",
             "tried",
             "caused",
+            "run",
+            "hostile-run",
         )
     }
     for kind, path in written.items():
@@ -78,6 +80,8 @@ def test_all_charts_are_drawn_in_silence(
         "hostile-hosts",
         "unexplained",
         "tried",
+        "run",
+        "hostile-run",
     ):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         visit = Visit(page, files[kind])
@@ -158,6 +162,81 @@ def test_without_scripts_the_step_and_its_timeline_are_drawn(
         assert box is not None
         assert box["width"] > 100
     context.close()
+
+
+PREPARING = "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_the_bar_of_the_run_tells_phase_times_and_line(
+    browser: Browser, files: dict[str, Path], *, touch: bool
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 900}, has_touch=touch)
+    page = context.new_page()
+    visit = Visit(page, files["run"])
+    svg, output = page.locator(".run-bar svg"), page.locator(".run-bar output")
+    expect(output).to_contain_text("arrow keys")
+    at: Position = {"x": 50, "y": 10}
+    if touch:
+        svg.tap(position=at)
+    else:
+        svg.hover(position=at)
+    expect(output).to_have_text(PREPARING)
+    expect(page.locator(".run-bar rect.at")).to_have_count(1)
+    if not touch:
+        page.locator("h1").hover()
+        expect(output).to_contain_text("arrow keys")
+    assert visit.messages == []
+    context.close()
+
+
+def test_the_keyboard_walks_through_the_run(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    visit = Visit(page, files["run"])
+    bar = page.get_by_role("slider")
+    bar.focus()
+    expect(page.locator(".run-bar output")).to_have_text("start: 0.4 s, from 0 to 0.4 s")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(bar).to_have_attribute("aria-valuetext", PREPARING)
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")  # stays there
+    expect(bar).to_have_attribute("aria-valuetext", "end: 0.4 s, at 131 s")
+    page.keyboard.press("Tab")
+    expect(page.locator(".run-bar output")).to_contain_text("arrow keys")
+    assert visit.messages == []
+    page.close()
+
+
+def test_without_scripts_the_run_is_drawn_and_told(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.goto(files["run"].as_uri())
+    drawn = page.get_by_role("img", name="The run: start 0.4 s, imports 5.7 s")
+    assert drawn.locator("rect").count() == 3 + 4 * 10 + 1
+    assert drawn.locator("title").nth(2).text_content() == PREPARING
+    assert page.locator(".run-bar output").is_hidden()
+    words = page.locator(".phases").inner_text()
+    assert "pandas.DataFrame.iterrows" in words
+    page.get_by_text("1 more", exact=True).click()
+    assert page.get_by_text("numpy.concatenate").is_visible()
+    context.close()
+
+
+TOO_WIDE = """() => [...document.querySelectorAll(".run-bar, .phases, .phases *, .run-lines *")]
+    .filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
+"""What of the account lies outside of the window."""
+
+
+@pytest.mark.parametrize("kind", ["run", "hostile-run"])
+def test_the_account_fits_a_phone(browser: Browser, files: dict[str, Path], kind: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    Visit(page, files[kind])
+    assert page.locator(".phases tbody tr").count() == 8
+    assert page.evaluate(TOO_WIDE) == []
+    page.close()
 
 
 CUT_OFF = """() => [...document.querySelectorAll(".trials *, .trial *, .key *")]

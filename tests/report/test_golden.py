@@ -21,6 +21,8 @@ KINDS = [
     "tried",
     "caused",
     "gated",
+    "run",
+    "run-predicts",
 ]
 
 
@@ -29,18 +31,19 @@ def test_json(kind: str, golden: Compare) -> None:
     golden(f"{kind}.json", json.render(diagnoses.ALL[kind]()))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile"])
+@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
 def test_markdown(kind: str, golden: Compare) -> None:
     golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile"])
+@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run", "run-window"])
 def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
 @pytest.mark.parametrize(
-    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated"]
+    "kind",
+    ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"],
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -35,6 +35,41 @@ def test_a_time_has_three_digits(value: float | None, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("seconds", "shown", "about"),
+    [
+        (0.0, "0 s", "0 s"),
+        (0.042, "42 ms", "42 ms"),
+        (0.42, "0.42 s", "0.42 s"),
+        (0.998, "1 s", "1 s"),
+        (6.1, "6.1 s", "6.1 s"),
+        (72.0, "72 s", "72 s"),
+        (99.94, "99.9 s", "100 s"),
+        (131.2, "131 s", "130 s"),
+        (599.6, "10 min", "10 min"),
+        (725.0, "12 min 5 s", "12 min"),
+        (3599.7, "1 h", "1 h"),
+        (12_000.0, "3 h 20 min", "3 h 20 min"),
+        (12_345.0, "3 h 26 min", "3 h 30 min"),
+        (187_200.0, "2 d 4 h", "2 d 4 h"),
+        (-6.1, "−6.1 s", "−6.1 s"),  # noqa: RUF001 - a minus, as it is shown
+        (math.nan, "unknown", "unknown"),
+        (math.inf, "unknown", "unknown"),
+    ],
+)
+def test_a_time_of_a_run_is_said_as_one_says_it(seconds: float, shown: str, about: str) -> None:
+    assert humanize.duration(1000 * seconds) == shown
+    assert humanize.about_duration(1000 * seconds) == about
+
+
+@given(st.floats(0, 1e12))
+def test_a_longer_run_is_never_said_to_take_less(seconds: float) -> None:
+    units = {"ms": 0.001, "µs": 1e-6, "s": 1, "min": 60, "h": 3600, "d": 86400}
+    parts = humanize.duration(1000 * seconds).replace(",", "").replace("<", "").split()
+    said = sum(float(n) * units[unit] for n, unit in zip(parts[::2], parts[1::2], strict=True))
+    assert said == pytest.approx(seconds, rel=0.06, abs=1e-6)
+
+
+@pytest.mark.parametrize(
     ("value", "shown"),
     [(9.0, "9 ms"), (8.13, "8.1 ms"), (48.2, "48 ms"), (1234, "1.2 s"), (20e3, "20 s")],
 )

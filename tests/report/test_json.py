@@ -14,10 +14,21 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
 TOP = {
     *("schema", "tfdoctor", "subject", "steps", "breakdown_ms", "trust", "results"),
-    *("together", "xprof"),
+    *("together", "xprof", "run", "run_together"),
 }
 RESULT = {
-    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "takes", "measured"),
+    *(
+        "rule",
+        "topic",
+        "outcome",
+        "severity",
+        "summary",
+        "reason",
+        "saving",
+        "run",
+        "takes",
+        "measured",
+    ),
     *("known", "at"),
     *("evidence", "remedies"),
 }
@@ -98,6 +109,7 @@ KINDS = (
     "tried",
     "gated",
     "slow-steps",
+    "run",
 )
 
 

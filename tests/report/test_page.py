@@ -11,7 +11,7 @@ from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.report import tables
 from tfdoctor.report.formats import html
 from tfdoctor.report.page import page
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, PHASE_COLOURS
 from tfdoctor.report.sentences import NO_WAY, PART_LABELS
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms, ratio
@@ -298,7 +298,7 @@ def test_unknown_steps_give_no_spread() -> None:
     assert page(bare).verdict[0] == "No training step found."
 
 
-@pytest.mark.parametrize("colour", PART_COLOURS.values())
+@pytest.mark.parametrize("colour", sorted({*PART_COLOURS.values(), *PHASE_COLOURS.values()}))
 @pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
 def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
     """Graphics need 3:1 (WCAG 2.2, 1.4.11)."""

@@ -74,6 +74,8 @@ class SeenStack:
 class BucketSteps:
     """Training steps of one source that ended in a bucket; a call may be several steps.
 
+    Calls that trace a function are left out: they are told alone (see FunctionTrace).
+
     ``each`` has the duration of each call in ms, from its begin to the begin of the next one as far as the loop
     goes on; where there were too many, it is empty and ``bins`` counts them: bin b holds calls of 1.02**b to
     1.02**(b+1) us.

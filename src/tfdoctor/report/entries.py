@@ -25,6 +25,10 @@ class Entry:
     same: tuple[Result, ...] = ()  # they ask for the same edit
     in_sum: bool = False  # one of the changes that together save what the verdict says
     included_in: tuple[str, ...] = ()  # rules of the sum after which its own saving adds nothing
+    in_run_sum: bool = (
+        False  # one of the changes that together save what the verdict says of the run
+    )
+    run_included_in: tuple[str, ...] = ()  # as `included_in`, of the saving of the run
 
     @property
     def names(self) -> set[str]:
@@ -52,7 +56,20 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
         )
         for first, *same in _by_change(causes)
     ]
-    return tuple(_in_sum(found, diagnosis))
+    return tuple(_in_run_sum(list(_in_sum(found, diagnosis)), diagnosis))
+
+
+def _in_run_sum(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
+    """Say the same of the saving of the run."""
+    rules = set(diagnosis.run_together.rules if diagnosis.run_together else ())
+    told = {name for entry in found if entry.own & rules for name in entry.names}
+    for entry in found:
+        if entry.own & rules or entry.names & (rules - told):
+            yield replace(entry, in_run_sum=True)
+        else:
+            saving = entry.result.run
+            adds_none = rules and saving is not None and saving.total.value > 0
+            yield replace(entry, run_included_in=_instead(entry, diagnosis) if adds_none else ())
 
 
 def _in_sum(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
@@ -77,7 +94,8 @@ def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
     for relation in relations:
         if relation.kind is Relationship.UNNEEDED and relation.rule == entry.result.rule.name:
             return relation.others
-    return diagnosis.together.rules if diagnosis.together else ()
+    together = diagnosis.together or diagnosis.run_together
+    return together.rules if together else ()
 
 
 def _is_fault(result: Result) -> bool:

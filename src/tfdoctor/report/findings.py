@@ -6,12 +6,13 @@ from difflib import ndiff
 from itertools import zip_longest
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Diagnosis, Edit, Result, Saving
+from tfdoctor.diagnosis import Diagnosis, Edit, Result, RunAccount, Saving
 from tfdoctor.humanize import location, place
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN, all_known
 from tfdoctor.report.order import listed
+from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
@@ -72,6 +73,12 @@ class Fault:
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
     money: bool = False  # what the run costs: no change to make
     known: str = ""  # words that say so, where all of it is in the baseline
+    each: str = ""  # how often it saves how much, where `saves` is of the run
+
+    @property
+    def saved(self) -> str:
+        """What it saves, in all and each time."""
+        return ", ".join(filter(None, (self.saves, self.each)))
 
     @property
     def rules(self) -> str:
@@ -105,7 +112,7 @@ class ResultGroups:
 
 def grouped(diagnosis: Diagnosis, tried: TrialSection | None = None) -> ResultGroups:
     """Return the results as entries of the page, with what was measured of the findings' edits."""
-    faults = [fault(entry, tried) for entry in entries(diagnosis)]
+    faults = [fault(entry, tried, diagnosis.run) for entry in entries(diagnosis)]
     healthy: list[Note] = []
     unchecked: list[Note] = []
     errored: list[Note] = []
@@ -138,12 +145,13 @@ def _healthy(result: Result, outcome: Healthy) -> Note:
     return replace(_note(result, text.sentence(outcome.summary)), lines=lines, grids=grids)
 
 
-def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
-    """Return an entry as text."""
+def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | None = None) -> Fault:
+    """Return an entry as text; ``run`` is what savings of the run are of."""
     result, finding = entry.result, _finding(entry.result)
     doc, saving = result.rule.doc, result.saving
     lines, grids = tables.evidence(finding.evidence)
     summary, where = text.sentence(finding.summary), place(result.place)
+    saves, each = _saves(entry, run)
     return Fault(
         rule=text.name(result.rule.name),
         title=text.name(doc.title),
@@ -152,28 +160,39 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=where,
-        saves=_saves(entry),
+        saves=saves,
         trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
         after=_after(saving),
-        how=_how(saving, finding),
+        how=_how(result, finding),
         lines=lines,
         grids=grids,
         changes=tuple(_changes(result, finding, where)),
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
-        symptoms=tuple(map(_related, entry.symptoms)),
-        same=tuple(map(_related, entry.same)),
+        symptoms=tuple(_related(one, run) for one in entry.symptoms),
+        same=tuple(_related(one, run) for one in entry.same),
         own=result.rule.own,
         money=money.is_about_money(result),
         known=KNOWN if all_known((result, *entry.symptoms, *entry.same)) else "",
+        each=each,
     )
 
 
-def _saves(entry: Entry) -> str:
-    """Return what a change saves, and in which others that is included where the sum has those instead."""
-    saves = sentences.saves(entry.result.saving)
-    return f"{saves}, included in {listed(entry.included_in)}" if entry.included_in else saves
+def _saves(entry: Entry, run: RunAccount | None) -> tuple[str, str]:
+    """Return what a change saves, and each time where that is of the run.
+
+    Either says in which other changes it is included, where the sum has those instead.
+    """
+    words = saving_words(entry.result.run, entry.result.saving, run)
+    if words is None:
+        saves = sentences.saves(entry.result.saving)
+        return f"{saves}{_included(entry.included_in)}", ""
+    return words.amount, f"{words.each}{_included(entry.run_included_in)}"
+
+
+def _included(rules: tuple[str, ...]) -> str:
+    return f", included in {listed(rules)}" if rules else ""
 
 
 def _finding(result: Result) -> Finding:
@@ -190,13 +209,14 @@ def _trial(entry: Entry, tried: TrialSection | None) -> TrialLine | None:
     return next((line for line in lines if line), None)
 
 
-def _related(result: Result) -> Related:
+def _related(result: Result, run: RunAccount | None) -> Related:
     finding = _finding(result)
     lines, grids = tables.evidence(finding.evidence)
+    words = saving_words(result.run, result.saving, run)
     return Related(
         rule=text.name(result.rule.name),
         summary=text.sentence(finding.summary),
-        saves=sentences.saves(result.saving),
+        saves=words.amount if words else sentences.saves(result.saving),
         lines=lines,
         grids=grids,
     )
@@ -229,7 +249,11 @@ def _change(remedy: Remedy, edit: Edit | None, where: str) -> ChangeEntry:
     return ChangeEntry(action, after, where, before, begins if begins != where else "")
 
 
-def _how(saving: Saving | None, finding: Finding) -> str:
+def _how(result: Result, finding: Finding) -> str:
+    saving = result.saving
+    if result.run is not None:
+        ways = (result.run.how, saving.how if saving else "")
+        return " ".join(filter(None, map(text.sentence, ways)))
     if saving is None and finding.effects:
         return (
             "No saving was computed: the traced steps are too few, or tracing slows them too much."

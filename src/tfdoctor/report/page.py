@@ -23,6 +23,8 @@ from tfdoctor.report import (
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.gates import BudgetSection
+from tfdoctor.report.run import section as run_section
+from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
 from tfdoctor.report.timeline import TimelineSection
@@ -76,6 +78,7 @@ class Page:
     version: str
     link: str  # where the whole report can be read, or ""
     verdict: tuple[str, ...]
+    run: RunSection | None  # the account of the run, where one is known
     segments: tuple[BarSegment, ...]
     bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
     timeline: TimelineSection | None  # of a typical step
@@ -122,6 +125,7 @@ def page(diagnosis: Diagnosis) -> Page:
             *([compared.verdict] if compared else ()),
             *([budgets.verdict] if budgets and budgets.verdict else ()),
         ),
+        run=run_section.section(diagnosis.run),
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
         timeline=timeline.section(diagnosis.timeline),

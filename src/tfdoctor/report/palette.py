@@ -1,6 +1,8 @@
-"""The colours of the parts of a step: for light and dark, and for colour-blind readers."""
+"""Colours of the parts of a step and of the phases of a run: for light and dark, and for colour-blind readers."""
 
 from types import MappingProxyType
+
+from tfdoctor.kinds import Phase
 
 PART_COLOURS = MappingProxyType(
     {
@@ -14,6 +16,25 @@ PART_COLOURS = MappingProxyType(
     }
 )
 """After Okabe and Ito, darkened until each reaches 3:1 against the light and the dark page."""
+
+PHASE_COLOURS = MappingProxyType(
+    {
+        Phase.START: "#7f8791",
+        Phase.IMPORTS: "#5b7a99",
+        Phase.PREPARING: "#d55e00",
+        Phase.BUILDING: "#b8609a",
+        Phase.TRACING: "#8a63c9",
+        Phase.STEPS: "#0f76b5",
+        Phase.BOUNDARIES: "#b07d0e",
+        Phase.EVALUATION: "#1f958c",
+        Phase.PREDICTION: "#5f8f1d",
+        Phase.SAVING: "#a4663f",
+        Phase.PROFILER: "#cc4455",
+        Phase.END: "#7b8a7b",
+        Phase.UNNAMED: "#69717c",
+    }
+)
+"""As those of the parts: training steps as computing, preparing data as waiting for input."""
 
 CRITICAL_STAGE = PART_COLOURS["input"]
 OTHER_STAGE = PART_COLOURS["between"]

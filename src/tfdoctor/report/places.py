@@ -46,7 +46,7 @@ class PlacedFinding:
     @property
     def message(self) -> str:
         """What is wrong, what to change, what that saves, and what is at the line if it is not its own."""
-        saves = f"Saves {self.fault.saves}." if self.fault.saves else ""
+        saves = f"Saves {self.fault.saved}." if self.fault.saves else ""
         change = sentence(self.fault.what)
         told = self.fault.summary
         return " ".join(filter(None, (told, change if change != told else "", saves, self._near)))
@@ -114,7 +114,7 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
 
 
 def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
-    result, told = entry.result, fault(entry)
+    result, told = entry.result, fault(entry, run=diagnosis.run)
     paths = ((place, _in_review(place, diagnosis)) for place in result.places)
     place, path = next((pair for pair in paths if pair[1]), (None, ""))
     if place is None or not isinstance(result.outcome, Finding):

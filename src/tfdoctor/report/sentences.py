@@ -12,14 +12,16 @@ from tfdoctor.diagnosis import (
     Diagnosis,
     LimitSet,
     Result,
+    RunAccount,
     Saving,
     StepsSummary,
     Takes,
 )
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
-from tfdoctor.kinds import StepSource
+from tfdoctor.kinds import Phase, StepSource
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
+from tfdoctor.report.run import verdict as run_verdict
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
@@ -79,13 +81,42 @@ _UNEXPLAINED = {
 
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return the sentences of the verdict: what a step takes, what no rule explains, what would change it."""
+    """Return the sentences of the verdict: what run and step take, what no rule explains, what would change it."""
     return (
+        *_run_sentences(diagnosis),
         *_slow_sentence(diagnosis.steps),
-        _step_sentence(diagnosis.steps),
+        *_step_sentences(diagnosis),
         *_unexplained_sentence(diagnosis),
         _change_sentence(diagnosis),
     )
+
+
+def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
+    """Return the account where it covers the run: the report is about the run then, not about the step."""
+    return diagnosis.run if diagnosis.run and diagnosis.run.whole else None
+
+
+def _run_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
+    run = whole_run(diagnosis)
+    return run_verdict.headline(run, trained=_trained(diagnosis, run)) if run else ()
+
+
+def _trained(diagnosis: Diagnosis, run: RunAccount) -> bool:
+    """Return whether anything shows that the run trained; steps in a graph are seen by their loop alone."""
+    steps = diagnosis.steps
+    seen = is_known(steps.median_ms) or steps.source is StepSource.GRAPH_LOOP
+    return seen or run.steps > 0 or run.of(Phase.STEPS) > 0
+
+
+def _step_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return what a step takes and which steps that stands for; nothing for a whole run without a step."""
+    run, step = diagnosis.run, _step_sentence(diagnosis.steps)
+    if run is None:
+        return (step,)
+    if run.whole and not is_known(diagnosis.steps.median_ms):
+        reason = text.prose(diagnosis.steps.missing).rstrip(".")
+        return tuple(filter(None, (run_verdict.untraced_steps(run, reason),)))
+    return tuple(filter(None, (step, run_verdict.traced_steps(run), run_verdict.window(run))))
 
 
 def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
@@ -133,7 +164,8 @@ def each(steps: StepsSummary) -> str:
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the basis of the trust level: the steps seen, their spread, and each doubt."""
     steps, code = diagnosis.steps, diagnosis.subject.exit_code
-    sentences = [_seen(steps), _spread(steps)] if steps.rows else []
+    kept = whole_run(diagnosis) is not None
+    sentences = [_seen(steps, kept=kept), _spread(steps)] if steps.rows else []
     sentences += [text.sentence(reason) for reason in diagnosis.trust.reasons]
     if code:
         sentences.append(f"The run ended with exit code {code}.")
@@ -270,11 +302,30 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in findings if not _only_asks(result)]
     if not findings:
         return " ".join([_nothing_found(diagnosis), *_questions(questions)])
+    if of_run := _run_change(diagnosis, findings):
+        return " ".join(filter(None, [*map(_of_long_steps, findings), *of_run]))
     if diagnosis.steps.too_few:
         return TOO_FEW
     sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
+
+
+def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, ...]:
+    """Return what changes save of the run, then of a step where steps are much of it; () where it is unknown."""
+    if (run := whole_run(diagnosis)) is None:
+        return ()
+    made = [entry for entry in entries(diagnosis) if entry.in_run_sum]
+    of_run = run_verdict.change(run, diagnosis.run_together, findings, len(made))
+    if not of_run or not run_verdict.steps_matter(run):
+        return (of_run,) if of_run else ()
+    return (of_run, FEW_STEPS if diagnosis.steps.too_few else _together(diagnosis))
+
+
+FEW_STEPS = (
+    "No saving of a step is computed, because fewer than five steps, or fewer than three calls of several steps, "
+    "were traced."
+)
 
 
 TOO_FEW = (
@@ -328,7 +379,8 @@ def _together(diagnosis: Diagnosis) -> str:
     made = [entry for entry in entries(diagnosis) if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
-    step, times = ("typical steps", "") if mixed else ("it", f" ({factor(now / after)})")
+    it = "a step" if diagnosis.run else "it"
+    step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
     if together.bound is Bound.AT_MOST:
         text = f"{changes} would reduce {step} to {about_ms(after)} at best{times}."
     else:
@@ -362,7 +414,7 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
-    if not is_known(diagnosis.steps.median_ms):
+    if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
         return f"The speed of the run is unknown: {checked}."
     if unexplained(diagnosis):
         return f"{UNEXPLAINED_CHECKED}: {checked}."
@@ -375,9 +427,13 @@ def _gains(saved: Quantity) -> bool:
     return is_known(saved.value) and saved.value > 0
 
 
-def _seen(steps: StepsSummary) -> str:
+def _seen(steps: StepsSummary, *, kept: bool) -> str:
+    """Return how many steps were traced; ``kept`` says that the account of the run has the time of outliers."""
     count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    apart = f", {counted(outliers, 'outlier')} excluded from the breakdown" if outliers else ""
+    what = (
+        "in the account of the run, not in the breakdown" if kept else "excluded from the breakdown"
+    )
+    apart = f", {counted(outliers, 'outlier')} {what}" if outliers else ""
     steps_seen = counted(count, "step").capitalize()
     return f"{steps_seen} traced, identified by {_SOURCES[steps.source]}{apart}."
 

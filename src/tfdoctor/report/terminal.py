@@ -20,6 +20,7 @@ from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.trials import TrialSection
@@ -96,6 +97,7 @@ def _console(width: int, *, colored: bool) -> Console:
 def _page(shown: Page, width: int) -> RenderableType:
     sections = [
         Text(" ".join(shown.verdict), style="bold"),
+        run_terminal.drawn(shown.run, width) if shown.run else None,
         _bar(shown.segments, width),
         _accounts(shown.accounts),
         _budgets(shown.budgets),
@@ -185,7 +187,7 @@ def _fix(fault: Fault) -> Text:
     """Return one change on two lines: what to do, then where, what it saves and how bad it is."""
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
     takes = f"takes {fault.takes}" if fault.takes else ""
-    saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
+    saves = f"saves {fault.saved}{after}" if fault.saves else takes or after.strip()
     measured = f"measured: {fault.trial.measured}" if fault.trial else ""
     facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80), fault.known]
     line = Text(shorten(fault.what, 240), style="bold")

@@ -72,8 +72,7 @@ def own_loop(*, tail: bool = True) -> Run:
     run.python(1.0, "train.py:5", calls="numpy.append")
     for _ in range(3):
         run.steps(200, 4.0, "train.py:12", between_ms=2.0)
-        with run.call(RunCall.BETWEEN, "train.py:12"):
-            run.python(0.6, "train.py:15", calls="numpy.savez")
+        run.python(0.6, "train.py:15", calls="numpy.savez")
         with run.call(RunCall.FUNCTION, "train.py:18", "test_step"):
             run.python(0.8, "train.py:18", tested=True)
     if tail:

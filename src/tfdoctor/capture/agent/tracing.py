@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import threading
 
@@ -53,6 +52,13 @@ PROFILED = (OPEN, SAMPLING)
 """The states in which a profiler runs."""
 
 
+class NoWork:
+    """A context that does nothing."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
 class Tracing:
     """The loops of a process and its windows, for those that open and close them."""
 
@@ -78,7 +84,7 @@ class Tracing:
         self.samples_late: Callable[[float], bool] = lambda _: True
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
         # What is done meanwhile is none of the script's time:
-        self.own_work: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        self.own_work: Callable[[], AbstractContextManager[None]] = NoWork
         self.reset()
 
     def reset(self) -> None:

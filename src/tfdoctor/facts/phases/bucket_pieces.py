@@ -4,8 +4,8 @@ The recorder times calls exactly and samples the stack; a call's exact time is d
 are. Where there is none, the nearest buckets' samples of the call stand for it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -96,7 +96,7 @@ class BucketPieces:
     @classmethod
     def of(cls, log: RunLog, tree: CallTree, course: RunCourse) -> Self:
         """Prepare for all buckets."""
-        usual = usual_step(log, tree)
+        usual = usual_step(log)
         return cls(
             log=log,
             phases=CallPhases(tree, course, log.end is not None),
@@ -157,14 +157,25 @@ class BucketPieces:
         if kind in {RunCall.FIT, RunCall.EPOCH}:
             return self.phases.of_loop(kind, number)
         if kind is RunCall.BETWEEN:
-            times = max(1.0, numbered(self.log.buckets[number].entered).get(call, 1.0))
-            brief = ms < BRIEF_STEPS * self.usual_ms * times
+            brief = ms < BRIEF_STEPS * self.usual_ms * self._steps(call, number)
             if brief or self.phases.in_fit(call):
                 return Phase.STEPS
         if known:
             return None
         function = kind is RunCall.FUNCTION
         return self.phases.course.models if function else Phase.UNNAMED
+
+    def _steps(self, call: int, number: int) -> float:
+        """Return how many steps a bucket has of the loop that a call lies in; at least 1."""
+        entered = numbered(self.log.buckets[number].entered)
+        places = self.phases.tree.places
+        steps = (
+            count
+            for other, count in entered.items()
+            if self.phases.tree.kind(other) is RunCall.STEP
+            and places[other].parent == places[call].parent
+        )
+        return max(1.0, sum(steps))
 
     def _placed(self, call: int, ms: float, number: int, shares: Shares) -> Iterator[Piece]:
         """Yield the pieces of a call of known phases, at its line or at lines of the user's within it."""
@@ -199,12 +210,17 @@ class BucketPieces:
     def _line_of_call(self, place: CallPlace, stack: SeenStack) -> PieceLine:
         function = self.functions.get(place.at, "") if place.at else ""
         caller = stack.caller if stack.at == place.at else None
-        return PieceLine(place.at, caller, place.name, function)
+        return PieceLine(place.at, caller, self._label(place, stack), function)
+
+    def _label(self, place: CallPlace, stack: SeenStack) -> str:
+        return self.phases.tree.label(place.id) or stack.calls or ""
 
     def _line(self, place: CallPlace | None, stack: SeenStack) -> PieceLine:
         """Return the line that a sample shows; without a sample, that of the call."""
         if place is not None and place.at and not stack.at and not stack.runs:
-            return PieceLine(place.at, None, place.name, self.functions.get(place.at, ""))
+            return PieceLine(
+                place.at, None, self._label(place, stack), self.functions.get(place.at, "")
+            )
         return PieceLine(stack.at, stack.caller, stack.calls or "", stack.function)
 
 
@@ -232,20 +248,13 @@ def _call_times(bucket: Bucket, seen: dict[int, list[Seen]]) -> tuple[dict[int, 
 
 def _stepping(log: RunLog, tree: CallTree, usual: float) -> dict[int, float]:
     """Return which share of each training call that traces is a usual step: the call runs its step as well."""
-    times, entered = _totals(log.buckets)
+    times: dict[int, float] = defaultdict(float)
+    for bucket in log.buckets:
+        for call, ms in numbered(bucket.calls).items():
+            times[call] += ms
+    made = Counter(trace.call for trace in log.traces)
     return {
-        call: min(1.0, usual * max(1.0, entered.get(call, 0.0)) / ms)
+        call: min(1.0, usual * max(1, made[call]) / ms)
         for call, ms in times.items()
         if tree.kind(call) is RunCall.TRACE and tree.trains(call)
     }
-
-
-def _totals(buckets: Iterable[Bucket]) -> tuple[dict[int, float], dict[int, float]]:
-    times: dict[int, float] = defaultdict(float)
-    entered: dict[int, float] = defaultdict(float)
-    for bucket in buckets:
-        for call, ms in numbered(bucket.calls).items():
-            times[call] += ms
-        for call, count in numbered(bucket.entered).items():
-            entered[call] += count
-    return times, entered

@@ -50,8 +50,9 @@ class CallPhases:
         kind = self.tree.kind(call)
         if kind is not RunCall.FUNCTION:
             return OF_CALL.get(kind)
-        around = (OF_CALL[kind] for kind in self.tree.around.get(call, ()) if kind in OF_CALL)
-        return next(around, None)
+        if self.tree.trains(call):
+            return Phase.STEPS
+        return next((OF_CALL[kind] for kind in self.tree.around(call) if kind in OF_CALL), None)
 
     def in_fit(self, call: int) -> bool:
         """Return whether a call is directly within Keras' fit or an epoch of it."""

@@ -11,40 +11,70 @@ LEAST = 1e-6
 """ms from which time counts: less is no time that a clock shows."""
 
 
+PARTS = (RunCall.STEP, RunCall.EPOCH, RunCall.BETWEEN, RunCall.TRACE)
+"""Calls that are parts of the one around them, and have no name of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallTree:
-    """The places of calls by number, and the kinds of calls around each, innermost first."""
+    """The places of calls by number, the calls around each, innermost first, and those that train.
+
+    A tf.function is known to train only once it runs: the way there is a call of its own, at the line of its steps.
+    """
 
     places: Mapping[int, CallPlace]
-    around: Mapping[int, tuple[RunCall, ...]]
+    above: Mapping[int, tuple[CallPlace, ...]]
+    training: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, log: RunLog) -> Self:
         """Read the calls of a log."""
-        kinds = {call: tuple(place.call for place in _above(log, call)) for call in log.calls}
-        return cls(log.calls, kinds)
+        above = {call: tuple(_above(log, call)) for call in log.calls}
+        steps = [place for place in log.calls.values() if place.call is RunCall.STEP]
+        lines = {place.at for place in steps if place.at}
+        own = {
+            place.id
+            for place in log.calls.values()
+            if place.call is RunCall.FUNCTION and place.at in lines
+        } | {place.id for place in steps}
+        traces = {
+            call
+            for call, outer in above.items()
+            if log.calls[call].call is RunCall.TRACE and any(place.id in own for place in outer)
+        }
+        return cls(log.calls, above, frozenset(own | traces))
 
     def kind(self, call: int) -> RunCall:
         """Return what a call is; of a number that the log does not define, the script."""
         place = self.places.get(call)
         return place.call if place else RunCall.SCRIPT
 
+    def around(self, call: int) -> Iterator[RunCall]:
+        """Yield the kinds of the calls around a call, innermost first."""
+        return (place.call for place in self.above.get(call, ()))
+
     def within(self, call: int, *kinds: RunCall) -> bool:
         """Return whether a call of one of these kinds is around a call."""
-        return any(kind in kinds for kind in self.around.get(call, ()))
+        return any(kind in kinds for kind in self.around(call))
 
     def parent(self, call: int) -> RunCall:
         """Return the kind of the call around a call."""
-        return next(iter(self.around.get(call, ())), RunCall.SCRIPT)
+        return next(self.around(call), RunCall.SCRIPT)
 
     def of_kind(self, *kinds: RunCall) -> tuple[CallPlace, ...]:
         """Return the places of calls of some kinds."""
         return tuple(place for place in self.places.values() if place.call in kinds)
 
     def trains(self, call: int) -> bool:
-        """Return whether a call trains, or traces within one that does."""
-        kind = self.kind(call)
-        return kind is RunCall.STEP or (kind is RunCall.TRACE and self.within(call, RunCall.STEP))
+        """Return whether a call is a step, the way into one, or traces the function of one."""
+        return call in self.training
+
+    def label(self, call: int) -> str:
+        """Return the name of the function that is called: of parts of fit, that of fit; "" is unknown."""
+        if call not in self.places:
+            return ""
+        around = (self.places[call], *self.above[call])
+        return next((place.name for place in around if place.call not in PARTS), "")
 
 
 def _above(log: RunLog, call: int) -> Iterator[CallPlace]:

@@ -123,7 +123,8 @@ def _repeated(
 
 
 def _steps(bucket: Bucket, tree: CallTree) -> bool:
-    return any(tree.trains(call) for call in numbered(bucket.calls))
+    calls = (*numbered(bucket.calls), *numbered(bucket.entered))
+    return bool(bucket.steps) or any(tree.trains(call) for call in calls)
 
 
 def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:

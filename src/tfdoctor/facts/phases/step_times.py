@@ -8,8 +8,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.facts.phases.call_tree import CallTree, numbered
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import Bucket, BucketSteps, Line, RunLog
 
 Floats = npt.NDArray[np.float64]
@@ -52,11 +50,6 @@ class StepTimes:
         """Return the duration that this share of the calls does not exceed; 0 where there is none."""
         return self._shortest(share * (self.count - 1)) if len(self.ms) else 0.0
 
-    def usual(self, without: float = 0.0) -> float:
-        """Return the median of all but the longest ones, as many as ``without``; 0 where none is left."""
-        left = self.count - without
-        return self._shortest(MIDDLE * (left - 1)) if left >= 1 else 0.0
-
     def _shortest(self, position: float) -> float:
         """Return the duration at a position in the order of length, from 0 on."""
         order = np.argsort(self.ms, kind="stable")
@@ -97,12 +90,6 @@ def durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
         yield steps.ms / steps.calls / each, float(steps.calls)
 
 
-def usual_step(log: RunLog, tree: CallTree) -> float:
-    """Return the median step in ms without those that traced, as far as others are left; 0 is unknown."""
-    traced = sum(
-        numbered(bucket.entered).get(place.id, 0.0)
-        for bucket in log.buckets
-        for place in tree.of_kind(RunCall.TRACE)
-        if tree.trains(place.id)
-    )
-    return StepTimes.of(log).usual(without=traced)
+def usual_step(log: RunLog) -> float:
+    """Return the median step in ms, of those that trace no function; 0 is unknown."""
+    return StepTimes.of(log).quantile(MIDDLE)

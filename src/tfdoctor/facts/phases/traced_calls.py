@@ -29,7 +29,7 @@ class Tracings:
 
 def tracings(log: RunLog, tree: CallTree) -> list[Tracings]:
     """Return all calls that traced, by name and line; those within another one are part of it."""
-    usual = usual_step(log, tree)
+    usual = usual_step(log)
     by_definition: dict[tuple[str, Line | None], list[FunctionTrace]] = defaultdict(list)
     for trace in outermost(log.traces):
         by_definition[trace.name, trace.at].append(trace)
@@ -59,7 +59,7 @@ def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
 
 
 def _in_step(traces: Sequence[FunctionTrace], tree: CallTree) -> bool:
-    return any(tree.kind(trace.call) is RunCall.STEP or tree.trains(trace.call) for trace in traces)
+    return any(tree.trains(trace.call) for trace in traces)
 
 
 def _within(traces: Sequence[FunctionTrace], tree: CallTree) -> RunCall:

@@ -34,6 +34,7 @@ from tfdoctor.diagnosis import (
 )
 from tfdoctor.report import hosts_json, sentences, timeline, trials_json
 from tfdoctor.report.entries import Entry, entries
+from tfdoctor.report.run.contract import RunContract
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Cell,
@@ -93,8 +94,12 @@ def contract(diagnosis: Diagnosis) -> Object:
         "unknown": list(sentences.unknown(diagnosis)),
         "trust": {"level": trust.level, "reasons": list(trust.reasons)},
         "results": [_result(result) for result in diagnosis.results],
-        "entries": [_entry(entry) for entry in entries(diagnosis)],
+        "entries": [
+            _entry(entry, of_run=diagnosis.run_together is not None) for entry in entries(diagnosis)
+        ],
         "together": _together(diagnosis.together) if diagnosis.together else None,
+        "run": RUN.account(diagnosis.run),
+        "run_together": RUN.together(diagnosis.run_together),
         "xprof": xprof and asdict(xprof),
         **_details(diagnosis),
         **_optional(diagnosis),
@@ -151,13 +156,14 @@ def _seen(seen: Seen) -> Object:
     return {"what": seen.what, **amount, "at": _location(seen.at)}
 
 
-def _entry(entry: Entry) -> Object:
+def _entry(entry: Entry, *, of_run: bool) -> Object:
     return {
         "rule": entry.result.rule.name,
         "symptoms": [result.rule.name for result in entry.symptoms],
         "same": [result.rule.name for result in entry.same],
         "in_together": entry.in_sum,
         "included_in": list(entry.included_in),
+        **({"in_run_together": entry.in_run_sum} if of_run else {}),
     }
 
 
@@ -343,6 +349,7 @@ def _result(result: Result) -> Object:
         "summary": "",
         "reason": "",
         "saving": _saving(result.saving),
+        "run": RUN.saving(result.run),
         "takes": _takes(result.takes),
         "measured": trials_json.measured(result.measured, number),
         "known": result.known,
@@ -458,3 +465,6 @@ def number(value: float | None) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{DIGITS}g}")
+
+
+RUN = RunContract(number, _location)

@@ -9,6 +9,7 @@ from tfdoctor.report.findings import ChangeEntry, Fault, Note
 from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, RuleOff, page
+from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow
 from tfdoctor.report.trials import TrialSection
@@ -63,6 +64,8 @@ def _head(shown: Page) -> list[str]:
     return [
         f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}",
         _about(shown),
+        _run(shown.run),
+        "One training step:" if shown.run and shown.segments else "",
         _bar(shown),
         "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
         *_budgets(shown.budgets),
@@ -91,6 +94,32 @@ def _about(shown: Page) -> str:
     return " ".join(
         filter(None, (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link))
     )
+
+
+def _run(run: RunSection | None) -> str:
+    """Return the account of the run as a table, then remarks."""
+    if run is None:
+        return ""
+    heading = ["| phase | time | share | lines |", "|:--|--:|--:|:--|"]
+    rows = [
+        f"| {escaped(p.label)} | {escaped(p.time)} | {escaped(p.share)} | {_run_lines(p)} |"
+        for p in run.phases
+    ]
+    long = "; ".join(map(_run_line, run.long_lines[:ROWS]))
+    notes = [" ".join(filter(None, (escaped(run.long), long))), *map(escaped, run.notes[:ROWS])]
+    remarks = "\n".join(f"- {note}" for note in notes if note)
+    return "\n".join(heading + rows) + (f"\n\n{remarks}" if remarks else "")
+
+
+def _run_lines(phase: RunPhaseText) -> str:
+    more = [f"{len(phase.rest):,} more in the HTML and JSON reports"] if phase.rest else []
+    return "<br>".join([*map(_run_line, phase.first), *more])
+
+
+def _run_line(line: RunLineText) -> str:
+    place = _code_cell(line.where) if line.placed else escaped(line.where)
+    calls = f", {_code_cell(line.calls)}" if line.calls else ""
+    return f"{place} {escaped(line.time)}{calls}"
 
 
 def _bar(shown: Page) -> str:
@@ -152,7 +181,7 @@ def _with(fault: Fault) -> str:
 def _saves(fault: Fault) -> str:
     after = f"after {', '.join(fault.after)}" if fault.after else ""
     unknown = f"unknown (takes {fault.takes})" if fault.takes else ""
-    return " ".join(filter(None, (fault.saves or unknown, after)))
+    return " ".join(filter(None, (fault.saved or unknown, after)))
 
 
 def _measured(fault: Fault) -> str:

@@ -5,6 +5,7 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 """
 
 import json
+import math
 from typing import Any
 from urllib.parse import quote
 
@@ -93,7 +94,7 @@ def _rule(rule: Rule) -> Object:
 
 
 def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
-    saving = finding.result.saving
+    saving, run = finding.result.saving, finding.result.run
     found = _common(finding, numbers)
     if finding.known is not None:
         found["baselineState"] = "unchanged" if finding.known else "new"
@@ -103,6 +104,12 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
             "savingShare": round(saving.share, 6),
             "bound": saving.bound.value,
         }
+    if run is not None and math.isfinite(run.total.value) and math.isfinite(run.share):
+        found.setdefault("properties", {}).update(
+            savingMsOfRun=round(run.total.value, 6),
+            savingShareOfRun=round(run.share, 6),
+            boundOfRun=run.bound.value,
+        )
     if finding.edit is not None:
         found["fixes"] = [_fix(finding, finding.edit)]
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import traceback
 
 from ..masking import clean
 from ..stack import user_file
@@ -51,10 +50,9 @@ def of_end(error: BaseException | None) -> dict[str, object]:
 
 def of_error(error: BaseException) -> dict[str, object]:
     """Return the class and the beginning of the message of an exception, and the user's line that raised it."""
-    text = "".join(traceback.format_exception_only(type(error), error)).partition(": ")[2]
     return {
         "error": type(error).__name__,
-        "message": clean(text.strip()[:MESSAGE]),
+        "message": clean(str(error).strip()[:MESSAGE]),
         "at": _line(error.__traceback__),
     }
 

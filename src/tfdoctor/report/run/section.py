@@ -1,0 +1,148 @@
+"""The account of the run as every rendering shows it: the bar, the phases with their lines, and remarks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tfdoctor import text
+from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
+from tfdoctor.humanize import counted, duration, location, quantity, share
+from tfdoctor.kinds import Phase
+from tfdoctor.report.run import bar, verdict
+from tfdoctor.report.run.words import PHASE_LABELS, is_known, times, whole_ms
+from tfdoctor.units import nbytes
+
+LINES = 3
+"""Lines of a phase that are shown at once; the rest is folded."""
+
+OTHERS = 8
+"""Names of other processes in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLineText:
+    """A line of the user's with its time, and what it calls; ``part`` is its share of the run, 0 to 1.
+
+    ``placed`` is False for time in which no line of theirs ran.
+    """
+
+    where: str
+    time: str
+    share: str
+    calls: str
+    part: float
+    placed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunPhaseText:
+    """A phase with its time and lines."""
+
+    phase: Phase
+    label: str
+    time: str
+    share: str
+    lines: tuple[RunLineText, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name in style sheets."""
+        return self.phase.name.lower()
+
+    @property
+    def first(self) -> tuple[RunLineText, ...]:
+        """The lines that are shown at once."""
+        return self.lines[:LINES]
+
+    @property
+    def rest(self) -> tuple[RunLineText, ...]:
+        """The other lines."""
+        return self.lines[LINES:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSection:
+    """The account of the run, as text and as a bar; ``account`` is what it was made of."""
+
+    account: RunAccount
+    title: str  # "The run in time order, 131 s"
+    words: str  # the bar, for those who do not see it
+    pieces: tuple[bar.RunPiece, ...]
+    ticks: tuple[bar.RunTick, ...]
+    phases: tuple[RunPhaseText, ...]
+    notes: tuple[str, ...]
+    long: str  # how many steps are long; "" where none is
+    long_lines: tuple[RunLineText, ...]
+
+
+def section(run: RunAccount | None) -> RunSection | None:
+    """Return the account as text; None without one."""
+    if run is None or not is_known(run.total_ms) or not run.total_ms > 0 or not times(run):
+        return None
+    phases = tuple(_phase(row, run) for row in run.rows if row.phase in times(run))
+    what = "run" if run.whole else "traced window"
+    order = "in time order" if run.segments else "by phase"
+    return RunSection(
+        account=run,
+        title=f"The {what} {order}, {duration(run.total_ms)}",
+        words=f"The {what}: {', '.join(f'{p.label} {p.time}' for p in phases)}.",
+        pieces=bar.pieces(run),
+        ticks=tuple(bar.ticks(run)),
+        phases=phases,
+        notes=tuple(_notes(run)),
+        long=" ".join(_long(run.long_steps)) if run.long_steps else "",
+        long_lines=_lines(run.long_steps.lines, run) if run.long_steps else (),
+    )
+
+
+def _phase(row: PhaseRow, run: RunAccount) -> RunPhaseText:
+    part = share(row.ms / whole_ms(run))
+    return RunPhaseText(
+        row.phase, PHASE_LABELS[row.phase], duration(row.ms), part, _lines(row.lines, run)
+    )
+
+
+def _lines(lines: Sequence[PhaseLine], run: RunAccount) -> tuple[RunLineText, ...]:
+    """Return lines that take time, the largest first."""
+    taking = [line for line in lines if is_known(line.ms) and line.ms > 0]
+    return tuple(_line(line, run) for line in sorted(taking, key=lambda line: -line.ms))
+
+
+def _line(line: PhaseLine, run: RunAccount) -> RunLineText:
+    part = line.ms / whole_ms(run)
+    calls = text.name(line.calls, 80)
+    return RunLineText(
+        where=location(line.at) or "no line of the program",
+        time=duration(line.ms),
+        share=share(part),
+        calls=calls,
+        part=part,
+        placed=line.at is not None,
+    )
+
+
+def _notes(run: RunAccount) -> Iterator[str]:
+    """Yield what else there is to know of the account."""
+    yield from map(text.sentence, run.notes)
+    if run.planned_epochs and run.epochs < run.planned_epochs:
+        yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} ran."
+    if run.peak_bytes is not None and is_known(run.peak_bytes):
+        yield f"Most resident memory: {quantity(nbytes(run.peak_bytes))}."
+    if run.others:
+        named = ", ".join(text.name(other, 60) for other in run.others[:OTHERS])
+        more = f" and {len(run.others) - OTHERS:,} more" if len(run.others) > OTHERS else ""
+        yield f"Other processes of the run, whose time the account does not contain: {named}{more}."
+
+
+def _long(long: LongStepTime) -> Iterator[str]:
+    """Yield how many steps are long, which they are, and how much of their time has no cause."""
+    start = verdict.long_steps(long).capitalize()
+    yield f"{start} {duration(long.beyond_ms)} beyond the usual time."
+    if long.first:
+        which = (
+            f"{long.first:,} of them {'is the first' if long.first == 1 else 'are the first ones'}"
+        )
+        yield f"{which} of an epoch or of a pass over the data: {duration(long.first_beyond_ms)} of that."
+    if long.every:
+        yield f"One comes every {long.every:,} steps."
+    if is_known(long.unknown_ms) and long.unknown_ms > 0:
+        yield f"The cause of {duration(long.unknown_ms)} is unknown."

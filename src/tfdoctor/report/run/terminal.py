@@ -1,0 +1,85 @@
+"""The account of the run on a terminal: a bar in time order, its phases, and the lines that take most."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from types import MappingProxyType
+
+from rich.text import Text
+
+from tfdoctor.kinds import Phase
+from tfdoctor.report.palette import PHASE_COLOURS
+from tfdoctor.report.run.bar import cells
+from tfdoctor.report.run.section import RunPhaseText, RunSection
+from tfdoctor.text import shorten
+
+GLYPHS = MappingProxyType(
+    {
+        Phase.START: "▖",
+        Phase.IMPORTS: "▄",
+        Phase.PREPARING: "▓",
+        Phase.BUILDING: "▞",
+        Phase.TRACING: "▒",
+        Phase.STEPS: "█",
+        Phase.BOUNDARIES: "░",
+        Phase.EVALUATION: "▀",
+        Phase.PREDICTION: "▚",
+        Phase.SAVING: "▌",
+        Phase.PROFILER: "▐",
+        Phase.END: "▗",
+        Phase.UNNAMED: "?",
+    }
+)
+"""What a cell of the bar shows of each phase, so that it can be read without colours."""
+
+LARGE = 0.1
+"""Share of the run from which on a line outside of the steps is listed."""
+
+LINES = 3
+
+NOTES = 3
+
+
+def drawn(shown: RunSection, width: int) -> Text:
+    """Return the bar, the times of the phases, the largest lines outside of the steps, and remarks."""
+    run = shown.account
+    title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
+    rows = [*title, _bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
+    notes = [note for note in (shown.long, *shown.notes) if note][:NOTES]
+    return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
+
+
+def _bar(shown: RunSection, width: int) -> Text:
+    found = Text()
+    for phase, run in groupby(one.phase for one in cells(shown.account, width)):
+        found.append(GLYPHS[phase] * len(list(run)), style=PHASE_COLOURS[phase])
+    return found
+
+
+def _legend(phases: Iterable[RunPhaseText], width: int) -> Iterator[Text]:
+    """Yield lines of phases with their times; none is broken within a phase."""
+    line = Text()
+    for phase in phases:
+        entry = _entry(phase)
+        if line and line.cell_len + len(" · ") + entry.cell_len > width:
+            yield line
+            line = Text()
+        line.append(" · " if line else "").append_text(entry)
+    yield line
+
+
+def _entry(phase: RunPhaseText) -> Text:
+    entry = Text(GLYPHS[phase.phase], style=PHASE_COLOURS[phase.phase])
+    return Text().append_text(entry).append(f" {phase.label} {phase.time}")
+
+
+def _lines(shown: RunSection, width: int) -> Iterator[Text]:
+    """Yield the largest lines of the run outside of its training steps."""
+    large = [
+        (line, phase)
+        for phase in shown.phases
+        for line in phase.lines
+        if line.part >= LARGE and phase.phase is not Phase.STEPS
+    ]
+    for line, phase in sorted(large, key=lambda pair: -pair[0].part)[:LINES]:
+        facts = [shorten(line.where, 60), f"{line.time} ({line.share})", phase.label, line.calls]
+        yield Text(shorten(" · ".join(filter(None, facts)), max(60, width)))

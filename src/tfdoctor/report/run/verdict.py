@@ -1,0 +1,159 @@
+"""The sentences of the verdict about the run: what it took, what its time went to, what changes save of it."""
+
+from collections.abc import Sequence
+
+from tfdoctor import text
+from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
+from tfdoctor.humanize import about_duration, counted, duration, factor, milliseconds, share
+from tfdoctor.kinds import Phase
+from tfdoctor.report.run.savings import saving_words
+from tfdoctor.report.run.words import PHASE_NOUNS, amount, is_known, times, whole_ms
+from tfdoctor.verdict import Bound
+
+MATTERS = 0.1
+"""Share of the run from which on the verdict speaks of something: as of the parts of a step."""
+
+ALIKE = 0.8
+"""Share of the steps' time below which the traced steps do not stand for the others."""
+
+MOST = 0.5
+
+NOT_THE_SCRIPT = (Phase.PROFILER, Phase.UNNAMED)
+"""Phases that are no work of the script's; each has a sentence of its own where it is much."""
+
+
+def headline(run: RunAccount, *, trained: bool) -> tuple[str, ...]:
+    """Return what the whole run took, and what its time went to; ``trained`` says that it has training steps."""
+    start = (
+        f"The run took {duration(run.total_ms)}"
+        if run.finished
+        else f"{duration(run.total_ms)} of the run were recorded"
+    )
+    took = f"{start}{_went_to(run, trained=trained)}."
+    found = (took, _end(run), _profiler(run), _unnamed(run), _long(run))
+    return tuple(filter(None, found))
+
+
+def window(run: RunAccount) -> str:
+    """Return that the account covers a traced window alone; "" where it covers the run."""
+    if run.whole:
+        return ""
+    why = text.prose(run.missing).rstrip(".")
+    covers = f"The account covers the traced window of {duration(run.total_ms)}"
+    return f"{covers}; the rest of the run was not recorded{f': {why}' if why else ''}."
+
+
+def traced_steps(run: RunAccount) -> str:
+    """Return what part of the steps the traced ones are like; "" where that is unknown."""
+    if not is_known(run.window_share) or not run.window_steps:
+        return ""
+    one = run.window_steps == 1
+    traced = "The traced step" if one else f"The {run.window_steps:,} traced steps"
+    if (run.window_share or 0.0) >= ALIKE:
+        return f"{traced} {'stands' if one else 'stand'} for {share(run.window_share)} of the steps' time."
+    return f"{traced} {'is' if one else 'are'} like only {share(run.window_share)} of the steps by time."
+
+
+def untraced_steps(run: RunAccount, why: str) -> str:
+    """Return the training steps of a run of which none was traced; ``why`` is a clause, or "".
+
+    "" for a run without training steps.
+    """
+    reason = f": {why}" if why else ""
+    if run.steps and is_known(run.step_median_ms):
+        steps = "The training step" if run.steps == 1 else f"Each of {run.steps:,} training steps"
+        return f"{steps} takes {milliseconds(run.step_median_ms)} (median); its parts are unknown{reason}."
+    return f"What a training step consists of is unknown{reason}." if run.of(Phase.STEPS) else ""
+
+
+def steps_matter(run: RunAccount) -> bool:
+    """Return whether training steps are a part of the run that the verdict speaks of."""
+    return run.of(Phase.STEPS) >= MATTERS * whole_ms(run) > 0
+
+
+def change(
+    run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int
+) -> str:
+    """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
+    if together and is_known(together.total.value) and 0 < together.total.value < run.total_ms:
+        after = run.total_ms - together.total.value
+        return _reduced(run, together, after, changes or len(together.rules))
+    savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
+    best = max(savings, key=lambda saving: saving.total.value, default=None)
+    if best is None or best.total.value <= 0:
+        return ""
+    faults = counted(len(findings), "problem").capitalize()
+    words = saving_words(best, None, run)
+    return f"{faults} found; the largest saving is {words.amount}." if words else ""
+
+
+def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
+    about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
+    less = f" ({factor(run.total_ms / after)})"
+    longer = ""
+    if is_known(together.extrapolated) and run.for_epochs:
+        epochs = counted(run.for_epochs, "epoch")
+        longer = f", and a run of {epochs} by {share(together.extrapolated)}"
+    return (
+        f"{counted(changes, 'change').capitalize()} would reduce the run from {duration(run.total_ms)} to "
+        f"{about.format(about_duration(after))}{less}{longer}."
+    )
+
+
+def _went_to(run: RunAccount, *, trained: bool) -> str:
+    """Return what the time of the run went to, as the end of its first sentence."""
+    named = {phase: time for phase, time in times(run).items() if phase not in NOT_THE_SCRIPT}
+    if not named:
+        return "" if trained else " and trained nothing"
+    largest = max(named, key=lambda phase: named[phase])
+    most = f"{amount(run, named[largest])} are {PHASE_NOUNS[largest]}"
+    steps = named.get(Phase.STEPS, 0.0)
+    if not steps:
+        return f": {most}" if trained else f" and trained nothing: {most}"
+    training = f": {amount(run, steps)} are training steps"
+    if largest is Phase.STEPS:
+        rest = whole_ms(run) - steps
+        return f"{training}, {duration(rest)} are not" if rest > 0 else training
+    if named[largest] >= MOST * whole_ms(run):
+        return f"{training}; {most}"
+    part = f"{PHASE_NOUNS[largest]}, {amount(run, named[largest])}"
+    return f"{training}; the largest other part is {part}"
+
+
+def _end(run: RunAccount) -> str:
+    return (
+        "" if run.finished else "The run has no recorded end: it was killed, or is still running."
+    )
+
+
+def _profiler(run: RunAccount) -> str:
+    own = times(run).get(Phase.PROFILER, 0.0)
+    if own < MATTERS * whole_ms(run) or not own:
+        return ""
+    return f"{amount(run, own)} of the run are tfdoctor's own: starting and stopping the profiler."
+
+
+def _unnamed(run: RunAccount) -> str:
+    unnamed = times(run).get(Phase.UNNAMED, 0.0)
+    if unnamed < MATTERS * whole_ms(run) or not unnamed:
+        return ""
+    return f"{amount(run, unnamed)} of the run are unnamed: the recording does not show what ran."
+
+
+def _long(run: RunAccount) -> str:
+    """Return what long steps add to the run, where that is much."""
+    long = run.long_steps
+    if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
+        return ""
+    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{_cause(long)}."
+
+
+def long_steps(long: LongStepTime) -> str:
+    """Return how many steps are long, with the verb: "three long steps take"."""
+    return f"{counted(long.count, 'long step')} {'takes' if long.count == 1 else 'take'}"
+
+
+def _cause(long: LongStepTime) -> str:
+    if not is_known(long.unknown_ms) or long.unknown_ms < MOST * long.beyond_ms:
+        return ""
+    return f", of which the cause of {duration(long.unknown_ms)} is unknown"

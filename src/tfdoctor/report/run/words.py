@@ -1,0 +1,53 @@
+"""Names and amounts of the account of the run."""
+
+import math
+from types import MappingProxyType
+
+from tfdoctor.diagnosis import RunAccount
+from tfdoctor.humanize import duration, share
+from tfdoctor.kinds import Phase
+
+PHASE_LABELS = MappingProxyType(
+    {phase: str(phase) for phase in Phase} | {Phase.BOUNDARIES: "between epochs"}
+)
+"""Names of the phases in the bar and the tables."""
+
+PHASE_NOUNS = MappingProxyType(
+    {
+        Phase.START: "the start of Python",
+        Phase.IMPORTS: "imports",
+        Phase.PREPARING: "preparation of data",
+        Phase.BUILDING: "building of the model",
+        Phase.TRACING: "tracing and compiling",
+        Phase.STEPS: "training steps",
+        Phase.BOUNDARIES: "work between epochs",
+        Phase.EVALUATION: "evaluation",
+        Phase.PREDICTION: "prediction",
+        Phase.SAVING: "saving of models and checkpoints",
+        Phase.PROFILER: "tfdoctor's profiler",
+        Phase.END: "the end of the run",
+        Phase.UNNAMED: "unnamed",
+    }
+)
+"""The phases in a sentence: "30 s (73 %) are <...>"."""
+
+
+def is_known(value: float | None) -> bool:
+    """Return whether there is a number, and a finite one."""
+    return value is not None and math.isfinite(value)
+
+
+def times(run: RunAccount) -> dict[Phase, float]:
+    """Return the phases that take time, in ms and in their order."""
+    return {row.phase: row.ms for row in run.rows if is_known(row.ms) and row.ms > 0}
+
+
+def whole_ms(run: RunAccount) -> float:
+    """Return the time that the shares are of: all phases together, which is the run's."""
+    return sum(times(run).values())
+
+
+def amount(run: RunAccount, time_ms: float) -> str:
+    """Return a time with its share of the run: "72 s (55 %)"."""
+    whole = whole_ms(run)
+    return f"{duration(time_ms)} ({share(time_ms / whole)})" if whole else duration(time_ms)

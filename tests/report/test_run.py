@@ -1,0 +1,365 @@
+"""The account of the run: its sentences, its bar, its shares, and what changes save of it."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.report import diagnoses, running
+from tfdoctor.diagnosis import (
+    Diagnosis,
+    LongStepTime,
+    PhaseSegment,
+    RunAccount,
+    Saving,
+    StepsSummary,
+)
+from tfdoctor.kinds import Phase, StepSource
+from tfdoctor.report import sentences, terminal
+from tfdoctor.report.entries import entries
+from tfdoctor.report.formats import html, json, md, sarif
+from tfdoctor.report.palette import PHASE_COLOURS
+from tfdoctor.report.run import bar
+from tfdoctor.report.run.savings import saving_words
+from tfdoctor.report.run.section import section
+from tfdoctor.report.run.terminal import GLYPHS
+from tfdoctor.report.run.words import PHASE_LABELS, PHASE_NOUNS
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Location, Recurrence
+
+
+def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
+    """Return the account of a run with so many seconds of each phase."""
+    made = RunAccount(
+        total_ms=1000 * sum(times.values()),
+        rows=running.rows(times, {}),
+        segments=running.segments(times),
+    )
+    return replace(made, **changes)
+
+
+def of(run: RunAccount, **changes: Any) -> Diagnosis:
+    return replace(diagnoses.full(), run=run, **changes)
+
+
+def first(run: RunAccount, **changes: Any) -> str:
+    return sentences.verdict(of(run, **changes))[0]
+
+
+NO_STEPS = StepsSummary(source=StepSource.NONE, missing="nothing repeats")
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (
+            {Phase.PREPARING: 59.2, Phase.STEPS: 72.0},
+            "The run took 131 s: 72 s (55 %) are training steps, 59.2 s are not.",
+        ),
+        (
+            {Phase.TRACING: 11.3, Phase.STEPS: 1.0},
+            "The run took 12.3 s: 1 s (8 %) are training steps; 11.3 s (92 %) are tracing and compiling.",
+        ),
+        (
+            {Phase.PREPARING: 23.0, Phase.IMPORTS: 27.0, Phase.STEPS: 20.0},
+            "The run took 70 s: 20 s (29 %) are training steps; the largest other part is imports, 27 s (39 %).",
+        ),
+        ({Phase.STEPS: 72.0}, "The run took 72 s: 72 s (100 %) are training steps."),
+        ({Phase.UNNAMED: 72.0}, "The run took 72 s."),
+    ],
+)
+def test_the_first_sentence_says_what_the_run_took_and_what_for(
+    times: dict[Phase, float], said: str
+) -> None:
+    assert first(spent(times)) == said
+
+
+def test_a_run_that_trains_nothing_is_reported_on_and_no_step_is_missed() -> None:
+    run = spent({Phase.IMPORTS: 11.0, Phase.PREDICTION: 30.0})
+    words = sentences.verdict(of(run, steps=NO_STEPS, results=(), together=None))
+    assert words[0] == "The run took 41 s and trained nothing: 30 s (73 %) are prediction."
+    assert "No training step" not in " ".join(words)
+
+
+def test_steps_that_the_recorder_cannot_see_are_not_called_nothing() -> None:
+    hidden = replace(NO_STEPS, source=StepSource.GRAPH_LOOP)
+    said = first(spent({Phase.TRACING: 10.0, Phase.END: 2.0}), steps=hidden)
+    assert said == "The run took 12 s: 10 s (83 %) are tracing and compiling."
+
+
+def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown() -> None:
+    run = spent({Phase.STEPS: 72.0}, steps=4220, step_median_ms=16.9)
+    words = " ".join(sentences.verdict(of(run, steps=NO_STEPS)))
+    assert (
+        "Each of 4,220 training steps takes 16.9 ms (median); its parts are unknown: nothing repeats."
+        in words
+    )
+
+
+def test_a_run_that_did_not_end_says_so() -> None:
+    words = sentences.verdict(of(spent({Phase.STEPS: 72.0}, finished=False)))
+    assert words[0].startswith("72 s of the run were recorded: ")
+    assert words[1] == "The run has no recorded end: it was killed, or is still running."
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(9.0, False), (12.0, True)])
+def test_much_unnamed_time_is_in_the_verdict(seconds: float, said: bool) -> None:  # noqa: FBT001
+    run = spent({Phase.STEPS: 100.0 - seconds, Phase.UNNAMED: seconds})
+    words = " ".join(sentences.verdict(of(run)))
+    assert (f"{seconds:.0f} s ({seconds:.0f} %) of the run are unnamed" in words) is said
+
+
+def test_the_profiler_is_no_work_of_the_script() -> None:
+    words = sentences.verdict(of(spent({Phase.STEPS: 4.0, Phase.PROFILER: 6.0, Phase.END: 1.0})))
+    assert words[0].endswith("4 s (36 %) are training steps, 7 s are not.")
+    assert (
+        words[1] == "6 s (55 %) of the run are tfdoctor's own: starting and stopping the profiler."
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.96, "The 20 traced steps stand for 96 % of the steps' time."),
+        (0.08, "The 20 traced steps are like only 8 % of the steps by time."),
+    ],
+)
+def test_the_traced_steps_say_what_they_stand_for(share: float, said: str) -> None:
+    run = spent({Phase.STEPS: 72.0}, window_share=share, window_steps=20)
+    assert said in sentences.verdict(of(run))
+
+
+def test_long_steps_that_take_much_are_in_the_verdict_with_their_unknown_cause() -> None:
+    long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=8000.0)
+    words = sentences.verdict(of(spent({Phase.STEPS: 100.0}, long_steps=long)))
+    assert words[1] == (
+        "13 s (13 %) are what three long steps take beyond the usual time, of which the cause of 8 s is unknown."
+    )
+
+
+def test_a_traced_window_is_not_called_the_run() -> None:
+    words = sentences.verdict(diagnoses.run_window())
+    assert words[0].startswith("Each step takes 52.0 ms")
+    assert "the traced window of 1.2 s; the rest of the run was not recorded: a trace" in words[1]
+    assert "the run from" not in " ".join(words)
+
+
+def test_changes_save_of_the_run_then_of_a_step() -> None:
+    assert sentences.verdict(diagnoses.run())[-1] == (
+        "Three changes would reduce the run from 131 s to 85 s at best (1.55×), and a run of 90 epochs by 41 %. "  # noqa: RUF001 - as it is shown
+        "Three changes would reduce a step to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
+    )
+
+
+def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:
+    base = diagnoses.run()
+    little = spent({Phase.STEPS: 9.0, Phase.PREPARING: 91.0})
+    assert "a step to" not in sentences.verdict(replace(base, run=little))[-1]
+
+
+def test_too_few_steps_forbid_savings_of_the_step_alone() -> None:
+    base = diagnoses.run()
+    few = sentences.verdict(replace(base, steps=replace(base.steps, too_few=True)))[-1]
+    assert few.startswith("Three changes would reduce the run")
+    assert few.endswith(sentences.FEW_STEPS)
+
+
+def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
+    said = sentences.verdict(replace(diagnoses.run(), run_together=None))[-1]
+    assert "problems found; the largest saving is at most 19.8 s of the run (15 %)." in said
+
+
+def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
+    base = diagnoses.run()
+    assert [entry.in_run_sum for entry in entries(base)][:4] == [True, True, True, False]
+    assert base.run_together is not None
+    fewer = replace(base.run_together, rules=("slow-preparation", "compile-in-loop"))
+    short = replace(base, run_together=fewer, order=None)
+    assert "Two changes would reduce the run" in sentences.verdict(short)[-1]
+    shown = " ".join(terminal.render(short, width=100, color=False).split())
+    assert "included in input-bound, float32-matmul and between-steps" in shown
+    assert json.contract(short)["entries"][1]["in_run_together"] is False
+
+
+STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
+
+
+@pytest.mark.parametrize(
+    ("saving", "step", "said"),
+    [
+        (
+            running.saving(19.8, Recurrence.ONCE, bound=Bound.AT_MOST),
+            None,
+            "at most 19.8 s of the run (15 %), once",
+        ),
+        (
+            running.saving(9.4, Recurrence.PER_EPOCH, each=0.94, times=10),
+            None,
+            "9.4 s of the run (7 %), 0.94 s in each of 10 epochs",
+        ),
+        (
+            running.saving(17.3, Recurrence.PER_STEP, each=0.0041, times=4220),
+            STEP,
+            "17.3 s of the run (13 %), 4.10 ms of each step (24 %)",
+        ),
+        (
+            running.saving(17.3, Recurrence.PER_STEP, each=0.0041, times=4220),
+            None,
+            "17.3 s of the run (13 %), 4.10 ms in each of 4,220 steps",
+        ),
+        (
+            running.saving(26.0, Recurrence.PER_CALL, each=0.0026, times=10_000),
+            None,
+            "26 s of the run (20 %), 2.6 ms in each of 10,000 calls",
+        ),
+        (
+            running.saving(26.0, Recurrence.PER_CALL),
+            None,
+            "26 s of the run (20 %), in one call",
+        ),
+        (
+            running.saving(9.4, Recurrence.ONCE, extrapolated=0.31),
+            None,
+            "9.4 s of the run (7 %), once, 31 % of a run of 90 epochs",
+        ),
+        (running.saving(0.0, Recurrence.ONCE), None, "nothing"),
+        (None, STEP, "at most 4.10 ms of each step (24 %)"),
+    ],
+)
+def test_a_saving_is_told_in_its_own_unit_and_of_the_run(
+    saving: Any, step: Saving | None, said: str
+) -> None:
+    words = saving_words(saving, step, running.account())
+    assert words is not None
+    assert words.whole == said
+
+
+def test_a_report_of_the_step_tells_savings_of_the_step() -> None:
+    saving = running.saving(1.0, Recurrence.PER_STEP)
+    assert saving_words(saving, STEP, None) is None
+    window = diagnoses.run_window().run
+    assert saving_words(saving, STEP, window) is None
+    once = saving_words(running.saving(0.2, Recurrence.ONCE, whole=1.2), None, window)
+    assert once is not None
+    assert once.whole == "0.2 s of the traced window (17 %), once"
+    unknown = running.saving(float("nan"), Recurrence.ONCE)
+    assert saving_words(unknown, None, running.account()) is None
+
+
+@given(st.dictionaries(st.sampled_from(list(Phase)), st.floats(0.001, 1e6), min_size=1))
+def test_shown_shares_sum_to_the_whole_within_their_rounding(times: dict[Phase, float]) -> None:
+    shown = section(spent({phase: times[phase] for phase in Phase if phase in times}))
+    assert shown is not None
+    shares = [phase.share for phase in shown.phases]
+    assert len(shares) == len(times)
+    exact = [float(re.sub(r"[^\d]", "", share)) for share in shares]
+    slack = sum(1.0 if share[0] in "<>" else 0.5 for share in shares)
+    assert abs(sum(exact) - 100) <= slack + 1e-6
+
+
+segment_lists = st.lists(
+    st.tuples(st.sampled_from(list(Phase)), st.floats(-10, 1100), st.floats(-10, 1100)), max_size=40
+)
+
+
+@given(segment_lists)
+def test_the_bar_is_in_order_without_overlaps_whatever_the_stretches(
+    found: list[tuple[Phase, float, float]],
+) -> None:
+    stretches = tuple(PhaseSegment(phase=p, start_ms=s, end_ms=e) for p, s, e in found)
+    run = spent({Phase.STEPS: 1.0}, segments=stretches)
+    drawn = bar.stretches(run)
+    assert all(0 <= one.start_ms < one.end_ms <= run.total_ms for one in drawn)
+    assert all(a.end_ms <= b.start_ms for a, b in pairwise(drawn))
+    cells = bar.cells(run, 80)
+    assert len(cells) == 80
+    assert all(0 <= piece.left <= piece.left + piece.width <= 1 + 1e-9 for piece in bar.pieces(run))
+
+
+def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
+    count = 20_000
+    each = tuple(
+        PhaseSegment(
+            phase=Phase.STEPS if at % 4 else Phase.BOUNDARIES, start_ms=at, end_ms=at + 1.0
+        )
+        for at in range(count)
+    )
+    run = spent({Phase.STEPS: count / 1000}, segments=each)
+    pieces = bar.pieces(run)
+    assert len(pieces) <= bar.MOST_PIECES
+    assert sum(piece.width for piece in pieces) == pytest.approx(1, abs=0.01)
+
+
+def test_a_piece_says_phase_times_and_line() -> None:
+    shown = section(running.account())
+    assert shown is not None
+    assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
+    assert [tick.label for tick in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
+
+
+def test_every_phase_has_a_label_a_noun_a_colour_and_a_glyph_of_its_own() -> None:
+    for names in (PHASE_LABELS, PHASE_NOUNS, PHASE_COLOURS, GLYPHS):
+        assert set(names) == set(Phase)
+        assert len(set(names.values())) == len(Phase)
+    assert all(cell_len(glyph) == 1 for glyph in GLYPHS.values())
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_the_bar_of_a_terminal_fills_its_width_and_no_phase_is_broken(width: int) -> None:
+    lines = terminal.render(diagnoses.run(), width=width, color=False).splitlines()
+    (drawn,) = [line for line in lines if "▓▓▓" in line]
+    assert cell_len(drawn) == width
+    assert "▓ preparing data 21.4 s" in "\n".join(lines)
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_the_colours_of_a_terminal_change_no_word() -> None:
+    coloured = terminal.render(diagnoses.run(), width=80, color=True)
+    plain = terminal.render(diagnoses.run(), width=80, color=False)
+    bare = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_unknown_numbers_break_no_report(number: float) -> None:
+    base = running.account()
+    rows = tuple(replace(row, ms=number) for row in base.rows[1:])
+    broken = replace(
+        base,
+        rows=(base.rows[0], *rows),
+        segments=tuple(replace(one, end_ms=number) for one in base.segments),
+        step_median_ms=number,
+        window_share=number,
+    )
+    shown = of(broken)
+    for text in (md.render(shown), html.render_without_plotly(shown), json.render(shown)):
+        assert "nan" not in text.lower()
+    assert terminal.render(shown, width=80, color=False)
+
+
+def test_an_account_of_nothing_is_not_drawn() -> None:
+    assert section(None) is None
+    assert section(RunAccount(total_ms=0.0, rows=())) is None
+
+
+def test_code_scanning_gets_the_saving_of_the_run() -> None:
+    text = sarif.render(diagnoses.run())
+    assert "Saves at most 19.8 s of the run (15 %), once, 2 % of a run of 90 epochs." in text
+    assert '"savingMsOfRun": 19800.0' in text
+
+
+def test_a_page_without_an_account_has_nothing_of_it() -> None:
+    page = html.render_without_plotly(diagnoses.full())
+    assert "run-bar" not in page
+    assert "phase-" not in page
+
+
+def test_the_line_of_long_steps_is_listed() -> None:
+    at = Location("train.py", 60)
+    assert running.account().long_steps is not None
+    assert f"`{at.path}:{at.line}` 2.8 s, `tf.summary.image`" in md.render(diagnoses.run())
