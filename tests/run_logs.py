@@ -81,6 +81,8 @@ class Run:
     long_steps: list[LongStep] = field(default_factory=list)
     censuses: list[Census] = field(default_factory=list)
     counters: list[tuple[float, RunCounters]] = field(default_factory=list)
+    passes: list[tuple[float, Line | None]] = field(default_factory=list)
+    fresh: bool = True  # the next step begins a pass over the data
     between: CallPlace | None = None  # under way since the last step of a loop of the user's
 
     def __post_init__(self) -> None:
@@ -117,6 +119,7 @@ class Run:
         return self.call(RunCall.FIT, at, "Model.fit")
 
     def epoch(self, at: str, number: int = 0) -> AbstractContextManager[None]:
+        self.fresh = True
         return self.call(RunCall.EPOCH, at, number=number)
 
     def during(self, kind: RunCall, seconds: float, at: str, name: str = "", **span: Any) -> None:
@@ -130,6 +133,7 @@ class Run:
         """Call a function that is traced then; a training one is a step as well."""
         outer = RunCall.FUNCTION
         if trains:
+            self._begins(at)
             self.entered.append((self.now, self._step(at).id))
             outer = outer if self._source == OWN_LOOP else RunCall.STEP
         elif self.under_way[-1].call is not RunCall.SCRIPT:
@@ -154,6 +158,7 @@ class Run:
     ) -> None:  # fmt: skip
         """Train some steps; ``stack`` is what samples between them show."""
         own = self._source == OWN_LOOP
+        self._begins(at)
         for _ in range(count):
             entering = ms * ENTERING if own else 0.0
             with self.call(RunCall.FUNCTION, at, "train_step") if own else nullcontext():
@@ -168,7 +173,12 @@ class Run:
 
     def pass_over(self) -> None:
         """Have the data end: what follows is the script again."""
-        self.between = None
+        self.between, self.fresh = None, True
+
+    def _begins(self, at: str) -> None:
+        if self.fresh:
+            self.passes.append((self.now, place(at)))
+        self.fresh = False
 
     @property
     def _source(self) -> StepSource:
@@ -265,6 +275,7 @@ class Run:
         for at, ms, line, traced in self.stepped:
             if start < at <= end:
                 loops[line, traced].append(ms)
+        passes = Counter(line for at, line in self.passes if start <= at < end)
         for (line, traced), each in loops.items():
             yield BucketSteps(
                 self._loops.get(line, OWN_LOOP),
@@ -276,6 +287,7 @@ class Run:
                 tuple(each),
                 {},
                 traced,
+                passes.pop(line, 0),
             )
 
     @property

@@ -90,6 +90,7 @@ class BucketSteps:
     each: tuple[float, ...] = ()
     bins: Mapping[str, int] = field(default_factory=dict)
     traced: bool = False  # the profiler ran in some of them
+    passes: Count = 0  # over the data that began, also where their first step traced a function
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """The recorded calls of a run: what each one is, and what is around it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.kinds import RunCall
-from tfdoctor.recording.run_log import CallPlace, RunLog
+from tfdoctor.recording.run_log import CallPlace, Line, RunLog
 
 LEAST = 1e-6
 """ms from which time counts: less is no time that a clock shows."""
@@ -25,6 +25,9 @@ class CallTree:
     places: Mapping[int, CallPlace]
     above: Mapping[int, tuple[CallPlace, ...]]
     training: frozenset[int] = frozenset()
+    entries: Mapping[Line | None, str] = field(
+        default_factory=dict
+    )  # functions that train, by line
 
     @classmethod
     def of(cls, log: RunLog) -> Self:
@@ -42,7 +45,9 @@ class CallTree:
             for call, outer in above.items()
             if log.calls[call].call is RunCall.TRACE and any(place.id in own for place in outer)
         }
-        return cls(log.calls, above, frozenset(own | traces))
+        functions = [log.calls[call] for call in own if log.calls[call].call is RunCall.FUNCTION]
+        names = {place.at: place.name for place in functions}
+        return cls(log.calls, above, frozenset(own | traces), names)
 
     def kind(self, call: int) -> RunCall:
         """Return what a call is; of a number that the log does not define, the script."""
@@ -74,7 +79,8 @@ class CallTree:
         if call not in self.places:
             return ""
         around = (self.places[call], *self.above[call])
-        return next((place.name for place in around if place.call not in PARTS), "")
+        name = next((place.name for place in around if place.call not in PARTS), "")
+        return name or (self.entries.get(self.places[call].at, "") if self.trains(call) else "")
 
 
 def _above(log: RunLog, call: int) -> Iterator[CallPlace]:

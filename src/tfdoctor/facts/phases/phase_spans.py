@@ -171,10 +171,10 @@ def _add(found: list[_Part], parts: list[_Part]) -> None:
 
 
 def _fewer(parts: list[_Part]) -> list[_Part]:
-    """Return at most so many parts as a bar shows: the shortest go to their neighbours, twice as long each time."""
+    """Return at most so many parts as a bar shows, none too short to be seen; longer ones go as long as needed."""
     whole = parts[-1].end - parts[0].start if parts else 0.0
-    least = whole / (8 * MOST_SPANS)
-    while len(parts) > MOST_SPANS:
+    least, merged = whole / (4 * MOST_SPANS), False
+    while not merged or len(parts) > MOST_SPANS:
         kept: list[_Part] = []
         for part in parts:
             same = kept and kept[-1].phase == part.phase
@@ -182,7 +182,7 @@ def _fewer(parts: list[_Part]) -> list[_Part]:
                 kept[-1].join(part)
             else:
                 kept.append(part)
-        parts, least = kept, 2 * least
+        parts, least, merged = kept, 2 * least, True
     return parts
 
 

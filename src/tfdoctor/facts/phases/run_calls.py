@@ -1,9 +1,36 @@
 """The calls of the run: fit, evaluate, predict, compile, save and others, by the user's line that makes them."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.step_times import main_loop, of_loop
+from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import RunCall
+from tfdoctor.recording import Recording
+from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
 from tfdoctor.verdict import Location
+
+TOLD = (
+    RunCall.FIT,
+    RunCall.EVALUATE,
+    RunCall.PREDICT,
+    RunCall.FUNCTION,
+    RunCall.COMPILE,
+    RunCall.BUILD,
+    RunCall.ADAPT,
+    RunCall.SAVE,
+)
+"""Calls that a line of the user's makes; the others are parts of these, or of loops."""
+
+AGAIN = 3
+"""Calls for each line that leads there from which a loop makes them: two may be written one after the other."""
+
+MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +73,160 @@ class RunCalls:
     planned_epochs: int | None = None  # as fit was told; None is unknown
     fits: int = 0
 
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Group the calls of the log by kind, name, line and what is around them.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded.
+        """
+        log = recording.run
+        if log is None:
+            raise Unavailable(
+                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
+            )
+        totals = _Totals.of(log)
+        place = Places.of(recording)
+        calls = [_made(places, totals, place) for places in _groups(totals.tree)]
+        fits = totals.count(totals.tree.of_kind(RunCall.FIT))
+        epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
+        return cls(
+            tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
+            epochs or _passes(log),
+            _planned(recording, fits),
+            fits,
+        )
+
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:
         """Return the calls of these kinds, those that take most first."""
         return tuple(call for call in self.calls if call.call in kinds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Totals:
+    """The log's times and numbers of calls, by the number of the place."""
+
+    log: RunLog
+    tree: CallTree
+    course: RunCourse
+    ms: Mapping[int, float]
+    entered: Mapping[int, float]
+    first: Mapping[int, int]  # the first bucket with a call, and the last one
+    last: Mapping[int, int]
+    spans: Mapping[int, Sequence[Span]]
+    inner: Mapping[int, Sequence[int]]  # calls within one, at any depth
+
+    @classmethod
+    def of(cls, log: RunLog) -> "_Totals":
+        tree = CallTree.of(log)
+        ms: dict[int, float] = defaultdict(float)
+        entered: dict[int, float] = defaultdict(float)
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for number, bucket in enumerate(log.buckets):
+            for call, count in numbered(bucket.entered).items():
+                entered[call] += count
+            for call, time in numbered(bucket.calls).items():
+                ms[call] += time
+                first.setdefault(call, number)
+                last[call] = number
+        spans: dict[int, list[Span]] = defaultdict(list)
+        for span in log.spans:
+            spans[span.call].append(span)
+        inner: dict[int, list[int]] = defaultdict(list)
+        for call, outer in tree.above.items():
+            for around in outer:
+                inner[around.id].append(call)
+        return cls(
+            log=log, tree=tree, course=RunCourse.of(log, tree), ms=ms, entered=entered,
+            first=first, last=last, spans=spans, inner=inner,
+        )  # fmt: skip
+
+    def count(self, places: Iterable[CallPlace]) -> int:
+        """Return how often calls were made; of those that are only told alone, how many were."""
+        return sum(
+            round(max(self.entered.get(one.id, 0.0), len(self.spans.get(one.id, ()))))
+            for one in places
+        )
+
+    def nested(self, place: CallPlace) -> Iterator[tuple[bool, float]]:
+        """Yield the times of calls within one, and whether they are its own work: functions that it calls."""
+        for call in self.inner.get(place.id, ()):
+            own = self.tree.kind(call) in {RunCall.FUNCTION, place.call}
+            yield own, self.ms.get(call, 0.0)
+
+
+def _groups(tree: CallTree) -> list[list[CallPlace]]:
+    """Return the places of calls that are shown, those of one kind, line and surrounding as one."""
+    groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
+    for place in tree.of_kind(*TOLD):
+        if not tree.trains(place.id) and not tree.within(place.id, place.call):
+            groups[place.call, place.name, place.at, tree.parent(place.id)].append(place)
+    return list(groups.values())
+
+
+def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCall:
+    one = places[0]
+    nested = [part for place in places for part in totals.nested(place)]
+    spans = sorted(
+        (span for place in places for span in totals.spans.get(place.id, ())),
+        key=lambda span: span.start,
+    )
+    count, within = totals.count(places), totals.tree.parent(one.id)
+    first = min((totals.first[p.id] for p in places if p.id in totals.first), default=0)
+    last = max((totals.last[p.id] for p in places if p.id in totals.last), default=0)
+    return MadeCall(
+        call=one.call,
+        name=one.name,
+        at=place(one.at),
+        count=count,
+        ms=sum(totals.ms.get(p.id, 0.0) for p in places) + sum(ms for own, ms in nested if own),
+        within=within,
+        function=_function(one.at, totals.log),
+        looped=within is RunCall.SCRIPT and count >= AGAIN * _callers(places, totals.log),
+        nested_ms=sum(ms for own, ms in nested if not own),
+        times_ms=tuple((span.end - span.start) * MS for span in spans),
+        examples=_mean(span.examples for span in spans),
+        batches=_mean(span.steps for span in spans),
+        before_training=_before(totals.course.first_step, last, count),
+        after_training=_after(totals.course.last_step, first, count),
+        models=len({span.model for span in spans if span.model is not None}) or None,
+    )
+
+
+def _function(at: Line | None, log: RunLog) -> str:
+    """Return the user's function that holds a line, as samples show it; "" is unknown."""
+    return next((stack.function for stack in log.stacks.values() if at and stack.at == at), "")
+
+
+def _callers(places: Sequence[CallPlace], log: RunLog) -> int:
+    """Return how many lines of the user's lead to a call, as samples show them; at least 1."""
+    calls, at = {place.id for place in places}, places[0].at
+    callers = {s.caller for s in log.stacks.values() if s.call in calls and s.at == at}
+    return max(1, len(callers))
+
+
+def _mean(values: Iterable[int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _before(first_step: int | None, last: int, count: int) -> bool:
+    """Return whether calls, the last of them in a bucket of this number, are made before the first step."""
+    return first_step is not None and (last < first_step or (last == first_step and count == 1))
+
+
+def _after(last_step: int | None, first: int, count: int) -> bool:
+    return last_step is not None and (first > last_step or (first == last_step and count == 1))
+
+
+def _passes(log: RunLog) -> int:
+    """Return how often the loop with the most steps began to go through its data."""
+    loop = main_loop(log)
+    return sum(steps.passes for bucket in log.buckets for steps in of_loop(bucket, loop))
+
+
+def _planned(recording: Recording, fits: int) -> int | None:
+    """Return the epochs that the only call of fit was told to train."""
+    planned = recording.program.run.epochs if recording.program else None
+    return int(planned) if planned and fits == 1 else None

@@ -1,13 +1,39 @@
 """The training steps of the whole run: how long each took, and which of them the traced window is like."""
 
 from dataclasses import dataclass
+from typing import Self
 
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
+from tfdoctor.facts.phases.step_times import MIDDLE, StepTimes, main_loop, of_loop
+from tfdoctor.facts.run.program import Places
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
 from tfdoctor.verdict import Location
+
+__all__ = ["LongSteps", "RunStep", "RunSteps"]
+
+MOST_STRETCHES = 2000
+"""Stretches of the series: twice as many as a chart has pixels for."""
+
+LIKE = (0.67, 1.5)
+"""Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one."""
+
+AROUND = 2
+"""Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler."""
+
+ENOUGH_STEPS = 5
+"""Steps from which a median is one (see Steps.too_few)."""
+
+MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStep:
-    """A stretch of training calls: when it began, in s of the run, its calls' number and mean duration in ms."""
+    """A stretch of training calls: when it began, in s of the run, its calls' number, and mean ms of a step."""
 
     start_s: float
     calls: int
@@ -15,25 +41,10 @@ class RunStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongSteps:
-    """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual.
-
-    ``first_median_ms`` is the median of what first steps take beyond usual: one slow first epoch does not move it.
-    """
-
-    count: int
-    ms: float
-    beyond_ms: float
-    first: int = 0  # of these, first steps of an epoch or of a pass over the data
-    first_beyond_ms: float = 0.0
-    first_median_ms: float = 0.0
-    every: int | None = None  # their period in steps, where they have one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSteps:
-    """All training steps, traced or not, of the loop with the most time; times in ms.
+    """All training steps, traced or not, of the loop with the most time; times in ms per step.
 
+    Calls that trace a function are none of them (see RunTraces).
     ``series`` has at most 2,000 stretches in order. ``window_share`` is the share of the time of all steps that
     is in steps like the traced ones (between 0.67 and 1.5 times their median), None without a window.
     """
@@ -52,7 +63,113 @@ class RunSteps:
     traced_ms: float | None = None  # median of the traced steps
     window_share: float | None = None
 
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Add up the steps of the log.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded, or it trains nothing.
+        """
+        log = recording.run
+        if log is None:
+            raise Unavailable(
+                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
+            )
+        source, at = main_loop(log)
+        steps = [one for bucket in log.buckets for one in of_loop(bucket, (source, at))]
+        times = StepTimes.of(log)
+        count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
+        if not count or not times.count:
+            raise Unavailable("no training step was seen in the run")
+        traced, like = _window(log, times, recording.manifest)
+        return cls(
+            at=Places.of(recording)(at),
+            source=source,
+            count=count,
+            total_ms=total,
+            inside_ms=sum(one.inside_ms for one in steps),
+            mean_ms=total / count,
+            median_ms=times.quantile(MIDDLE),
+            p10_ms=times.quantile(0.1),
+            p90_ms=times.quantile(0.9),
+            series=_thinned(_series(log, (source, at))),
+            long=long_steps(log.long_steps),
+            traced_ms=traced,
+            window_share=_share_like(times, like) if like else None,
+        )
+
     @property
     def rest_ms(self) -> float:
         """What steps add to the median for each of them."""
         return max(0.0, self.total_ms - self.count * self.median_ms)
+
+
+def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> list[RunStep]:
+    """Return each call where the recorder told them one by one, else one stretch for each bucket."""
+    return [
+        step
+        for bucket in log.buckets
+        for steps in of_loop(bucket, loop)
+        for step in _in_bucket(bucket, steps)
+    ]
+
+
+def _in_bucket(bucket: Bucket, steps: BucketSteps) -> list[RunStep]:
+    """Return the calls that ended in a bucket, one after another; the first may have begun before it."""
+    each = max(1.0, steps.steps / steps.calls)
+    if not steps.each:
+        return [RunStep(start_s=bucket.start, calls=steps.calls, ms=steps.ms / steps.calls / each)]
+    length = (bucket.end - bucket.start) * MS
+    stretch = min(1.0, length / max(sum(steps.each), 1e-9))
+    begins = bucket.start + np.cumsum([0.0, *steps.each[:-1]]) * stretch / MS
+    return [
+        RunStep(start_s=float(at), calls=1, ms=ms / each)
+        for at, ms in zip(begins, steps.each, strict=True)
+    ]
+
+
+def _thinned(series: list[RunStep]) -> tuple[RunStep, ...]:
+    """Return at most so many stretches: neighbours as one, with their mean."""
+    size = -(-len(series) // MOST_STRETCHES)
+    groups = [series[at : at + size] for at in range(0, len(series), size)] if size > 1 else []
+    return tuple(map(_joined, groups)) if groups else tuple(series)
+
+
+def _joined(group: list[RunStep]) -> RunStep:
+    calls = sum(step.calls for step in group)
+    ms = sum(step.calls * step.ms for step in group) / calls
+    return RunStep(start_s=group[0].start_s, calls=calls, ms=ms)
+
+
+def _window(
+    log: RunLog, times: StepTimes, manifest: Manifest | None
+) -> tuple[float | None, float | None]:
+    """Return the median traced step, and what such a step takes without the profiler; None without a window.
+
+    The profiler only makes steps slower. Where traced ones are slower than the untraced ones around them, those say
+    what they take.
+    """
+    loop = main_loop(log)
+    traced = [
+        number
+        for number, bucket in enumerate(log.buckets)
+        if any(steps.traced for steps in of_loop(bucket, loop))
+    ]
+    inside = times.where(np.isin(times.bucket, traced))
+    if not traced or not inside.count:
+        return None, None
+    near = (times.bucket >= traced[0] - AROUND) & (times.bucket <= traced[-1] + AROUND)
+    around = times.where(near & ~np.isin(times.bucket, traced))
+    others = around if around.count >= ENOUGH_STEPS else times
+    known = manifest.steps.untraced if manifest else None
+    told = known.traced_ms if known is not None and known.of == "steps" else None
+    median = told or inside.quantile(MIDDLE)
+    return median, min(median, others.quantile(MIDDLE))
+
+
+def _share_like(times: StepTimes, usual: float) -> float:
+    """Return which share of the time of all steps is in those like a usual one."""
+    low, high = LIKE
+    like = (times.ms >= low * usual) & (times.ms <= high * usual)
+    weights = times.ms * times.calls
+    return float(weights[like].sum() / weights.sum())

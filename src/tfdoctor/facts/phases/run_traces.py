@@ -1,8 +1,14 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
 from dataclasses import dataclass
+from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.traced_calls import Definition, Tracings, tracings
+from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import RunCall
+from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
 
 
@@ -34,3 +40,39 @@ class RunTraces:
 
     functions: tuple[TracedDefinition, ...]
     total_ms: float = 0.0
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Group the calls that traced by the name of the function and the line that calls it.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded.
+        """
+        log = recording.run
+        if log is None:
+            raise Unavailable(
+                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
+            )
+        place = Places.of(recording)
+        groups = tracings(log, CallTree.of(log), _usual_calls(recording))
+        found = sorted((_definition(group, place) for group in groups), key=lambda one: -one.ms)
+        return cls(tuple(found), sum(one.ms for one in found))
+
+
+def _definition(group: Tracings, place: Places) -> TracedDefinition:
+    return TracedDefinition(
+        name=group.name,
+        at=place(group.at),
+        tracings=len(group.traces),
+        ms=sum(map(group.own_ms, group.traces)),
+        first_ms=group.own_ms(group.traces[0]),
+        made=len({trace.made for trace in group.traces}),
+        within=group.within,
+        starts_s=tuple(trace.start for trace in group.traces),
+    )
+
+
+def _usual_calls(recording: Recording) -> dict[Definition, float]:
+    """Return the time of a call of each function that the recorder timed without tracing, in ms."""
+    seen = recording.manifest.steps.functions if recording.manifest else ()
+    return {(one.name, one.at): one.call_ms for one in seen if one.call_ms}

@@ -1,8 +1,9 @@
 """The calls that traced a tf.function, by its definition, without the usual call that each contains."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.step_times import usual_step
@@ -10,6 +11,12 @@ from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
 
 MS = 1000.0
+
+
+Definition = tuple[str, Line | None]
+"""The name of a function, and the line that calls it."""
+
+NOTHING: Mapping[Definition, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +34,26 @@ class Tracings:
         return max(0.0, trace.ms - self.usual_ms)
 
 
-def tracings(log: RunLog, tree: CallTree) -> list[Tracings]:
-    """Return all calls that traced, by name and line; those within another one are part of it."""
-    usual = usual_step(log)
-    by_definition: dict[tuple[str, Line | None], list[FunctionTrace]] = defaultdict(list)
+def tracings(
+    log: RunLog, tree: CallTree, usual_ms: Mapping[Definition, float] = NOTHING
+) -> list[Tracings]:
+    """Return all calls that traced, by name, line and what is around; those within another one are part of it.
+
+    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
+    """
+    step = usual_step(log)
+    by_definition: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
     for trace in outermost(log.traces):
-        by_definition[trace.name, trace.at].append(trace)
+        by_definition[trace.name, trace.at, _within(trace, tree)].append(trace)
     return [
         Tracings(
-            name, at, tuple(traces), usual if _in_step(traces, tree) else 0.0, _within(traces, tree)
+            name,
+            at,
+            tuple(traces),
+            step if _in_step(traces, tree) else usual_ms.get((name, at), 0.0),
+            within,
         )
-        for (name, at), traces in by_definition.items()
+        for (name, at, within), traces in by_definition.items()
     ]
 
 
@@ -62,10 +78,7 @@ def _in_step(traces: Sequence[FunctionTrace], tree: CallTree) -> bool:
     return any(tree.trains(trace.call) for trace in traces)
 
 
-def _within(traces: Sequence[FunctionTrace], tree: CallTree) -> RunCall:
-    """Return the kind of call that most of the time of traces lies in."""
-    times: dict[RunCall, float] = defaultdict(float)
-    for trace in traces:
-        kind = tree.kind(trace.call)
-        times[tree.parent(trace.call) if kind is RunCall.TRACE else kind] += trace.ms
-    return max(times, key=lambda kind: times[kind])
+def _within(trace: FunctionTrace, tree: CallTree) -> RunCall:
+    """Return the kind of call that a function was traced in: fit's training and its evaluation share names."""
+    kind = tree.kind(trace.call)
+    return tree.parent(trace.call) if kind is RunCall.TRACE else kind

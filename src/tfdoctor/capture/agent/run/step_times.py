@@ -71,6 +71,7 @@ class StepTimes:
     def __init__(self) -> None:
         self.any = False
         self.loops: dict[Place, Loop] = {}
+        self.passes: dict[Place, int] = {}  # over the data, begun since the file was last told
         self.under_way: dict[Place, StepTime] = {}  # begun, and not followed by another one yet
         self.now: StepTime | None = None  # the one that began last
         self.apart = (
@@ -88,6 +89,8 @@ class StepTimes:
                 before.took = max(before.inside, now - before.began - self.apart + before.apart)
             self._over(before)
         self.any = True
+        if first:
+            self.passes[place] = self.passes.get(place, 0) + 1
         step = StepTime(place, now, k, self.apart, first=first, traced=traced)
         self.under_way[place] = self.now = step
 
@@ -160,7 +163,8 @@ class StepTimes:
         for place, steps in by_place.items():
             alone = len(steps) <= each_left
             each_left -= len(steps) if alone else 0
-            found.append(_described(place, steps, alone=alone))
+            passes = self.passes.pop(place, 0)
+            found.append({**_described(place, steps, alone=alone), "passes": passes})
         return found, each_left
 
 

@@ -1,0 +1,172 @@
+"""All training steps of a run: how long they took, and which of them the traced window is like."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import recording
+from tests.run_logs import Run
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.long_steps import long_steps
+from tfdoctor.facts.phases.run_steps import MOST_STRETCHES, RunSteps
+from tfdoctor.kinds import StepSource
+from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.recording.run_log import BucketSteps, LongStep, RunLog
+from tfdoctor.verdict import Location
+
+LOOP = "train.py:12"
+
+
+def measured(run: Run) -> RunSteps:
+    return RunSteps.measure(run.recording())
+
+
+def test_all_steps_of_the_main_loop_are_added_up() -> None:
+    run = Run()
+    run.steps(30, 2.0, "pretrain.py:3")
+    run.steps(300, 4.0, LOOP, between_ms=1.0)
+    run.steps(100, 9.0, LOOP, between_ms=1.0)
+
+    found = measured(run)
+
+    assert (found.at, found.source) == (Location("train.py", 12), StepSource.REPEATED_CALL)
+    assert found.count == 400
+    assert found.total_ms == pytest.approx(2500)
+    assert (found.median_ms, found.p10_ms, found.p90_ms) == pytest.approx((5.0, 5.0, 10.0))
+    assert found.mean_ms == pytest.approx(6.25)
+    assert found.rest_ms == pytest.approx(500)
+
+
+def binned(log: RunLog) -> RunLog:
+    """Have the recorder count steps by bins instead of telling each one."""
+
+    def of(steps: BucketSteps) -> BucketSteps:
+        bins: dict[str, int] = {}
+        for ms in steps.each:
+            key = str(int(math.log(ms * 1000) / math.log(1.02)))
+            bins[key] = bins.get(key, 0) + 1
+        return replace(steps, each=(), bins=bins)
+
+    return replace(
+        log, buckets=tuple(replace(b, steps=tuple(map(of, b.steps))) for b in log.buckets)
+    )
+
+
+def test_bins_give_the_quantiles_to_two_percent() -> None:
+    run = Run()
+    run.steps(300, 5.0, LOOP)
+    run.steps(100, 10.0, LOOP)
+    each = run.recording()
+    found = RunSteps.measure(replace(each, run=binned(run.log())))
+
+    exact = RunSteps.measure(each)
+    assert found.median_ms == pytest.approx(exact.median_ms, rel=0.02)
+    assert found.p90_ms == pytest.approx(exact.p90_ms, rel=0.02)
+    assert found.total_ms == pytest.approx(exact.total_ms)
+
+
+def test_a_call_of_several_steps_is_counted_as_several() -> None:
+    run = Run()
+    run.steps(100, 50.0, LOOP)
+    log = run.log()
+    tens = [
+        replace(b, steps=tuple(replace(s, steps=10 * s.calls) for s in b.steps))
+        for b in log.buckets
+    ]
+    found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))))
+
+    assert (found.count, found.median_ms) == (1000, pytest.approx(5.0))
+    assert found.mean_ms == pytest.approx(5.0)
+    assert found.series[0].ms == pytest.approx(5.0)
+
+
+def test_the_series_is_in_order_and_not_too_long() -> None:
+    run = Run()
+    for ms in range(1, 10):
+        run.steps(700, ms / 4, LOOP)
+
+    series = measured(run).series
+
+    assert len(series) <= MOST_STRETCHES
+    assert sum(step.calls for step in series) == 6300
+    assert [step.start_s for step in series] == sorted(step.start_s for step in series)
+    assert series[0].ms < 0.3 < 2.2 < series[-1].ms
+
+
+def test_the_window_stands_for_steps_like_the_traced_ones() -> None:
+    run = Run()
+    run.steps(200, 5.0, LOOP)
+    run.steps(200, 5.0, LOOP, traced=True)
+    run.steps(100, 20.0, LOOP)
+
+    found = measured(run)
+
+    assert found.traced_ms == pytest.approx(5.0)
+    assert found.window_share == pytest.approx(2000 / 4000)
+
+
+def test_steps_that_only_the_profiler_slows_stand_for_the_others() -> None:
+    run = Run()
+    run.steps(400, 5.0, LOOP)
+    run.steps(100, 12.0, LOOP, traced=True)
+    run.steps(400, 5.0, LOOP)
+
+    found = measured(run)
+
+    assert found.traced_ms == pytest.approx(12.0)
+    assert found.window_share == pytest.approx(4000 / 5200)
+
+
+def test_what_traced_steps_take_is_as_the_agent_timed_it() -> None:
+    run = Run()
+    run.steps(200, 5.0, LOOP)
+    run.steps(100, 5.0, LOOP, traced=True)
+    timed = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
+
+    assert RunSteps.measure(run.recording(steps=timed)).traced_ms == 5.5
+
+
+def test_without_a_window_nothing_is_said_about_it() -> None:
+    run = Run()
+    run.steps(200, 5.0, LOOP)
+
+    assert (measured(run).traced_ms, measured(run).window_share) == (None, None)
+
+
+def long(number: int, ms: float = 15.0, *, first: bool = False) -> LongStep:
+    return LongStep(number, number * 0.005, ms, 5.0, first)
+
+
+def test_long_steps_say_what_they_cost() -> None:
+    found = long_steps([long(0, 100.0, first=True), long(7), long(50, 45.0, first=True)])
+
+    assert found is not None
+    assert (found.count, found.ms, found.beyond_ms) == (3, 160.0, 145.0)
+    assert (found.first, found.first_beyond_ms, found.first_median_ms) == (2, 135.0, 67.5)
+    assert long_steps([]) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "every"),
+    [
+        ([99, 199, 299, 399], 100),
+        ([99, 200, 299, 400, 499], 100),
+        ([99, 199, 299], None),  # too few
+        ([3, 50, 61, 200, 277, 300], None),
+        ([10, 11, 12, 13, 14], None),  # all of them
+    ],
+)
+def test_long_steps_at_equal_distances_have_a_period(numbers: list[int], every: int | None) -> None:
+    found = long_steps([long(0, first=True), *map(long, numbers)])
+    assert found is not None
+    assert found.every == every
+
+
+def test_a_run_without_steps_has_none() -> None:
+    run = Run()
+    run.python(1.0, "p.py:1")
+    with pytest.raises(Unavailable, match="no training step"):
+        measured(run)
+    with pytest.raises(Unavailable, match="not recorded"):
+        RunSteps.measure(recording())

@@ -1,0 +1,60 @@
+"""The functions that a run traced, by name and line, without a usual call for each tracing."""
+
+import pytest
+
+from tests.builders import recording
+from tests.run_logs import Run
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.kinds import RunCall
+from tfdoctor.recording.agent import StepsSeen, TracedFunction
+from tfdoctor.recording.run_log import FunctionTrace
+from tfdoctor.verdict import Location
+
+
+def compiled_in_each_epoch() -> Run:
+    run = Run()
+    for number in range(4):
+        with run.fit("train.py:9"), run.epoch("train.py:9"):
+            run.trace(1.0 if number else 2.0, "train.py:9", "step", trains=True, made=2 * number)
+            run.steps(50, 4.0, "train.py:9")
+            with run.call(RunCall.EVALUATE, "train.py:9", "Model.evaluate"):
+                run.trace(0.5, "train.py:9", "step", made=2 * number + 1)
+    return run
+
+
+def test_new_function_objects_of_a_line_are_one_function() -> None:
+    found = RunTraces.measure(compiled_in_each_epoch().recording())
+
+    training, evaluation = found.functions
+    assert (training.at, training.tracings, training.made) == (Location("train.py", 9), 4, 4)
+    assert (training.within, evaluation.within) == (RunCall.STEP, RunCall.EVALUATE)
+    assert training.ms == pytest.approx(5000 - 4 * 4)  # each call is a step as well
+    assert training.first_ms == pytest.approx(1996)
+    assert training.again_ms == pytest.approx(3000 - 12)
+    assert len(training.starts_s) == 4
+    assert evaluation.ms == pytest.approx(2000)
+    assert found.total_ms == pytest.approx(training.ms + evaluation.ms)
+
+
+def test_a_function_that_is_traced_within_another_one_is_part_of_it() -> None:
+    run = Run()
+    run.trace(1.0, "p.py:3", "outer")
+    run.traces.append(FunctionTrace("inner", None, run.now - 0.6, 300.0))
+
+    assert [one.name for one in RunTraces.measure(run.recording()).functions] == ["outer"]
+
+
+def test_the_usual_call_of_another_function_is_as_the_recorder_timed_it() -> None:
+    run = Run()
+    run.trace(1.0, "p.py:3", "serve")
+    timed = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
+
+    (found,) = RunTraces.measure(run.recording(steps=timed)).functions
+
+    assert found.ms == pytest.approx(800)
+
+
+def test_without_a_log_nothing_is_known() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        RunTraces.measure(recording())
