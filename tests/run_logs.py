@@ -243,7 +243,7 @@ class Run:
         samples = self._samples()
         seen = next(samples, None)
         while start < self.now - 1e-9:
-            end = min(start + self.width, self.now)
+            end = start + self.width if start + self.width < self.now - 1e-6 else self.now
             ms: dict[str, float] = defaultdict(float)
             counts: Counter[str] = Counter()
             while seen is not None and seen[0] < end:

@@ -76,7 +76,8 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
     ]
     found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))))
 
-    assert (found.count, found.median_ms) == (1000, pytest.approx(5.0))
+    assert found.count == 1000
+    assert found.median_ms == pytest.approx(5.0)
     assert found.mean_ms == pytest.approx(5.0)
     assert found.series[0].ms == pytest.approx(5.0)
 
@@ -91,7 +92,8 @@ def test_the_series_is_in_order_and_not_too_long() -> None:
     assert len(series) <= MOST_STRETCHES
     assert sum(step.calls for step in series) == 6300
     assert [step.start_s for step in series] == sorted(step.start_s for step in series)
-    assert series[0].ms < 0.3 < 2.2 < series[-1].ms
+    assert series[0].ms < 0.3
+    assert series[-1].ms > 2.2
 
 
 def test_the_window_stands_for_steps_like_the_traced_ones() -> None:
