@@ -55,6 +55,14 @@ SHOWS = {
         "float32_convnet_fixed.py",
         "The same network in bfloat16, with 32 channels and fused batch normalization.",
     ),
+    "cpu-outside-steps": (
+        "outside_steps.py",
+        "A run whose time is not in its steps, but in preparing, compiling and predicting.",
+    ),
+    "cpu-outside-steps-fixed": (
+        "outside_steps_fixed.py",
+        "The same run, prepared, compiled and predicted at once.",
+    ),
 }
 """Each sample's script among the examples, and its description."""
 
@@ -70,7 +78,8 @@ def _record(name: str, script: str) -> None:
     """Profile a script in a temporary folder; replace the sample by the scrubbed recording."""
     target = SAMPLES / name
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(ROOT / "examples" / script, folder)
+        for example in (ROOT / "examples").glob("*.py"):  # one may import another
+            shutil.copy(example, folder)
         recording = _undisturbed(Path(folder), script)
         shutil.rmtree(target, ignore_errors=True)
         _scrub(recording, target, _replacements(folder))
@@ -133,12 +142,15 @@ def _scrub(source: Path, target: Path, replacements: Mapping[str, str]) -> None:
     packed = gzip.compress(json.dumps(program, separators=(",", ":")).encode(), mtime=0)
     (target / "program.json.gz").write_bytes(packed)
     shutil.copy(source / "samples.jsonl", target)
+    run = [json.loads(line) for line in (source / "run.jsonl").read_text().splitlines()]
+    lines = [json.dumps(_replaced(line, replacements), separators=(",", ":")) for line in run]
+    (target / "run.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for trace in source.glob("plugins/profile/*/*.xplane.pb"):
-        run = target / trace.parent.relative_to(source)
-        run.mkdir(parents=True)
+        folder = target / trace.parent.relative_to(source)
+        folder.mkdir(parents=True)
         space = parse(trace)
         _scrub_trace(space, replacements)
-        (run / f"{HOST}.xplane.pb").write_bytes(space.SerializeToString(deterministic=True))
+        (folder / f"{HOST}.xplane.pb").write_bytes(space.SerializeToString(deterministic=True))
 
 
 def _scrub_trace(space: Message, replacements: Mapping[str, str]) -> None:
