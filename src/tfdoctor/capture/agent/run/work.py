@@ -54,7 +54,7 @@ WORK = (
             KERAS
             + r"(layers|models|engine|applications|optimizers|trainers|saving|initializers|metrics|losses"
             r"|ops\.(operation|function))|\.eager\.context$|\.ops\.resource_variable_ops$|\.saved_model\.load"
-            r"|\.checkpoint\.checkpoint$|\.framework\.op_def_library$"
+            r"|\.checkpoint\.checkpoint$|\.framework\.op_def_library$|\.training\.optimizer$|\.ops\.gradients_util$"
         ),
         frozenset(
             (
@@ -79,6 +79,8 @@ WORK = (
                 "load",
                 "load_partial",
                 "_apply_op_helper",
+                "minimize",
+                "_GradientsHelper",
             )
         ),
     ),
