@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Place
 
 
@@ -90,6 +91,26 @@ class PartChange:
     changed: bool  # by more than the steps of the two runs differ anyway
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseChange:
+    """A phase of the run, in ms of it."""
+
+    phase: Phase
+    before_ms: float
+    after_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOfRun:
+    """The whole runs of both sides, without tfdoctor's own work: each measured once, so without an interval."""
+
+    before_ms: float
+    after_ms: float
+    phases: tuple[PhaseChange, ...]  # in the order of Phase; they sum to the runs
+    epochs: tuple[int, int] = (0, 0)
+    steps: tuple[int, int] = (0, 0)  # of training
+
+
 class MoverKind(StrEnum):
     """What a mover is."""
 
@@ -142,6 +163,8 @@ class FindingChange:
     after_ms: float | None = None
     after_kind: AmountKind | None = None
     shown_by: str = ""  # the rule of the finding that names its cause, or asks for the same edit
+    before_run_ms: float | None = None  # what its change saves of the run
+    after_run_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,3 +199,4 @@ class RunComparison:
     long_steps: bool = (
         False  # the means differ by more than the interval holds: few long steps, left out
     )
+    run: ChangeOfRun | None = None  # None where one of the runs is not known whole

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tfdoctor.comparison import (
     AmountKind,
+    ChangeOfRun,
     ChangeOfStep,
     Direction,
     FindingChange,
@@ -12,11 +13,13 @@ from tfdoctor.comparison import (
     Mover,
     MoverKind,
     PartChange,
+    PhaseChange,
     RegressionGate,
     RunComparison,
     RunSide,
     Undecided,
 )
+from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Place
 
 HOSTILE = "</script><img src=x onerror=alert(1)>|`@all"
@@ -164,4 +167,61 @@ def unknown() -> RunComparison:
     )
 
 
-ALL = {"faster": faster, "alike": alike, "unlike": unlike, "slower": slower, "unknown": unknown}
+def whole() -> RunComparison:
+    """Two runs that train nothing and are known whole: predict was called for each example."""
+    nothing = RunSide(title="embed.py", recordings=1, steps=0, tfdoctor="0.1.0")
+    return RunComparison(
+        version="0.1.0",
+        before=nothing,
+        after=nothing,
+        step=None,
+        missing="the step before the change is unknown: the run trains nothing",
+        run=ChangeOfRun(
+            before_ms=131_000.0,
+            after_ms=39_400.0,
+            phases=(
+                PhaseChange(phase=Phase.IMPORTS, before_ms=6_100.0, after_ms=6_300.0),
+                PhaseChange(phase=Phase.PREPARING, before_ms=21_400.0, after_ms=21_600.0),
+                PhaseChange(phase=Phase.PREDICTION, before_ms=103_100.0, after_ms=11_100.0),
+                PhaseChange(phase=Phase.END, before_ms=400.0, after_ms=400.0),
+            ),
+        ),
+        findings=(
+            FindingChange(
+                state=FindingState.GONE,
+                rule="slow-prediction",
+                summary="predict is called for each example",
+                severity="critical",
+                at=Place("embed.py", 20),
+                before_run_ms=92_000.0,
+            ),
+        ),
+    )
+
+
+def longer() -> RunComparison:
+    """A slower step in a run of more epochs."""
+    return replace(
+        slower(),
+        run=ChangeOfRun(
+            before_ms=60_000.0,
+            after_ms=140_000.0,
+            phases=(
+                PhaseChange(phase=Phase.STEPS, before_ms=50_000.0, after_ms=120_000.0),
+                PhaseChange(phase=Phase.BOUNDARIES, before_ms=10_000.0, after_ms=20_000.0),
+            ),
+            epochs=(10, 20),
+            steps=(2_500, 5_000),
+        ),
+    )
+
+
+ALL = {
+    "faster": faster,
+    "alike": alike,
+    "unlike": unlike,
+    "slower": slower,
+    "unknown": unknown,
+    "whole": whole,
+    "longer": longer,
+}

@@ -12,6 +12,7 @@ from tfdoctor.compare.conditions import Widening, widening
 from tfdoctor.compare.interval import LONG_STEPS, Interval, change
 from tfdoctor.compare.movers import movers
 from tfdoctor.compare.parts import carried, part_changes, step_by_parts
+from tfdoctor.compare.phases import run_change
 from tfdoctor.compare.report_data import ReportData
 from tfdoctor.compare.sameness import mismatches
 from tfdoctor.compare.step_times import FEWEST, Floats, RunSteps
@@ -80,6 +81,7 @@ def compare(
         findings=found.changes(before, after, least),
         gate=_gate(step, most_regression),
         long_steps=step is not None and _long_steps(before, after, step),
+        run=run_change(before, after) if in_ms else None,
     )
 
 

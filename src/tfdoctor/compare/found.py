@@ -17,6 +17,9 @@ ORDER = tuple(FindingState)
 SMALLEST = 0.02
 """Share of the step by which a saving must change to be called worse or better, however certain the step is."""
 
+SMALLEST_OF_RUN = 0.02
+"""Likewise of the run, where a finding saves nothing of each step: a run is measured once."""
+
 
 def changes(before: ReportData, after: ReportData, certain: float) -> tuple[FindingChange, ...]:
     """Return all findings of two runs, new ones first.
@@ -31,7 +34,9 @@ def changes(before: ReportData, after: ReportData, certain: float) -> tuple[Find
 
 
 def _amount(change: FindingChange) -> float:
-    return change.after_ms or change.before_ms or 0.0
+    """Return the time to rank by: what it saves of the run, where it saves nothing of each step."""
+    per_step = change.after_ms or change.before_ms
+    return per_step or change.after_run_ms or change.before_run_ms or 0.0
 
 
 def _after(before: ReportData, after: ReportData, least_ms: float) -> Iterator[FindingChange]:
@@ -98,9 +103,16 @@ def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingStat
         if abs(moved) <= least_ms:
             return FindingState.SAME
         return FindingState.WORSE if moved > 0 else FindingState.BETTER
+    if earlier.run and now.run and not (earlier.amount or now.amount):
+        step = _moved(now.run.share - earlier.run.share)
     if not step:
         return FindingState.SAME
     return FindingState.WORSE if step > 0 else FindingState.BETTER
+
+
+def _moved(share: float) -> int:
+    """Return whether a saving of the run became larger, smaller, or neither: 1, -1 or 0."""
+    return int(share > SMALLEST_OF_RUN) - int(share < -SMALLEST_OF_RUN)
 
 
 def _severity(finding: ResultData) -> int:
@@ -122,4 +134,6 @@ def _change(
         before_kind=earlier.kind if earlier else None,
         after_ms=now.amount.ms_per_step if now and now.amount else None,
         after_kind=now.kind if now else None,
+        before_run_ms=earlier.run.ms if earlier and earlier.run else None,
+        after_run_ms=now.run.ms if now and now.run else None,
     )

@@ -46,6 +46,32 @@ class StepsData:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseData:
+    """A phase of the run."""
+
+    phase: str
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """The account of the run; reports of earlier versions have none."""
+
+    whole: bool = True
+    phases: tuple[PhaseData, ...] = ()
+    step_count: Count = 0
+    epoch_count: Count = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSavingData:
+    """What a finding's change saves of the run."""
+
+    ms: float
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SavingData:
     """The saving of a finding's change, or the time that the finding names."""
 
@@ -72,6 +98,7 @@ class ResultData:
     summary: str = ""
     saving: SavingData | None = None
     takes: SavingData | None = None
+    run: RunSavingData | None = None
     remedies: tuple[RemedyData, ...] = ()
     at: Place | None = None  # where the finding is shown; reports of earlier versions lack it
 
@@ -142,6 +169,7 @@ class ReportData:
     pipeline: tuple[StageData, ...] = ()
     conditions: Conditions = field(default_factory=Conditions)
     entries: tuple[EntryData, ...] = ()
+    run: RunData | None = None
 
     @property
     def step_ms(self) -> float | None:

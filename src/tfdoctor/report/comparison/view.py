@@ -12,8 +12,9 @@ from tfdoctor.comparison import (
     RunComparison,
     RunSide,
 )
-from tfdoctor.humanize import milliseconds, place
+from tfdoctor.humanize import duration, milliseconds, place
 from tfdoctor.report.comparison import words
+from tfdoctor.report.run.words import PHASE_LABELS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
@@ -31,6 +32,7 @@ class ComparisonView:
     notes: tuple[str, ...]
     bars: tuple[StepBar, ...]
     legend: tuple[tuple[str, str], ...]  # the parts that the bars have, with their labels
+    phases: Grid
     parts: Grid
     findings: Grid
     states: tuple[FindingState, ...]  # of the rows of findings
@@ -46,6 +48,7 @@ class ComparisonView:
             notes=words.notes(comparison),
             bars=_bars(comparison),
             legend=tuple((part.part, PART_LABELS[part.part]) for part in comparison.parts),
+            phases=_phases(comparison),
             parts=_parts(comparison),
             findings=_findings(comparison),
             states=tuple(change.state for change in _shown(comparison)),
@@ -56,6 +59,7 @@ class ComparisonView:
     def tables(self) -> tuple[tuple[str, Grid], ...]:
         """The tables that have rows, with their titles."""
         titled = (
+            ("Phases of the run", self.phases),
             ("Parts of the step", self.parts),
             ("Findings", self.findings),
             ("Changed most", self.movers),
@@ -84,6 +88,22 @@ def _scale(comparison: RunComparison) -> dict[str, float]:
 
 def _time(side: RunSide, *, in_ms: bool) -> str:
     return milliseconds(side.step_ms) if in_ms else ""
+
+
+def _phases(comparison: RunComparison) -> Grid:
+    """Return the phases of both runs and the whole runs."""
+    run = comparison.run
+    rows = (
+        [(PHASE_LABELS[one.phase], one.before_ms, one.after_ms) for one in run.phases]
+        if run
+        else []
+    )
+    rows += [("whole run", run.before_ms, run.after_ms)] if run else []
+    return Grid(
+        ("phase", "before", "after", "difference"),
+        ("text", "number", "number", "number"),
+        tuple((label, *map(duration, (first, last, last - first))) for label, first, last in rows),
+    )
 
 
 def _parts(comparison: RunComparison) -> Grid:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tfdoctor.comparison import (
     WIDEST,
     AmountKind,
+    ChangeOfRun,
     ChangeOfStep,
     Direction,
     FindingChange,
@@ -17,7 +18,7 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.humanize import counted, duration, milliseconds, percent
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.trial_words import number
 from tfdoctor.text import name
@@ -61,7 +62,12 @@ _UNDECIDED = {
 def _without_step(comparison: RunComparison) -> str:
     if not comparison.in_ms:
         return _SHARES_OF_UNLIKE if comparison.mismatches else _SHARES
-    return f"The steps cannot be compared: {name(comparison.missing, 200)}."
+    steps = f"The steps cannot be compared: {name(comparison.missing, 200)}."
+    run = comparison.run
+    if run is None:
+        return steps
+    times = f"{duration(run.after_ms)} instead of {duration(run.before_ms)}"
+    return f"The whole run took {times}. {steps if any(run.steps) else ''}".strip()
 
 
 def _figure(step: ChangeOfStep) -> str:
@@ -121,7 +127,22 @@ def notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return what the figure rests on: the interval, what widens it, and how the runs differ."""
     differ = [f"The runs differ in {mismatch(one)}." for one in comparison.mismatches]
     gate = [gate_sentence(comparison.gate, comparison.step)] if comparison.gate else []
-    return (*gate, *_about_interval(comparison), *comparison.wider, *differ)
+    of_run = _about_run(comparison.run) if comparison.run else ()
+    return (*gate, *_about_interval(comparison), *comparison.wider, *of_run, *differ)
+
+
+def _about_run(run: ChangeOfRun) -> Iterator[str]:
+    """Yield what the times of the whole runs rest on."""
+    yield (
+        f"The whole run took {duration(run.before_ms)} before and {duration(run.after_ms)} after the change. Each "
+        "phase was measured once, so its difference may be chance."
+    )
+    for what, (first, last) in {"epochs": run.epochs, "training steps": run.steps}.items():
+        if first != last:
+            yield (
+                f"The runs have {first:,} and {last:,} {what}, so phases that recur differ for this reason as well."
+            )
+            return
 
 
 def _about_interval(comparison: RunComparison) -> Iterator[str]:
@@ -187,13 +208,16 @@ AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
 
 def finding_times(change: FindingChange) -> tuple[str, str]:
     """Return what a finding saves or takes before and after; "" where it has no time."""
-    return _finding_time(change.before_kind, change.before_ms), _finding_time(
-        change.after_kind, change.after_ms
+    return (
+        _finding_time(change.before_kind, change.before_ms, change.before_run_ms),
+        _finding_time(change.after_kind, change.after_ms, change.after_run_ms),
     )
 
 
-def _finding_time(kind: AmountKind | None, ms: float | None) -> str:
-    return f"{AMOUNTS[kind]} {milliseconds(ms)}" if kind and ms is not None else ""
+def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
+    if kind and ms is not None:
+        return f"{AMOUNTS[kind]} {milliseconds(ms)}"
+    return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
 
 
 STATES = {

@@ -1,0 +1,110 @@
+"""The phases of two whole runs beside each other."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare.made import finding, report, series
+from tests.report import diagnoses
+from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.loading import of_json
+from tfdoctor.compare.phases import run_change
+from tfdoctor.compare.report_data import PhaseData, ReportData, ResultData, RunData, RunSavingData
+from tfdoctor.comparison import FindingState
+from tfdoctor.diagnosis import PhaseRow, RunAccount
+from tfdoctor.kinds import Phase
+from tfdoctor.report.comparison import words
+from tfdoctor.report.comparison.view import ComparisonView
+from tfdoctor.report.formats.json import contract
+
+
+def with_run(made: ReportData, times: dict[Phase, float], epochs: int = 10) -> ReportData:
+    rows = tuple(PhaseData(phase.value, ms) for phase, ms in times.items())
+    return replace(made, run=RunData(phases=rows, epoch_count=epochs, step_count=60))
+
+
+def whole(times: dict[Phase, float], epochs: int = 10) -> ReportData:
+    return with_run(report(series(0)), times, epochs)
+
+
+times = st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e8))
+
+
+@given(times, times)
+def test_phases_sum_to_the_runs_without_our_own_work(
+    before: dict[Phase, float], after: dict[Phase, float]
+) -> None:
+    change = run_change(whole(before), whole(after))
+    assert change
+    assert sum(one.before_ms for one in change.phases) == pytest.approx(change.before_ms)
+    assert sum(one.after_ms for one in change.phases) == pytest.approx(change.after_ms)
+    shown = [one.phase for one in change.phases]
+    assert shown == [one for one in Phase if one in {*before, *after} - {Phase.PROFILER}]
+
+
+def test_runs_that_are_not_known_whole_are_not_compared() -> None:
+    known = whole({Phase.STEPS: 1_000.0})
+    window = replace(known, run=RunData(whole=False, phases=(PhaseData("steps", 1_000.0),)))
+    old = report(series(0))
+    assert run_change(known, old) is None
+    assert run_change(window, known) is None
+    assert compare(Sides.of([known], [known]), in_ms=False).run is None
+
+
+def test_a_phase_of_a_later_version_is_unnamed() -> None:
+    later = replace(whole({}), run=RunData(phases=(PhaseData("dreaming", 5.0),)))
+    change = run_change(later, later)
+    assert change
+    assert [one.phase for one in change.phases] == [Phase.UNNAMED]
+
+
+def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
+    before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
+    after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
+    comparison = compare(Sides.of([before], [after]))
+    (title, grid), *_ = ComparisonView.of(comparison).tables
+    assert title == "Phases of the run"
+    assert grid.rows[0] == ("preparing data", "21.4 s", "1.4 s", "\N{MINUS SIGN}20 s")
+    assert grid.rows[-1][0] == "whole run"
+    assert any("took 81.4 s before and 61.4 s after" in note for note in words.notes(comparison))
+
+
+def test_runs_of_unlike_length_are_said_to_be() -> None:
+    comparison = compare(
+        Sides.of([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)])
+    )
+    assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
+
+
+def of_run(ms: float, share: float) -> ResultData:
+    return replace(
+        finding("slow-prediction", "embed.py", 0.0),
+        saving=None,
+        run=RunSavingData(ms, share),
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "state"),
+    [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)],
+)
+def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
+    before = report(series(0), results=[of_run(70_000.0, 0.69)])
+    after = report(series(0), results=[of_run(share * 1e5, share)])
+    (change,) = compare(Sides.of([before], [after])).findings
+    assert change.state is state
+    assert words.finding_times(change)[0] == "saves 70 s of the run"
+
+
+def test_a_report_is_read_with_its_run() -> None:
+    rows = (PhaseRow(phase=Phase.IMPORTS, ms=6_000.0), PhaseRow(phase=Phase.STEPS, ms=60_000.0))
+    account = RunAccount(total_ms=66_000.0, rows=rows, epochs=3, steps=600)
+    text = json.dumps(contract(replace(diagnoses.full(), run=account)))
+    read = of_json(text, Path("report.json"))
+    assert read.run
+    assert [row.phase for row in read.run.phases] == ["imports", "steps"]
+    assert (read.run.epoch_count, read.run.step_count) == (3, 600)
