@@ -15,11 +15,13 @@ from tfdoctor.diagnosis import (
     BudgetState,
     Conditions,
     Diagnosis,
+    PhaseRow,
+    RunAccount,
     SlowStepsSummary,
     StepRow,
     StepsSummary,
 )
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.kinds import DeviceKind, Phase
 from tfdoctor.report.gates import budget_section
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
@@ -31,14 +33,33 @@ UNITS = {
     "examples-per-second": examples_rate,
     "matrix-unit": ratio,
     "memory-gb": nbytes,
+    "run-s": ms,
+    "run-start-s": ms,
+    "run-preparation-s": ms,
+    "epoch-boundary-s": ms,
+    "memory-peak-gb": nbytes,
 }
 ORDER = (BudgetState.EXCEEDED, BudgetState.UNCLEAR, BudgetState.MET)
 
 CONDITIONS = Conditions(batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4)
 
 
+ACCOUNT = RunAccount(
+    total_ms=131_000.0,
+    rows=(
+        PhaseRow(phase=Phase.START, ms=1_100.0),
+        PhaseRow(phase=Phase.IMPORTS, ms=5_000.0),
+        PhaseRow(phase=Phase.PREPARING, ms=21_400.0),
+        PhaseRow(phase=Phase.STEPS, ms=86_200.0),
+        PhaseRow(phase=Phase.BOUNDARIES, ms=17_300.0),
+    ),
+    epochs=10,
+    peak_bytes=6e9,
+)
+
+
 def run(**changes: Any) -> Diagnosis:
-    return replace(diagnoses.full(), conditions=replace(CONDITIONS, **changes))
+    return replace(diagnoses.full(), conditions=replace(CONDITIONS, **changes), run=ACCOUNT)
 
 
 def check(diagnosis: Diagnosis, key: str, value: float) -> BudgetCheck:
@@ -114,6 +135,53 @@ def test_the_matrix_unit_has_one_figure() -> None:
     unit = check(run(), "matrix-unit", 0.4)
     assert (value(unit.value), unit.low, unit.state) == (0.4, None, BudgetState.MET)
     assert check(run(), "matrix-unit", 0.41).state is BudgetState.EXCEEDED
+
+
+# The whole run
+
+
+def whole(**changes: Any) -> Diagnosis:
+    return replace(run(), run=replace(ACCOUNT, **changes))
+
+
+@pytest.mark.parametrize(
+    ("key", "measured"),
+    [
+        ("run-s", 131_000.0),
+        ("run-start-s", 6_100.0),
+        ("run-preparation-s", 21_400.0),
+        ("epoch-boundary-s", 1_730.0),
+        ("memory-peak-gb", 6e9),
+    ],
+)
+def test_a_figure_of_the_run_is_measured_once(key: str, measured: float) -> None:
+    met, exceeded = check(whole(), key, measured * 1.01), check(whole(), key, measured * 0.99)
+    assert value(met.value) == pytest.approx(measured)
+    assert (met.low, met.high) == (None, None)
+    assert (met.state, exceeded.state) == (BudgetState.MET, BudgetState.EXCEEDED)
+
+
+@pytest.mark.parametrize(
+    ("key", "account", "why"),
+    [
+        ("run-s", None, "the run outside of the traced steps was not recorded"),
+        ("run-start-s", replace(ACCOUNT, whole=False, missing="only a trace is known"), "only a"),
+        ("run-s", replace(ACCOUNT, finished=False), "the end of the run"),
+        ("epoch-boundary-s", replace(ACCOUNT, epochs=0), "no epochs"),
+        ("memory-peak-gb", replace(ACCOUNT, peak_bytes=None), "the memory of the run"),
+    ],
+)
+def test_a_figure_of_a_run_that_is_not_known(
+    key: str, account: RunAccount | None, why: str
+) -> None:
+    result = check(replace(run(), run=account), key, 10.0)
+    assert (result.state, result.value) == (BudgetState.UNKNOWN, None)
+    assert why in result.why
+
+
+def test_a_phase_that_took_no_time_meets_its_budget() -> None:
+    rows = tuple(row for row in ACCOUNT.rows if row.phase is not Phase.PREPARING)
+    assert check(whole(rows=rows), "run-preparation-s", 1.0).state is BudgetState.MET
 
 
 # What may have made the run slow does not fail it

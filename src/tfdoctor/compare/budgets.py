@@ -24,7 +24,7 @@ from tfdoctor.comparison import StepFigure
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
 from tfdoctor.edits.source import within_repository
 from tfdoctor.humanize import counted
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.kinds import DeviceKind, Phase
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.student_t import student
 from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
@@ -200,6 +200,46 @@ def _memory(diagnosis: Diagnosis) -> Measured95:
     return Measured95(value, why=_why(value, found, "host_bytes" if on_host else "device_bytes"))
 
 
+def _of_run(*phases: Phase) -> Callable[[Diagnosis], Measured95]:
+    """Return what measures the time of phases of the run, ms; without any, of all but tfdoctor's own work."""
+
+    def measure(diagnosis: Diagnosis) -> Measured95:
+        why = _why_no_run(diagnosis)
+        if why or diagnosis.run is None:
+            return Measured95(why=why)
+        if not phases and not diagnosis.run.finished:
+            return Measured95(why="the end of the run was not recorded")
+        run = diagnosis.run
+        return Measured95(run.of(*phases) if phases else run.total_ms - run.of(Phase.PROFILER))
+
+    return measure
+
+
+def _boundary(diagnosis: Diagnosis) -> Measured95:
+    """Return the mean time at the boundary of an epoch, ms."""
+    why, run = _why_no_run(diagnosis), diagnosis.run
+    if why or run is None:
+        return Measured95(why=why)
+    if not run.epochs:
+        return Measured95(why="the run has no epochs")
+    return Measured95(run.of(Phase.BOUNDARIES) / run.epochs)
+
+
+def _peak(diagnosis: Diagnosis) -> Measured95:
+    """Return the highest resident memory of the whole run, bytes."""
+    peak = diagnosis.run.peak_bytes if diagnosis.run else None
+    why = _why_no_run(diagnosis) or "the memory of the run was not recorded"
+    return Measured95(peak, why="" if peak is not None else why)
+
+
+def _why_no_run(diagnosis: Diagnosis) -> str:
+    """Return why the account of the run is unknown, as a clause; "" where it is known whole."""
+    if diagnosis.run is not None and diagnosis.run.whole:
+        return ""
+    missing = diagnosis.run.missing if diagnosis.run else ""
+    return missing or "the run outside of the traced steps was not recorded"
+
+
 def _why(value: float | None, conditions: Conditions, name: str) -> str:
     return "" if value is not None else _missing(conditions, name)
 
@@ -216,6 +256,11 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
             "examples-per-second": (_examples, examples_rate),
             "matrix-unit": (_matrix_unit, ratio),
             "memory-gb": (_memory, nbytes),
+            "run-s": (_of_run(), ms),
+            "run-start-s": (_of_run(Phase.START, Phase.IMPORTS), ms),
+            "run-preparation-s": (_of_run(Phase.PREPARING), ms),
+            "epoch-boundary-s": (_boundary, ms),
+            "memory-peak-gb": (_peak, nbytes),
         }
     )
 )

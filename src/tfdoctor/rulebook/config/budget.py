@@ -15,6 +15,8 @@ from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
 GIGABYTE = 1e9
 """Bytes: decimal, as the report shows memory."""
 
+MS_PER_S = 1000.0
+
 PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
 
 DEVICES: Mapping[str, DeviceKind] = {str(kind).lower(): kind for kind in DeviceKind}
@@ -115,6 +117,10 @@ def _above_zero(value: object, where: str) -> float:
     return amount
 
 
+def _seconds(value: object, where: str) -> Quantity:
+    return ms(MS_PER_S * _above_zero(value, where))
+
+
 def _percentage(value: object, where: str) -> Quantity:
     written = PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
     share = float(written[1]) / 100 if written else 0.0
@@ -150,6 +156,32 @@ BUDGET_KEYS: Mapping[str, BudgetKey] = {
         "8",
         "most memory in 10^9 bytes: on a GPU or TPU what TensorFlow's allocator hands out on one device, on a CPU "
         "the resident memory of the run",
+    ),
+    "run-s": BudgetKey(
+        _seconds,
+        "600",
+        "most seconds of the whole run, from the start of the process to its end",
+    ),
+    "run-start-s": BudgetKey(
+        _seconds,
+        "15",
+        "most seconds of the run until the script's own work begins: the interpreter's start and imports",
+    ),
+    "run-preparation-s": BudgetKey(
+        _seconds,
+        "30",
+        "most seconds of the run in which it prepares data, outside of training steps and epochs",
+    ),
+    "epoch-boundary-s": BudgetKey(
+        _seconds,
+        "2",
+        "most seconds between two epochs, without validation and checkpoints that are calls of their own: the mean "
+        "of all epochs",
+    ),
+    "memory-peak-gb": BudgetKey(
+        lambda value, where: nbytes(GIGABYTE * _above_zero(value, where)),
+        "16",
+        "most resident memory of the run at any time, in 10^9 bytes",
     ),
 }
 """Every budget."""
