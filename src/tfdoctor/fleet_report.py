@@ -33,6 +33,7 @@ class FleetFinding:
     bound: str = Bound.EXPECTED.value
     summary: str = ""
     at: str = ""  # "train.py:14"
+    run_share: float | None = None  # the same of the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +77,56 @@ class FleetRun:
     findings: tuple[FleetFinding, ...] = ()
     report: str = ""  # its page, beside this table
     copies: tuple[FleetCopy, ...] = ()
+    run_hours: float | None = None  # of the whole process, from its start to its end
+    run_saving_share: float | None = None  # of the whole run, as `saving_share` is of the step
+    run_saving_bound: str = Bound.EXPECTED.value
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what it wastes is known of the whole run, and not of its training steps alone."""
+        return self.run_hours is not None and self.run_saving_share is not None
+
+    @property
+    def lost_share(self) -> float | None:
+        """The share of its time that all changes together save: of the whole run where that is known."""
+        return self.run_saving_share if self.is_whole else self.saving_share
+
+    @property
+    def lost_hours(self) -> float | None:
+        """The hours that it is the share of."""
+        return self.run_hours if self.is_whole else self.hours
 
     @property
     def wasted_devices(self) -> float | None:
-        """Devices that do nothing useful while it trains: device-hours per hour of training."""
-        if self.saving_share is None or self.devices is None:
+        """Devices that do nothing useful while it runs: device-hours per hour."""
+        if self.lost_share is None or self.devices is None:
             return None
-        return self.saving_share * self.devices
+        return self.lost_share * self.devices
 
     @property
     def device_hours(self) -> float | None:
-        """Devices times the hours of training; None where these are unknown."""
-        if self.hours is None or self.devices is None:
+        """Devices times its hours, of training or of the whole run; None where these are unknown."""
+        if self.lost_hours is None or self.devices is None:
             return None
-        return self.devices * self.hours
+        return self.devices * self.lost_hours
 
     @property
     def wasted_device_hours(self) -> float | None:
         """The part of its device-hours that all changes together would save."""
         hours = self.device_hours
-        if hours is None or self.saving_share is None:
+        if hours is None or self.lost_share is None:
             return None
-        return hours * self.saving_share
+        return hours * self.lost_share
 
     @property
     def at_most(self) -> bool:
         """Whether what it wastes is a ceiling."""
-        return self.saving_bound == Bound.AT_MOST.value
+        bound = self.run_saving_bound if self.is_whole else self.saving_bound
+        return bound == Bound.AT_MOST.value
+
+    def share_of(self, finding: FleetFinding) -> float | None:
+        """Return what the change of a finding saves alone, of the same time as `lost_share`."""
+        return finding.run_share if self.is_whole else finding.share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

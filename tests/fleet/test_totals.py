@@ -1,5 +1,7 @@
 """What runs waste together, and how they are ranked."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
@@ -131,3 +133,30 @@ def test_without_runs_nothing_is_wasted() -> None:
 def test_a_price_is_of_one_device(price: str) -> None:
     with pytest.raises(ConfigError, match="is not the name of one device"):
         DevicePrices.parse([price])
+
+
+def test_a_run_is_ranked_by_what_it_wastes_as_a_whole() -> None:
+    """Ten minutes of training in a run of three hours, most of which is one slow loop."""
+    whole = run(
+        "/whole",
+        hours=0.2,
+        saving_share=0.5,
+        run_hours=3.0,
+        run_saving_share=0.9,
+        run_saving_bound="at-most",
+        findings=(replace(finding("slow-prediction", None), run_share=0.85),),
+    )
+    made = reported([run("/steps", hours=2.0, saving_share=0.4), whole])
+    assert [one.run.place for one in made.runs] == ["/whole", "/steps"]
+    assert made.device_hours == pytest.approx(5.0)
+    assert made.waste.device_hours == pytest.approx(0.9 * 3 + 0.4 * 2)
+    assert made.waste.at_most
+    (worst, *_) = made.faults
+    assert worst.rule == "slow-prediction"
+    assert worst.waste.device_hours == pytest.approx(0.85 * 3)
+
+
+def test_a_whole_run_whose_saving_is_unknown_counts_by_its_training() -> None:
+    made = reported([run("/a", run_hours=3.0, run_saving_share=None)])
+    assert made.device_hours == pytest.approx(2.0)
+    assert made.waste.device_hours == pytest.approx(0.8)

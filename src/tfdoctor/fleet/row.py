@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.fleet import names
@@ -36,7 +37,37 @@ def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun
         saving_share=number(share),
         saving_bound=(together.bound if together else Bound.EXPECTED).value,
         findings=tuple(_findings(diagnosis)),
+        **_of_run(diagnosis),
     )
+
+
+def _of_run(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the time of the whole run and what all changes save of it; {} where it is not known whole."""
+    run, together = diagnosis.run, diagnosis.run_together
+    if run is None or not run.whole:
+        return {}
+    share = together.share if together else _nothing_of_the_run(diagnosis)
+    return {
+        "run_hours": number(run.total_ms / MS_PER_HOUR),
+        "run_saving_share": number(share),
+        "run_saving_bound": (together.bound if together else Bound.EXPECTED).value,
+    }
+
+
+MS_PER_HOUR = 3_600_000.0
+
+
+def _nothing_of_the_run(diagnosis: Diagnosis) -> float | None:
+    """Return 0 for a run that no change shortens; None where a change is known, and not what it saves."""
+    return None if any(map(_is_unpriced, diagnosis.results)) else 0.0
+
+
+def _is_unpriced(result: Result) -> bool:
+    """Whether a finding names time that a change spares, and its saving is unknown."""
+    finding = result.outcome
+    if not isinstance(finding, Finding) or result.rule.general:
+        return False
+    return bool(finding.effects or finding.run_effects) and not (result.saving or result.run)
 
 
 def _nothing_to_save(diagnosis: Diagnosis) -> float | None:
@@ -68,15 +99,25 @@ def _finding(result: Result, finding: Finding) -> FleetFinding:
         rule=result.rule.name,
         severity=severity.name.lower() if severity else None,
         share=number(saving.share) if saving else None,
-        bound=(saving.bound if saving else Bound.EXPECTED).value,
+        bound=_bound(result).value,
         summary=finding.summary,
         at=place(result.place),
+        run_share=number(result.run.share) if result.run else None,
     )
 
 
+def _bound(result: Result) -> Bound:
+    saving = result.run or result.saving
+    return saving.bound if saving else Bound.EXPECTED
+
+
 def _devices(diagnosis: Diagnosis) -> int | None:
-    """Return the devices of all hosts, as many on each as on the one that the report shows."""
-    used = diagnosis.subject.devices_used
+    """Return the devices of all hosts, as many on each as on the one that the report shows.
+
+    Without a trace they are unknown: then the machine is one, as it is of a run on CPUs.
+    """
+    machine = 1 if diagnosis.run and diagnosis.run.whole else None
+    used = diagnosis.subject.devices_used or machine
     hosts = len(diagnosis.hosts.rows) if diagnosis.hosts else 1
     return used * hosts if used else None
 

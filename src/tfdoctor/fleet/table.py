@@ -27,7 +27,12 @@ NAME = 16
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
 
 FINDING = pa.struct(
-    {"rule": TEXT, "severity": TEXT, "share": REAL, "bound": TEXT, "summary": TEXT, "at": TEXT}
+    {
+        **dict.fromkeys(("rule", "severity"), TEXT),
+        "share": REAL,
+        **dict.fromkeys(("bound", "summary", "at"), TEXT),
+        "run_share": REAL,
+    }
 )
 
 OWN_PAGE = re.compile(rf"[0-9a-f]{{{NAME}}}\.html")
@@ -52,6 +57,9 @@ SCHEMA = pa.schema(
         "findings": pa.list_(FINDING),
         "report": TEXT,
         "copies": pa.list_(pa.struct(dict.fromkeys(("place", "key", "stamp"), TEXT))),
+        "run_hours": REAL,
+        "run_saving_share": REAL,
+        "run_saving_bound": TEXT,
         **dict.fromkeys(("wasted_devices", "device_hours", "wasted_device_hours"), REAL),
         **dict.fromkeys(("wasted_usd_per_hour", "wasted_usd"), REAL),
     }

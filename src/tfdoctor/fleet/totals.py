@@ -37,7 +37,7 @@ def report(
         version=__version__,
         runs=tuple(runs),
         failed=tuple(sorted((run for run in single if run.failure), key=lambda run: run.place)),
-        waste=_waste((one, one.run.saving_share) for one in known),
+        waste=_waste((one, one.run.lost_share) for one in known),
         devices=sum(one.run.devices or 0 for one in known),
         device_hours=sum(one.run.device_hours or 0.0 for one in timed),
         timed=len(timed),
@@ -82,12 +82,12 @@ def _rank(one: PricedRun, *, by_hours: bool) -> tuple[object, ...]:
     usd, amount = (
         (one.usd, run.wasted_device_hours) if by_hours else (one.usd_per_hour, run.wasted_devices)
     )
-    rest = (-(run.wasted_devices or 0.0), -(run.saving_share or 0.0), run.place)
+    rest = (-(run.wasted_devices or 0.0), -(run.lost_share or 0.0), run.place)
     return (amount is None, -(usd or 0.0), -(amount or 0.0), *rest)
 
 
 def _waste(shares: Iterable[tuple[PricedRun, float | None]]) -> Waste:
-    """Return what runs waste of which a share of the step is lost; a run without a share is left out."""
+    """Return what runs waste of which a share of the time is lost; a run without a share is left out."""
     total = Waste()
     for one, share in shares:
         if share is not None:
@@ -98,7 +98,7 @@ def _waste(shares: Iterable[tuple[PricedRun, float | None]]) -> Waste:
 def _plus(total: Waste, one: PricedRun, share: float) -> Waste:
     run = one.run
     ceiling = share > 0 and run.at_most
-    of_run = share / run.saving_share if run.saving_share else 0.0
+    of_run = share / run.lost_share if run.lost_share else 0.0
     return Waste(
         runs=total.runs + 1,
         devices=total.devices + share * (run.devices or 0),
@@ -121,7 +121,7 @@ def _faults(
     found: dict[str, list[tuple[PricedRun, float | None, str]]] = defaultdict(list)
     for one in runs:
         for finding in one.run.findings:
-            share = _alone(finding.share, one.run)
+            share = _alone(one.run.share_of(finding), one.run)
             if share != 0:
                 found[finding.rule].append((one, share, finding.bound))
     faults = [
@@ -132,9 +132,9 @@ def _faults(
 
 def _alone(share: float | None, run: FleetRun) -> float | None:
     """Return the share of a finding as far as all changes together save it; None where either is unknown."""
-    if share is None or run.saving_share is None:
+    if share is None or run.lost_share is None:
         return None
-    return max(0.0, min(share, run.saving_share))
+    return max(0.0, min(share, run.lost_share))
 
 
 def _fault(
@@ -163,7 +163,7 @@ def _lost(one: PricedRun, share: float, *, by_hours: bool) -> tuple[float, float
     usd, amount = (
         (one.usd, one.run.device_hours) if by_hours else (one.usd_per_hour, one.run.devices)
     )
-    whole = amount or 0 if usd is None else usd / (one.run.saving_share or 1.0)
+    whole = amount or 0 if usd is None else usd / (one.run.lost_share or 1.0)
     return share * whole, share * (one.run.device_hours or 0.0)
 
 

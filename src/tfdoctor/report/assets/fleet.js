@@ -4,8 +4,8 @@ const SHOWN = 100;
 const NAMED = 3;
 // A row has the texts of its cells, and numbers to sort by: see view.py.
 const [
-  PLACE, LINK, JOB, RECORDED, USER, DEVICE, SAVED, PART, TIME, RULES, HOURS, DEVICES, SHARE, STEP,
-] = [...Array(14).keys()];
+  PLACE, LINK, JOB, RECORDED, USER, DEVICE, SAVED, OF_RUN, PART, TIME, RULES, HOURS, DEVICES, RUN_SHARE, SHARE, STEP,
+] = [...Array(16).keys()];
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const table = document.getElementById("runs");
@@ -13,7 +13,7 @@ const table = document.getElementById("runs");
 function cells(row) {
   const rest = row[RULES].length > NAMED ? ` and ${row[RULES].length - NAMED} more` : "";
   const rules = row[RULES].slice(0, NAMED).map((rule) => data.rules[rule]).join(", ") + rest;
-  return [row[SAVED], row[PART], row[TIME], rules, data.devices[row[DEVICE]], row[RECORDED]];
+  return [row[SAVED], row[OF_RUN], row[PART], row[TIME], rules, data.devices[row[DEVICE]], row[RECORDED]];
 }
 
 // Where the length of a run is unknown, it comes after those where it is known, by its devices.
@@ -22,10 +22,10 @@ function waste(row) {
   return row[DEVICES] !== null ? row[DEVICES] : -1;
 }
 const KEYS = [
-  (row) => data.jobs[row[JOB]] + row[PLACE], waste, (row) => row[SHARE] ?? -1, (row) => row[STEP] ?? -1,
+  (row) => data.jobs[row[JOB]] + row[PLACE], waste, (row) => row[RUN_SHARE] ?? -1, (row) => row[SHARE] ?? -1, (row) => row[STEP] ?? -1,
   (row) => row[RULES].map((rule) => data.rules[rule]).join(), (row) => data.devices[row[DEVICE]], (row) => row[RECORDED],
 ];
-const ASCENDING = [true, false, false, false, true, true, false];
+const ASCENDING = [true, false, false, false, false, true, true, false];
 
 const texts = data.rows.map((row) => [
   row[PLACE], data.jobs[row[JOB]], row[USER], data.devices[row[DEVICE]], row[RECORDED],
@@ -48,7 +48,7 @@ function line(row) {
   cells(row).forEach((text, at) => {
     const cell = made.insertCell();
     cell.textContent = text;
-    if (at <= 2) cell.className = "number";
+    if (at <= 3) cell.className = "number";
   });
   return made;
 }

@@ -40,9 +40,10 @@ def _faults(grid: Grid) -> RenderableType:
 
 
 def _runs(view: FleetView, width: int) -> RenderableType:
-    table = _table("Runs that waste most", ("could be saved", "of the step", "run"), left=1)
+    table = _table("Runs that waste most", ("could be saved", "share", "run"), left=1)
     for line in view.lines[:ROWS]:
-        table.add_row(line.saved, line.share, _run(line, max(24, width - 40)))
+        share = line.of_run or f"{line.share} of the step"
+        table.add_row(line.saved, share, _run(line, max(24, width - 46)))
     more = view.runs - ROWS
     rest = [Text(f"… {more:,} more on the page", style="dim")] if more > 0 else []
     return Group(table, *rest)

@@ -23,7 +23,10 @@ RULES = 3
 JOBS = 300
 """Jobs of several runs, those with the most first; the table of runs has the others."""
 
-COLUMNS = ("run", "could be saved", "of the step", "step", "findings", "device", "recorded")
+COLUMNS = (
+    *("run", "could be saved", "of the whole run", "of the step", "step"),
+    *("findings", "device", "recorded"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class RunLine:
     place: str
     link: str  # "" without a page
     saved: str
+    of_run: str
     share: str
     step: str
     findings: str
@@ -43,7 +47,8 @@ class RunLine:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells after the first."""
-        return (self.saved, self.share, self.step, self.findings, self.device, self.recorded)
+        of = (self.saved, self.of_run, self.share, self.step)
+        return (*of, self.findings, self.device, self.recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,7 @@ def _line(one: PricedRun, *, by_hours: bool) -> RunLine:
         place=name(run.place),
         link=run.report,
         saved=words.saved_by(one, by_hours=by_hours),
+        of_run=words.saved_of_run(run),
         share=words.saved_share(run),
         step=milliseconds(run.step_ms),
         findings=_named([finding.rule for finding in run.findings]),
@@ -239,11 +245,13 @@ def _cells(
         name(run.user),
         devices.place(line.device),
         line.saved,
+        line.of_run,
         line.share,
         line.step,
         [rules.place(finding.rule) for finding in run.findings],
         _digits(run.wasted_device_hours if by_hours else None),
         _digits(run.wasted_devices),
+        _digits(run.run_saving_share),
         _digits(run.saving_share),
         _digits(run.step_ms),
     ]

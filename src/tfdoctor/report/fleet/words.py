@@ -1,8 +1,9 @@
 """What many runs waste, in sentences."""
 
 from tfdoctor.fleet_report import FleetReport, FleetRun, PricedRun, Waste
-from tfdoctor.humanize import amount, counted, dollars, share
+from tfdoctor.humanize import amount, counted, dollars, duration, share
 from tfdoctor.text import capitalized
+from tfdoctor.verdict import Bound
 
 NOTHING = "none known"
 """What rules save of a run for which they found no change: other changes may help, so it is not called healthy."""
@@ -63,7 +64,7 @@ def _at_most(ceiling: bool) -> str:  # noqa: FBT001 - one private flag
 
 
 def _lengths(report: FleetReport) -> str:
-    unknown = len(report.runs) - sum(1 for one in report.runs if one.run.hours is not None)
+    unknown = len(report.runs) - sum(1 for one in report.runs if one.run.lost_hours is not None)
     if not unknown or not report.waste.runs:
         return ""
     do, are = ("does", "it is") if unknown == 1 else ("do", "they are")
@@ -79,7 +80,7 @@ def _lengths(report: FleetReport) -> str:
 
 
 def _unknown(report: FleetReport) -> str:
-    without = sum(1 for one in report.runs if one.run.saving_share is None)
+    without = sum(1 for one in report.runs if one.run.lost_share is None)
     if not without:
         return ""
     return f"For {counted(without, 'run')} the saving is unknown: the report of the run says why."
@@ -126,14 +127,25 @@ def saved_hours(waste: Waste) -> str:
 
 def saved_share(run: FleetRun) -> str:
     """Return the share of the step that could be saved."""
-    return part(run.saving_share, at_most=run.at_most)
+    return part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value)
+
+
+def saved_of_run(run: FleetRun) -> str:
+    """Return the share of the whole run that could be saved, and its length; "" where that is unknown."""
+    if not run.is_whole or run.run_hours is None:
+        return ""
+    long = duration(run.run_hours * MS_PER_HOUR)
+    return f"{part(run.run_saving_share, at_most=run.at_most)} of {long}"
+
+
+MS_PER_HOUR = 3_600_000.0
 
 
 def saved_by(one: PricedRun, *, by_hours: bool) -> str:
     """Return what a run wastes: device-hours, or devices where runs are ranked by these."""
     run = one.run
     most = _ceiling(run.at_most)
-    if run.saving_share == 0:
+    if run.lost_share == 0:
         return NOTHING
     if by_hours and run.wasted_device_hours is not None:
         return f"{most}{amount(run.wasted_device_hours)} device-h"
