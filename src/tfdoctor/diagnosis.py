@@ -377,6 +377,7 @@ class Measured:
     dropped: bool = (
         False  # it got no more rounds, because all cost much more than the step as it is
     )
+    of_run: bool = False  # the shares are those of the whole run instead of the step
 
 
 class TrainingState(StrEnum):
@@ -437,6 +438,8 @@ class Trial:
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together
     beside: Beside | None = None  # of a change that was tried together with others
+    promised_run: RunSaving | None = None  # of a change that was tried by whole runs
+    run_ms: float | None = None  # wall time of the whole run with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,6 +459,9 @@ class Trials:
     not_tried: tuple[tuple[str, str], ...] = ()  # changes, and why they were not tried
     together: str = ""  # the name of the row of all changes that help together
     needed_minutes: float | None = None  # for a figure, where the time was too short for any round
+    as_is_run_ms: float | None = (
+        None  # wall time of the whole run as it is, where whole runs were compared
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

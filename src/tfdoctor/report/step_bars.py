@@ -66,6 +66,7 @@ def _measured(trials: Trials | None) -> float | None:
         row.measured.share
         for row in rows
         if row.measured
+        and not row.measured.of_run
         and row.examples == 1
         and (row.name == trials.together if trials and trials.together else row.kept)
     ]

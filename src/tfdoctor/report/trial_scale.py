@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import Difference, Measured, Saving, Trial
+from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
 from tfdoctor.report.sentences import is_known
 from tfdoctor.report.trial_words import interval, number
 from tfdoctor.verdict import Bound
@@ -77,17 +77,18 @@ class SavingScale:
         one = row.measured
         if one is None:
             return None
-        ends, promised = _ends(one), promise(row.promised)
+        stated = row.promised_run or row.promised
+        ends, promised = _ends(one), promise(stated)
         everything = (*ends, *one.rounds)
         left, right = (self.at(end) for end in ends or (0.0, 0.0))
         return IntervalPicture(
             (left, round(right - left, 2)) if ends else None,
             tuple(self.at(share) for share in one.rounds if self.low <= share <= self.high),
             None if promised is None else self.at(promised),
-            row.promised is not None and row.promised.bound is Bound.AT_MOST,
+            stated is not None and stated.bound is Bound.AT_MOST,
             min(everything) < self.low,
             max(everything) > self.high,
-            _words(one, row.promised),
+            _words(one, stated),
         )
 
 
@@ -97,7 +98,7 @@ def _shown(row: Trial) -> Iterator[float]:
         return
     yield from row.measured.rounds
     yield from _ends(row.measured)
-    promised = promise(row.promised)
+    promised = promise(row.promised_run or row.promised)
     if promised is not None:
         yield promised
 
@@ -107,12 +108,12 @@ def _ends(measured: Measured) -> tuple[float, ...]:
     return () if measured.difference is Difference.UNKNOWN else (measured.low, measured.high)
 
 
-def promise(promised: Saving | None) -> float | None:
-    """Return the share of the step that is promised; None without a figure."""
+def promise(promised: Saving | RunSaving | None) -> float | None:
+    """Return the share of the step or of the run that is promised; None without a figure."""
     return promised.share if promised is not None and is_known(promised.share) else None
 
 
-def _words(measured: Measured, promised: Saving | None) -> str:
+def _words(measured: Measured, promised: Saving | RunSaving | None) -> str:
     rounds = ", ".join(f"{number(share)} %" for share in measured.rounds)
     between = f"95 % interval: {interval(measured)}." if _ends(measured) else "No interval."
     parts = [f"Saving in each round: {rounds}.", between]

@@ -6,6 +6,7 @@ from tfdoctor.diagnosis import (
     Beside,
     Difference,
     Measured,
+    RunSaving,
     Saving,
     TrainingMatch,
     TrainingState,
@@ -26,6 +27,8 @@ SMALL = 0.01
 ENOUGH_ROUNDS = 4
 """Rounds from which on it is their spread that makes an interval wide: with three, Student's t alone doubles it."""
 
+NOT_THE_SAME = "it does not train the same"
+
 LEAST = 0.001
 """Relative difference of losses below which the figure says nothing."""
 
@@ -45,12 +48,10 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
     match measured.difference:
         case Difference.SAVES if is_broken(training):
             shorter, between = _figures(measured)
-            return (
-                f"step {shorter} % shorter ({between}), but no saving: it does not train the same"
-            )
+            return f"{of_what(measured)} {shorter} % shorter ({between}), but no saving: {NOT_THE_SAME}"
         case Difference.SAVES:
             share, between = _figures(measured)
-            return f"saves {share} % ({between})"
+            return f"saves {share} % {'of the whole run ' if measured.of_run else ''}({between})"
         case Difference.COSTS:
             share, between = _figures(measured)
             return f"costs time: {share} % ({between})"
@@ -76,6 +77,11 @@ def saved_by(row: Trial) -> str:
     """Return what a variant saves: of a step, or per example where its step has another number of examples."""
     found = saved(row.measured, row.training)
     return f"{found} per example" if found and row.examples != 1 else found
+
+
+def of_what(measured: Measured | None) -> str:
+    """Return what the shares of a measurement are of."""
+    return "whole run" if measured and measured.of_run else "step"
 
 
 def is_broken(training: TrainingMatch | None) -> bool:
@@ -104,7 +110,7 @@ def number(share: float, digits: int = 0) -> str:
     return written.replace("-", MINUS)
 
 
-def against(promised: Saving | None, measured: Measured | None) -> str:
+def against(promised: Saving | RunSaving | None, measured: Measured | None) -> str:
     """Return how a promise compares with the interval, as a clause; "" where there is nothing to compare."""
     if promised is None or measured is None or measured.difference is Difference.UNKNOWN:
         return ""
@@ -114,9 +120,9 @@ def against(promised: Saving | None, measured: Measured | None) -> str:
     if promised.bound is Bound.AT_MOST:
         return _against_bound(promised.share, measured, under)
     if over > 0:
-        return f"promise too high by {percent(over)} of the step"
+        return f"promise too high by {percent(over)} of the {of_what(measured)}"
     return (
-        f"promise too low by {percent(under)} of the step"
+        f"promise too low by {percent(under)} of the {of_what(measured)}"
         if under > 0
         else "promise within the interval"
     )
@@ -124,7 +130,7 @@ def against(promised: Saving | None, measured: Measured | None) -> str:
 
 def _against_bound(share: float, measured: Measured, under: float) -> str:
     if under > 0:
-        return f"upper bound exceeded by at least {percent(under)} of the step"
+        return f"upper bound exceeded by at least {percent(under)} of the {of_what(measured)}"
     if measured.share > share:
         return "above the upper bound, which is within the interval"
     return "upper bound not exceeded"

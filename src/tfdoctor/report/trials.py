@@ -29,7 +29,7 @@ from tfdoctor.report.trial_words import (
     saved_by,
     trained,
 )
-from tfdoctor.verdict import Finding
+from tfdoctor.verdict import Bound, Finding
 
 BUSY = 0.1
 """Share of the cores in other programs' hands above which the report says so."""
@@ -166,6 +166,7 @@ def _faster(row: Trial, measured: Measured, changes: str) -> str:
     speed, share = factor(1 / (1 - measured.share)), f"{number(measured.share)} %"
     per_example = f"an example takes {share} less time"
     shorter = f"a step is {share} shorter" if row.examples == 1 else per_example
+    shorter = f"the whole run is {share} shorter" if measured.of_run else shorter
     return f"{speed} as fast with {changes}: {shorter} ({interval(measured)})."
 
 
@@ -249,9 +250,9 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         what=text.capitalized(row.action) if row.action else text.prose(row.name),
         name=text.prose(row.name) if row.action else "",
         rule=text.name(row.rules[0]) if len(row.rules) == 1 else "",
-        promised=saves(row.promised) or "no promise",
+        promised=_promised(row) or "no promise",
         measured=saved_by(row) or f"no figure: {text.prose(row.missing)}",
-        remark=against(row.promised, row.measured),
+        remark=against(row.promised_run or row.promised, row.measured),
         beside=beside(row.beside),
         rounds=counted(rounds, "round") if rounds else "",
         trained=trained(row.training, row.runs),
@@ -261,7 +262,17 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
     )
 
 
+def _promised(row: Trial) -> str:
+    of_run = row.promised_run
+    if of_run is None:
+        return saves(row.promised)
+    most = "at most " if of_run.bound is Bound.AT_MOST else ""
+    return f"{most}{share(of_run.share)} of the whole run"
+
+
 def _step(row: Trial) -> str:
+    if row.promised_run is not None:
+        return f"whole run {milliseconds(row.run_ms)}"
     examples = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
     return f"{milliseconds(row.step_ms)}{examples}"
 
@@ -307,6 +318,11 @@ def _notes(trials: Trials) -> tuple[str, ...]:
         notes.append(
             "Savings are shares of the step as it is in these runs, "
             f"{milliseconds(trials.as_is_ms)}, with 95 % intervals: positive is faster."
+        )
+    if trials.as_is_run_ms is not None:
+        notes.append(
+            "Savings of the whole run are shares of the wall time of the process as it is in these runs, "
+            f"{milliseconds(trials.as_is_run_ms)}."
         )
     if trials.as_is is not None:
         notes.append(f"The program as it is against itself: {against_itself(trials.as_is)}.")

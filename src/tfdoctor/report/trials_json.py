@@ -3,18 +3,32 @@
 from collections.abc import Callable
 from typing import Any
 
-from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, Trial, Trials
+from tfdoctor.diagnosis import (
+    Beside,
+    Measured,
+    RunSaving,
+    Saving,
+    TrainingMatch,
+    Trial,
+    Trials,
+)
 
 Object = dict[str, Any]
 Number = Callable[[float | None], float | None]
 """Returns a float with the digits of the contract."""
 
 
-def contract(trials: Trials, number: Number, saving: Callable[[Saving | None], Any]) -> Object:
+def contract(
+    trials: Trials,
+    number: Number,
+    saving: Callable[[Saving | None], Any],
+    run_saving: Callable[[RunSaving | None], Any],
+) -> Object:
     """Return what `tfdoctor try` measured."""
     return {
         "as_is_ms": number(trials.as_is_ms),
         "as_is_whole_ms": number(trials.as_is_whole_ms),
+        **({"as_is_run_ms": number(trials.as_is_run_ms)} if trials.as_is_run_ms else {}),
         "as_is_against_itself": measured(trials.as_is, number),
         "rounds": trials.rounds,
         "runs": trials.runs,
@@ -25,7 +39,9 @@ def contract(trials: Trials, number: Number, saving: Callable[[Saving | None], A
         "together": trials.together,
         "needed_minutes": number(trials.needed_minutes),
         "not_tried": [{"name": name, "why": why} for name, why in trials.not_tried],
-        "variants": [_row(row, number, saving) for row in trials.rows],
+        "variants": [
+            _row(row, number, saving) | _of_run(row, number, run_saving) for row in trials.rows
+        ],
     }
 
 
@@ -41,6 +57,7 @@ def measured(one: Measured | None, number: Number) -> Object | None:
         "rounds": [number(share) for share in one.rounds],
         "why": one.why,
         "dropped": one.dropped,
+        **({"of_run": True} if one.of_run else {}),
     }
 
 
@@ -61,6 +78,13 @@ def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> 
         "kept": row.kept,
         "beside": _beside(row.beside, number),
     }
+
+
+def _of_run(row: Trial, number: Number, run_saving: Callable[[RunSaving | None], Any]) -> Object:
+    """Return what a change that was tried by whole runs has besides."""
+    if row.promised_run is None:
+        return {}
+    return {"promised_run": run_saving(row.promised_run), "run_ms": number(row.run_ms)}
 
 
 def _beside(one: Beside | None, number: Number) -> Object | None:

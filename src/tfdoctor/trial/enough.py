@@ -20,6 +20,9 @@ still a middle one where two of them were delayed."""
 FEWEST_CALLS = 15
 """Calls after the warm-up below which a loop of short steps has no figure: they cost little."""
 
+NEVER = 10**9
+"""Steps, calls and seconds that no run of a trial reaches."""
+
 LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
 """A run may take this many times as long as planned, and this much longer: a variant may be slower."""
 
@@ -46,6 +49,18 @@ class Enough:
             plan,
             most_seconds=max(plan.most_seconds, 2 * planned_s),
             limit_s=LIMIT_FACTOR * (start_s + planned_s) + LIMIT_S,
+        )
+
+    @classmethod
+    def whole(cls, limit_s: float) -> Self:
+        """Return the plan of a run that is timed to its end, which may take so long: it never has enough."""
+        return cls(
+            compare_at=MOST_WARM,
+            fewest=NEVER,
+            steps=NEVER,
+            seconds=float(NEVER),
+            most_seconds=float(NEVER),
+            limit_s=limit_s,
         )
 
     def within(self, seconds: float) -> Self:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, RunSaving, Saving, Trials
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
+from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial, whole
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
@@ -95,10 +95,32 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     excluding = combining.rivals(diagnosis.order)
     plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
     with Runner.of(program, layer=layer, check=before.must_be_unchanged) as stage:
-        trials, kept = trial.conduct(stage, plan)
+        trials, kept = _conducted(stage, plan)
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+
+
+def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant, ...]]:
+    """Run the trial of steps, and that of whole runs for what promises to save other time of the run.
+
+    What proved to help the steps is kept, else the change that saves most of the whole run: of both together
+    nothing is known.
+    """
+    about_run = [variant for variant in plan.variants if whole.is_about_run(variant)]
+    of_steps = [variant for variant in plan.variants if not whole.is_about_run(variant)]
+    if not about_run:
+        return trial.conduct(stage, plan)
+    minutes = plan.minutes / 2 if of_steps else plan.minutes
+    of_run = whole.conduct(stage.run, about_run, minutes, plan.say)
+    missing = tuple((one.name, one.why) for one in plan.not_tried)
+    if not of_steps or of_run.ended_early:
+        trials = replace(of_run, layer=stage.layer, not_tried=missing)
+        return trials, whole.helped(of_run, about_run)
+    trials, kept = trial.conduct(stage, replace(plan, variants=of_steps, minutes=minutes))
+    if kept:
+        of_run = replace(of_run, rows=tuple(replace(row, kept=False) for row in of_run.rows))
+    return whole.merged(trials, of_run), kept or whole.helped(of_run, about_run)
 
 
 def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:
@@ -119,7 +141,8 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     if not rule or not path:
         raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
-    return replace(proposals.of_patch(Path(path), folder), rules=(rule,), promised=result.saving)
+    patched = proposals.of_patch(Path(path), folder)
+    return replace(patched, rules=(rule,), promised=result.saving, promised_run=result.run)
 
 
 def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
@@ -166,18 +189,19 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
     """
     if limit is None or diagnosis.trials is None:
         return 0
-    rows = [row for row in diagnosis.trials.rows if row.promised is not None]
+    promises = [(row.promised_run or row.promised, row.measured) for row in diagnosis.trials.rows]
+    rows = [(promised, measured) for promised, measured in promises if promised is not None]
     compared = [
-        _off(row.promised, row.measured)
-        for row in rows
-        if row.promised and row.measured and row.measured.difference is not Difference.UNKNOWN
+        _off(promised, measured)
+        for promised, measured in rows
+        if measured and measured.difference is not Difference.UNKNOWN
     ]
     unmeasured = bool(rows) and not compared
     return OFF if unmeasured or max(compared, default=0.0) > limit else 0
 
 
-def _off(promised: Saving, measured: Measured) -> float:
-    """Return how far a promise is from the interval, as a share of the step; 0 within it."""
+def _off(promised: Saving | RunSaving, measured: Measured) -> float:
+    """Return how far a promise is from the interval, as a share of the step or of the run; 0 within it."""
     too_low = measured.low - promised.share
     too_high = 0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high
     return max(0.0, too_low, too_high)

@@ -105,6 +105,7 @@ def _of(result: Result, files: Mapping[Path, bytes], recording: Recording) -> Va
         files=files,
         rules=(result.rule.name,),
         promised=result.saving,
+        promised_run=result.run,
         exact=_exact(result),
         reorders=_reorders(result, recording),
     )

@@ -7,7 +7,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from tfdoctor.capture.agent.masking import masked
-from tfdoctor.diagnosis import Saving
+from tfdoctor.diagnosis import RunSaving, Saving
 from tfdoctor.edits.splice import Splice
 
 AS_IS = "as it is"
@@ -29,6 +29,7 @@ class Variant:
     action: str = ""  # what it changes, in the words of the report
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
+    promised_run: RunSaving | None = None
     patched: bool = False  # its texts are those of a patch of the user's
     exact: bool = False  # the weights must be the same as without it
     reorders: bool = False  # but for the order in which it draws random numbers

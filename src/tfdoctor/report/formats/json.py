@@ -120,7 +120,7 @@ def _optional(diagnosis: Diagnosis) -> Object:
     if diagnosis.baseline:
         fields["baseline"] = asdict(diagnosis.baseline)
     if diagnosis.trials:
-        fields["trials"] = trials_json.contract(diagnosis.trials, number, _saving)
+        fields["trials"] = trials_json.contract(diagnosis.trials, number, _saving, RUN.saving)
     return fields
 
 

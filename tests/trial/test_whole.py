@@ -1,0 +1,140 @@
+"""Changes whose promise is about the whole run are measured by whole runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from tfdoctor.diagnosis import Difference, RunSaving, Trial, Trials
+from tfdoctor.errors import CaptureError
+from tfdoctor.trial import whole
+from tfdoctor.trial.enough import NEVER, Enough
+from tfdoctor.trial.running import TrialRun
+from tfdoctor.trial.times import NoTimes
+from tfdoctor.trial.variants import AS_IS, Variant
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Recurrence
+
+
+@dataclass
+class Program:
+    """A program of 60 s, of which each variant takes a share."""
+
+    shares: dict[str, float]
+    errors: dict[str, str] = field(default_factory=dict)
+    seconds: float = 60.0
+    order: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    plans: list[Enough] = field(default_factory=list)
+    tick: Callable[[float], object] = lambda _: None
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
+        self.order.append(variant.name)
+        self.numbers.append(number)
+        self.plans.append(enough)
+        seconds = self.seconds * self.shares.get(variant.name, 1.0)
+        seconds *= float(np.exp(self.random.normal(0, 0.003)))
+        self.tick(seconds)
+        error = self.errors.get(variant.name, "")
+        return TrialRun(NoTimes("no loop"), error=error, seconds=seconds)
+
+
+def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_EPOCH) -> Variant:
+    promised = RunSaving(
+        total=ms(18_000.0),
+        share=share,
+        rated=share,
+        recurs=recurs,
+        each=ms(1_800.0),
+        times=10,
+        bound=Bound.EXPECTED,
+    )
+    return Variant(name, promised_run=promised, rules=(name,))
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the runs take time without waiting."""
+    now = [0.0]
+    monkeypatch.setattr("tfdoctor.trial.clock.time.monotonic", lambda: now[0])
+
+    def tick(seconds: float) -> None:
+        now[0] += seconds
+
+    return tick
+
+
+def tried(program: Program, *variants: Variant, minutes: float = 60.0) -> Trials:
+    return whole.conduct(program.run, variants, minutes, lambda _: None)
+
+
+def row(trials: Trials, name: str) -> Trial:
+    return next(row for row in trials.rows if row.name == name)
+
+
+def test_what_a_change_saves_of_the_whole_run(passing: Callable[[float], None]) -> None:
+    program = Program({"epoch-boundary": 0.7}, tick=passing)
+    trials = tried(program, variant("epoch-boundary"), variant("nothing", 0.1))
+    saved = row(trials, "epoch-boundary").measured
+    assert saved
+    assert saved.of_run
+    assert saved.low < 0.3 < saved.high
+    assert saved.difference is Difference.SAVES
+    assert row(trials, "epoch-boundary").kept
+    other = row(trials, "nothing")
+    assert not other.kept
+    assert other.measured
+    assert other.measured.difference is Difference.NONE
+    assert trials.as_is_run_ms == pytest.approx(60_000.0, rel=0.02)
+
+
+def test_rounds_alternate_and_begin_with_the_first_run(passing: Callable[[float], None]) -> None:
+    program = Program({}, tick=passing)
+    tried(program, variant("a", 0.5), variant("b", 0.4), minutes=9.5)
+    assert program.order[:8] == [AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
+    assert len(set(program.numbers)) == len(program.numbers)
+    assert all(plan.steps == NEVER for plan in program.plans)
+
+
+def test_what_does_not_fit_into_the_time_says_how_much_it_needs(
+    passing: Callable[[float], None],
+) -> None:
+    program = Program({"a": 0.5}, tick=passing)
+    trials = tried(program, variant("a", 0.5), variant("b", 0.4), minutes=6.5)
+    assert row(trials, "a").measured
+    assert row(trials, "b").runs == 0
+    assert "two rounds of whole runs take about" in row(trials, "b").missing
+    short = tried(Program({}, tick=passing), variant("a"), minutes=3.0)
+    assert short.rounds == 0
+    assert short.needed_minutes == pytest.approx(6.0, rel=0.05)
+    assert "two rounds of whole runs take about 6 minutes" in row(short, "a").missing
+
+
+def test_a_change_that_fails_has_no_figure(passing: Callable[[float], None]) -> None:
+    program = Program({}, {"a": "NameError: name 'x' is not defined"}, tick=passing)
+    failed = row(tried(program, variant("a")), "a")
+    assert failed.measured is None
+    assert failed.missing == "NameError: name 'x' is not defined"
+
+
+def test_a_program_that_fails_as_it_is_cannot_be_timed(passing: Callable[[float], None]) -> None:
+    program = Program({}, {AS_IS: "ValueError: no data"}, tick=passing)
+    with pytest.raises(CaptureError, match="ValueError: no data"):
+        tried(program, variant("a"))
+
+
+def test_a_promise_about_each_step_is_measured_by_steps() -> None:
+    assert whole.is_about_run(variant("a", recurs=Recurrence.ONCE))
+    assert not whole.is_about_run(variant("a", recurs=Recurrence.PER_STEP))
+    assert not whole.is_about_run(Variant("patch.diff"))
+
+
+def test_both_kinds_of_trials_are_one_report(passing: Callable[[float], None]) -> None:
+    of_run = tried(Program({"a": 0.7}, tick=passing), variant("a"))
+    both = whole.merged(Trials(rows=(Trial(name="prefetch"),), as_is_ms=20.0, runs=6), of_run)
+    assert [one.name for one in both.rows] == ["prefetch", "a"]
+    assert both.as_is_ms == 20.0
+    assert both.as_is_run_ms == of_run.as_is_run_ms
+    assert both.runs == 6 + of_run.runs
