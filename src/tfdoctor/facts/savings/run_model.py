@@ -1,11 +1,21 @@
-"""What changes save of the run: the only place that turns effects on steps and phases into time of the run."""
+"""What changes save of the run: the only place that turns effects on steps and phases into time of the run.
 
-from collections.abc import Iterable
+    step    = steps x what the step model saves of one, at most its share of the steps like the traced ones
+    subject = the largest of  of x (1 - scales)  among the effects on it
+    phase   = time x (1 - whole / time) x (1 - subjects / time), and of steps x (1 - step / time)
+
+So no effect saves a ms twice, and all together never more than the phase takes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Effect, RunEffect
 
 
@@ -17,6 +27,60 @@ class RunModel:
     steps: RunSteps | None
     step: StepModel | None
 
+    @classmethod
+    def measure(cls, phases: RunPhases, steps: RunSteps | None, step: StepModel | None) -> Self:
+        """Take the phases, all steps, and the model of the traced one."""
+        return cls(phases, steps, step)
+
     def saving_ms(self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]) -> float:
-        """Return what effects save of the run together, in ms."""
-        raise NotImplementedError
+        """Return what effects save of the run together, in ms; negative where steps get slower."""
+        after = self.after_ms(effects, run_effects)
+        return sum(time - after[phase] for phase, time in self.phases.times.items())
+
+    def after_ms(
+        self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]
+    ) -> dict[Phase, float]:
+        """Return the time of each phase with these effects, in ms."""
+        saved = _by_phase(run_effects)
+        left = {
+            phase: _left(time, saved.get(phase, {})) for phase, time in self.phases.times.items()
+        }
+        stepping = self.phases.of(Phase.STEPS)
+        if stepping > 0:
+            left[Phase.STEPS] *= 1.0 - self._of_steps(effects, stepping) / stepping
+        return left
+
+    def _of_steps(self, effects: Iterable[Effect], stepping: float) -> float:
+        """Return what effects on the step save of all steps, in ms.
+
+        Of steps unlike the traced ones the step model knows nothing; where the traced ones are slower than the
+        others, as the profiler makes them, only their share is saved.
+        """
+        effects = tuple(effects)
+        if self.step is None or not effects or not self.step.step_ms > 0:
+            return 0.0
+        each = self.step.saving(effects)
+        share = each / self.step.step_ms
+        known = self.steps.window_share if self.steps else None
+        like = stepping * (1.0 if known is None else known)
+        count = self.steps.count if self.steps else None
+        return min(share * like, stepping, *([each * count] if count and each > 0 else []))
+
+
+def _by_phase(run_effects: Iterable[RunEffect]) -> Mapping[Phase, dict[str, float]]:
+    """Return what is saved of each phase and subject, in ms: effects on the same are about the same time."""
+    saved: dict[Phase, dict[str, float]] = defaultdict(dict)
+    for effect in run_effects:
+        subjects = saved[effect.phase]
+        own = max(0.0, effect.of.value * (1.0 - effect.scales))
+        subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
+    return saved
+
+
+def _left(time: float, subjects: Mapping[str, float]) -> float:
+    """Return what is left of a phase, in ms; an effect on the whole of it is about its subjects as well."""
+    if time <= 0:
+        return 0.0
+    whole = min(time, subjects.get("", 0.0))
+    parts = min(time, sum(ms for subject, ms in subjects.items() if subject))
+    return time * (1.0 - whole / time) * (1.0 - parts / time)
