@@ -160,6 +160,25 @@ def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:
     base = diagnoses.run()
     little = spent({Phase.STEPS: 9.0, Phase.PREPARING: 91.0})
     assert "a step to" not in sentences.verdict(replace(base, run=little))[-1]
+    unpriced = tuple(replace(result, run=None) for result in base.results)
+    alone = replace(base, run=little, run_together=None, results=unpriced)
+    assert sentences.verdict(alone)[-1] == (
+        "Six problems found; what the changes save of the run could not be computed."
+    )
+
+
+def test_what_is_unexplained_of_a_step_is_said_only_of_a_step_that_matters() -> None:
+    base = diagnoses.unexplained()
+    for part, said in ((90.0, True), (5.0, False)):
+        run = spent({Phase.STEPS: part, Phase.SAVING: 100.0 - part})
+        words = " ".join(sentences.verdict(replace(base, run=run)))
+        assert ("no rule explains" in words) is said
+
+
+def test_slow_steps_are_told_by_the_account() -> None:
+    slow = diagnoses.slow_steps()
+    words = sentences.verdict(replace(slow, run=spent({Phase.STEPS: 72.0})))
+    assert not any("timed steps" in sentence for sentence in words)
 
 
 def test_too_few_steps_forbid_savings_of_the_step_alone() -> None:

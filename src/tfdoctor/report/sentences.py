@@ -84,11 +84,17 @@ def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the sentences of the verdict: what run and step take, what no rule explains, what would change it."""
     return (
         *_run_sentences(diagnosis),
-        *_slow_sentence(diagnosis.steps),
+        *(() if whole_run(diagnosis) else _slow_sentence(diagnosis.steps)),
         *_step_sentences(diagnosis),
-        *_unexplained_sentence(diagnosis),
+        *(_unexplained_sentence(diagnosis) if _steps_matter(diagnosis) else ()),
         _change_sentence(diagnosis),
     )
+
+
+def _steps_matter(diagnosis: Diagnosis) -> bool:
+    """Return whether the verdict is about the step: it always is without an account of the run."""
+    run = whole_run(diagnosis)
+    return run is None or run_verdict.steps_matter(run)
 
 
 def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
@@ -317,8 +323,10 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
         return ()
     made = [entry for entry in entries(diagnosis) if entry.in_run_sum]
     of_run = run_verdict.change(run, diagnosis.run_together, findings, len(made))
-    if not of_run or not run_verdict.steps_matter(run):
-        return (of_run,) if of_run else ()
+    if not run_verdict.steps_matter(run):
+        return (of_run or run_verdict.without_savings(findings),)
+    if not of_run:
+        return ()
     return (of_run, FEW_STEPS if diagnosis.steps.too_few else _together(diagnosis))
 
 

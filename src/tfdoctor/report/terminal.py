@@ -98,7 +98,7 @@ def _page(shown: Page, width: int) -> RenderableType:
     sections = [
         Text(" ".join(shown.verdict), style="bold"),
         run_terminal.drawn(shown.run, width) if shown.run else None,
-        _bar(shown.segments, width),
+        _step(shown, width),
         _accounts(shown.accounts),
         _budgets(shown.budgets),
         _hosts(shown.hosts),
@@ -111,6 +111,14 @@ def _page(shown: Page, width: int) -> RenderableType:
         _rest(shown),
     ]
     return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections if section is not None))
+
+
+def _step(shown: Page, width: int) -> RenderableType | None:
+    """Return the bar of the step, below a title where there is a bar of the run too."""
+    bar = _bar(shown.segments, width)
+    if bar is None or shown.run is None:
+        return bar
+    return Group(Text(shown.run.step_title, style="bold"), bar)
 
 
 def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:

@@ -65,7 +65,7 @@ def _head(shown: Page) -> list[str]:
         f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}",
         _about(shown),
         _run(shown.run),
-        "One training step:" if shown.run and shown.segments else "",
+        f"{escaped(shown.run.step_title)}:" if shown.run and shown.segments else "",
         _bar(shown),
         "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
         *_budgets(shown.budgets),

@@ -70,6 +70,7 @@ class RunSection:
     ticks: tuple[bar.RunTick, ...]
     phases: tuple[RunPhaseText, ...]
     notes: tuple[str, ...]
+    step_title: str  # what part of the run the bar of the step is about
     long: str  # how many steps are long; "" where none is
     long_lines: tuple[RunLineText, ...]
 
@@ -88,10 +89,19 @@ def section(run: RunAccount | None) -> RunSection | None:
         pieces=bar.pieces(run),
         ticks=tuple(bar.ticks(run)),
         phases=phases,
+        step_title=_step_title(run, what),
         notes=tuple(_notes(run)),
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
         long_lines=_lines(run.long_steps.lines, run) if run.long_steps else (),
     )
+
+
+def _step_title(run: RunAccount, what: str) -> str:
+    steps = times(run).get(Phase.STEPS)
+    if steps is None:
+        return "One training step"
+    part = share(steps / whole_ms(run))
+    return f"One training step (all steps: {duration(steps)}, {part} of the {what})"
 
 
 def _phase(row: PhaseRow, run: RunAccount) -> RunPhaseText:

@@ -87,6 +87,12 @@ def change(
     return f"{faults} found; the largest saving is {words.amount}." if words else ""
 
 
+def without_savings(findings: Sequence[Result]) -> str:
+    """Return how many findings there are, of a run of which no saving is known."""
+    faults = counted(len(findings), "problem").capitalize()
+    return f"{faults} found; what the changes save of the run could not be computed."
+
+
 def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
     about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
     less = f" ({factor(run.total_ms / after)})"
