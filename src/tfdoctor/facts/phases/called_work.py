@@ -1,0 +1,177 @@
+"""What kind of work a line of the user's has a library do: item by item, or all at once.
+
+Functions are told by their package and their own name, as the recording has them: numpy.append,
+pandas.core.frame.DataFrame.iterrows.
+"""
+
+from enum import StrEnum
+
+from tfdoctor.facts.phases.run_phases import RunLine
+
+
+class CalledWork(StrEnum):
+    """The work of a line that does not train."""
+
+    ROWS = "rows of a table, one by one"
+    GROWING = "an array or a table that is copied to grow"
+    FILES = "files, decoded one by one"
+    OPERATIONS = "TensorFlow operations, one by one"
+    TEXTS = "texts, one by one"
+    PARSING = "a text file, read as Python objects"
+    DATASET = "a dataset that is built"
+    MODEL = "a model, called from Python"
+    DOWNLOAD = "a download"
+    PLOT = "a picture that is drawn"
+    COLLECTING = "Python's garbage collection"
+    PYTHON = "Python, item by item"
+    BULK = "one call for all"
+    UNKNOWN = "not known"
+
+
+def called_work(line: RunLine) -> CalledWork:
+    """Return the kind of work at a line, by what it calls and whether a loop holds it."""
+    package, name = package_and_name(line.calls)
+    if not package or package in _PLAIN:
+        return _own(line)
+    work = _named(package, name, line)
+    if work is not None:
+        return work
+    if package in _ALL_AT_ONCE or line.repeats is False:
+        return CalledWork.BULK
+    return CalledWork.PYTHON if line.repeats else CalledWork.UNKNOWN
+
+
+def package_and_name(function: str) -> tuple[str, str]:
+    """Return the package and the own name of a function: "pandas", "iterrows"; twice "" of none."""
+    return function.partition(".")[0], function.rpartition(".")[2]
+
+
+def _own(line: RunLine) -> CalledWork:
+    """Return the work of a line whose time is in the user's Python, or in a function without a frame of its own."""
+    match line.repeats:
+        case True:
+            return CalledWork.PYTHON
+        case False:
+            return CalledWork.BULK
+        case None:
+            return CalledWork.UNKNOWN
+
+
+def _named(package: str, name: str, line: RunLine) -> CalledWork | None:
+    """Return the work of a known function; None of any other."""
+    if package == "pandas":
+        return _of_pandas(name, line)
+    if package == "numpy":
+        return _of_numpy(name, line)
+    if package in _TENSORFLOW:
+        return _of_tensorflow(name, line)
+    if package == "gc":
+        return CalledWork.COLLECTING
+    return _PACKAGES.get(package)
+
+
+def _of_pandas(name: str, line: RunLine) -> CalledWork:
+    if name in _PANDAS_ROWS:
+        return CalledWork.ROWS
+    if name in {"append", "_append"} or (name == "concat" and line.repeats):
+        return CalledWork.GROWING
+    if name.startswith(("read_", "to_", "merge", "sort", "groupby")) or not line.repeats:
+        return CalledWork.BULK
+    return CalledWork.ROWS
+
+
+def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
+    if name in {"genfromtxt", "loadtxt"}:
+        return CalledWork.PARSING
+    if name in {"append", "insert"} and line.repeats is not False:
+        return CalledWork.GROWING
+    if name in _NUMPY_JOINS and line.repeats:
+        return CalledWork.GROWING
+    if name in {"vectorize", "apply_along_axis", "__call__"}:
+        return CalledWork.PYTHON
+    return CalledWork.BULK if name in _NUMPY_HEAVY else None
+
+
+def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
+    parts = set(line.calls.split("."))
+    if name in _WHOLE_CALLS or parts & {"polymorphic_function", "def_function"}:
+        return CalledWork.BULK
+    if parts & {"data", "dataset_ops", "Dataset", "DatasetV2", "DatasetV1Adapter"}:
+        return CalledWork.DATASET
+    return _of_operations(name, parts, line)
+
+
+def _of_operations(name: str, parts: set[str], line: RunLine) -> CalledWork:
+    if name in {"load_img", "img_to_array"} or (name.startswith("decode_") and line.repeats):
+        return CalledWork.FILES
+    if name in {"texts_to_sequences", "fit_on_texts", "text_to_word_sequence"}:
+        return CalledWork.TEXTS
+    if name == "__call__" and parts & {"layer", "base_layer", "operation", "Layer", "Model"}:
+        return CalledWork.MODEL
+    if name in {"concat", "stack"} and line.repeats:
+        return CalledWork.GROWING
+    return CalledWork.OPERATIONS if line.repeats else CalledWork.BULK
+
+
+_TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_datasets", "keras_preprocessing"}
+
+_WHOLE_CALLS = {
+    "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile", "adapt", "save",
+    "save_weights", "save_model", "load_model", "load_weights", "restore", "run",
+}  # fmt: skip
+"""Functions whose calls the recorder times one by one: rules judge them by these times."""
+
+_PLAIN = {
+    "builtins", "collections", "copy", "csv", "datetime", "functools", "json", "math", "random", "re", "itertools",
+    "operator", "string", "statistics", "unicodedata", "html", "os", "posixpath", "glob", "enum", "typing",
+}  # fmt: skip
+"""Modules of Python that work on an item at a time, as a line without a library does."""
+
+_PANDAS_ROWS = {"iterrows", "itertuples", "apply", "applymap", "items", "iteritems", "map"}
+
+_NUMPY_JOINS = {
+    "concatenate",
+    "vstack",
+    "hstack",
+    "dstack",
+    "column_stack",
+    "row_stack",
+    "stack",
+    "delete",
+}
+
+_NUMPY_HEAVY = {
+    "dot", "matmul", "einsum", "tensordot", "inner", "outer", "sort", "argsort", "unique", "histogram", "load",
+    "save", "savez", "savez_compressed", "fromfile", "memmap", "svd", "inv", "solve", "eig", "eigh", "fft", "fft2",
+    "rfft", "ifft", "rand", "randn", "randint", "random", "normal", "standard_normal", "uniform", "integers",
+    "shuffle", "permutation", "choice", "convolve", "cov", "corrcoef", "cumsum", "interp", "percentile", "quantile",
+}  # fmt: skip
+"""Functions that are loops of compiled code over a whole array."""
+
+_ALL_AT_ONCE = {
+    "sklearn", "scipy", "joblib", "multiprocessing", "concurrent", "threading", "subprocess", "pickle", "gzip",
+    "zipfile", "tarfile", "shutil", "time", "pyarrow", "polars", "numba", "jax", "torch", "xgboost", "lightgbm",
+    "queue", "selectors", "asyncio", "dask", "ray",
+}  # fmt: skip
+"""Packages whose calls work on all data, wait for others, or run beside this process."""
+
+_PACKAGES = {
+    **dict.fromkeys(
+        ("PIL", "cv2", "imageio", "skimage", "librosa", "soundfile", "pydicom", "audioread", "wave", "h5py"),
+        CalledWork.FILES,
+    ),
+    **dict.fromkeys(
+        ("nltk", "spacy", "gensim", "transformers", "tokenizers", "jieba", "sentencepiece", "bs4"),
+        CalledWork.TEXTS,
+    ),
+    **dict.fromkeys(
+        ("urllib", "urllib3", "requests", "http", "ssl", "socket", "boto3"), CalledWork.DOWNLOAD
+    ),
+    **dict.fromkeys(("matplotlib", "seaborn", "plotly"), CalledWork.PLOT),
+}  # fmt: skip
+"""The work that the functions of a package do, whatever they are called."""
+
+ONE_BY_ONE = frozenset(
+    {CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING}
+)
+"""Work on an item at a time that arrays do at once."""

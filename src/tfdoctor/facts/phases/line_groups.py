@@ -1,0 +1,140 @@
+"""Lines of the run that belong together: those of a loop, with the function that it calls for each item."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfdoctor.facts.phases.called_work import CalledWork, called_work
+from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
+from tfdoctor.kinds import Phase
+from tfdoctor.verdict import Location
+
+ROWS_SHARE = 0.1
+"""Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them."""
+
+NEAR = 5
+"""Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length."""
+
+
+@dataclass(frozen=True)
+class LineGroup:
+    """Lines that belong together, those that take most first; all of one phase and with a place."""
+
+    lines: tuple[RunLine, ...]
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of its lines."""
+        return self.lines[0].phase
+
+    @cached_property
+    def ms(self) -> float:
+        """Its time, in ms of the run."""
+        return sum(line.ms for line in self.lines)
+
+    @cached_property
+    def samples(self) -> int:
+        """The stack samples of all its lines."""
+        return sum(line.samples for line in self.lines)
+
+    @cached_property
+    def work(self) -> CalledWork:
+        """The work that takes most of its time; where rows are read one by one, all else follows from it."""
+        times: dict[CalledWork, float] = {}
+        for line in self.lines:
+            work = called_work(line)
+            times[work] = times.get(work, 0.0) + line.ms
+        rows = sum(line.samples for line in self.lines if called_work(line) is CalledWork.ROWS)
+        if rows >= max(ENOUGH, ROWS_SHARE * self.samples):
+            return CalledWork.ROWS
+        return max(times, key=lambda work: times[work])
+
+    @cached_property
+    def top(self) -> RunLine | None:
+        """The line to name: the largest one of the group's work that has enough samples, else of any."""
+        sure = [line for line in self.lines if line.sure]
+        own = [line for line in sure if called_work(line) is self.work]
+        return next(iter(own + sure), None)
+
+    @property
+    def at(self) -> Location | None:
+        """The place of ``top``."""
+        return self.top.at if self.top else None
+
+    @property
+    def function(self) -> str:
+        """The user's function that holds the line to name, as a name in code; "" for the script's own level."""
+        name = self.top.function.rpartition(".<locals>.")[2] if self.top else ""
+        return "" if name.endswith(">") else name
+
+    @property
+    def calls(self) -> str:
+        """What most of its time calls of a library; "" is Python of its own."""
+        times: dict[str, float] = {}
+        for line in self.lines:
+            times[line.calls] = times.get(line.calls, 0.0) + line.ms
+        return max(times, key=lambda calls: times[calls])
+
+
+def line_groups(lines: Iterable[RunLine]) -> tuple[LineGroup, ...]:
+    """Return the groups of lines of each phase and file, those that take most first.
+
+    Lines near each other belong together where one function holds them, and a loop repeats them: those that a
+    loop is known not to hold stand alone. A function belongs to the line that calls it, where samples show both.
+    """
+    placed = [line for line in lines if line.at is not None]
+    chains: list[list[RunLine]] = []
+    for line in sorted(placed, key=_in_order):
+        if chains and any(_together(other, line) for other in chains[-1]):
+            chains[-1].append(line)
+        else:
+            chains.append([line])
+    merged = _with_called(chains)
+    groups = [LineGroup(tuple(sorted(chain, key=lambda line: -line.ms))) for chain in merged]
+    return tuple(sorted(groups, key=lambda group: -group.ms))
+
+
+def _in_order(line: RunLine) -> tuple[str, str, int]:
+    at = line.at or Location("", 0)
+    return line.phase, at.path, at.line
+
+
+def _together(one: RunLine, other: RunLine) -> bool:
+    if one.at is None or other.at is None:
+        return False
+    if (one.phase, one.at.path) != (other.phase, other.at.path):
+        return False
+    if one.at.line == other.at.line:
+        return True
+    if one.phase is Phase.IMPORTS:
+        return False  # each line imports something else
+    alike = one.function == other.function or _nested(one) or _nested(other)
+    looped = one.repeats is not False and other.repeats is not False
+    return alike and looped and other.at.line - one.at.line <= NEAR
+
+
+def _nested(line: RunLine) -> bool:
+    """Whether a lambda or a comprehension holds the line."""
+    return line.function.endswith(">") and line.function != "<module>"
+
+
+def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
+    """Join each group to the one that calls its function, unless it calls itself."""
+    chains = sorted(chains, key=lambda chain: -sum(line.ms for line in chain))
+    home = {(line.phase, line.at): number for number, chain in enumerate(chains) for line in chain}
+    into = list(range(len(chains)))
+    for number, chain in enumerate(chains):
+        top = max(chain, key=lambda line: line.ms)
+        target = home.get((top.phase, top.caller)) if top.caller else None
+        if target is not None and _root(into, target) != number:
+            into[number] = target
+    joined: dict[int, list[RunLine]] = {}
+    for number, chain in enumerate(chains):
+        joined.setdefault(_root(into, number), []).extend(chain)
+    return list(joined.values())
+
+
+def _root(into: Sequence[int], number: int) -> int:
+    while into[number] != number:
+        number = into[number]
+    return number

@@ -1,0 +1,55 @@
+"""Evidence that several rules of the run show: lines with their time, and calls with their number."""
+
+from collections.abc import Iterable, Sequence
+
+from tfdoctor.facts.phases.line_groups import LineGroup
+from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.humanize import number
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import Table
+
+SHOWN_ROWS = 8
+"""Rows of each table: the lines that take most of the time."""
+
+
+def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...]:
+    """Return the lines of groups that have enough samples, with their share of the run; () where none has."""
+    rows = tuple(
+        (
+            line.at,
+            line.calls or "-",
+            ms(line.ms),
+            ratio(line.ms / total_ms if total_ms else 0.0),
+            count(line.samples),
+        )
+        for group in groups
+        for line in group.lines
+        if line.sure and line.at is not None
+    )
+    columns = ("your line", "library function", "time", "share of the run", "stack samples")
+    return (Table(columns, rows[:SHOWN_ROWS]),) if rows else ()
+
+
+def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
+    """Return the number and the time of calls, by line; () where there are none."""
+    rows = tuple(
+        (
+            call.at or "unknown",
+            call_name(call),
+            count(call.count),
+            ms(call.each_ms),
+            ms(call.ms),
+            ratio(call.ms / total_ms if total_ms else 0.0),
+            "unknown" if call.examples is None else number(call.examples),
+        )
+        for call in calls[:SHOWN_ROWS]
+    )
+    columns = (
+        "your line", "function", "calls", "time per call", "time", "share of the run", "examples per call",
+    )  # fmt: skip
+    return (Table(columns, rows),) if rows else ()
+
+
+def call_name(call: MadeCall) -> str:
+    """Return the name of the function that is called: "Model.predict"."""
+    return call.name or str(call.call)

@@ -1,0 +1,239 @@
+"""Much time passes between the epochs.
+
+## What it checks
+
+What the whole run does between its epochs, by the user's line: validation, `predict` in callbacks, checkpoints, and
+by stack samples the building of datasets, garbage collection, pictures and other Python. The wait for the first
+batch of each epoch, beyond a usual step, counts as well: a shuffle buffer is filled, or workers are started.
+
+Validation is reported where it takes more time than all training steps. Where it only has as many batches, which
+take no longer than training steps, that is a note: it may be necessary.
+
+## Why it matters
+
+The accelerator waits at each of these places, once per epoch. A dataset that is made anew in each epoch is
+traced, opened and shuffled anew as well, and its cache is lost.
+
+## How to fix
+
+- Build the dataset once, before the loop over the epochs: each pass over it shuffles anew.
+- Validate with a large `validation_batch_size`, on fewer examples, or every few epochs (`validation_freq`).
+- Shuffle the names of files instead of images, with a small second buffer.
+- Save only the best weights, or every few thousand steps.
+- Draw, predict examples and collect garbage every tenth epoch, or not at all.
+
+## Holds for
+
+Recordings of the whole run by `tfdoctor profile`, of runs of at least two epochs: of Keras' `fit`, or passes over a
+dataset. A line in Python is named from 5 stack samples on. Savings are upper bounds: those of work that stays
+assume that it is done in every tenth epoch, of validation in every fifth.
+
+## Sources
+
+- [Model training APIs: fit, validation_freq and validation_batch_size](https://keras.io/api/models/model_training_apis/#fit-method)
+- [tf.data.Dataset.shuffle](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle)
+- [ModelCheckpoint](https://keras.io/api/callbacks/model_checkpoint/)
+- [BackupAndRestore](https://keras.io/api/callbacks/backup_and_restore/)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_tables import call_table, line_table
+from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
+from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "how often the work between epochs is wanted is a question about the script"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When work between epochs is reported: a line has to reach the share and the time."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the run that a line between epochs takes, as of other savings",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        1000.0, "Shortest time in ms of such a line in the run; below a second nobody waits for it"
+    )
+    validation: float = limit(
+        1.0,
+        "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1",
+    )
+    prediction: float = limit(
+        0.25,
+        "Smallest ratio of prediction in each epoch to training steps above a note; metrics may need it",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
+) -> Verdict:
+    """Find what takes long between the epochs, by line."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
+    if calls.epochs <= 1:
+        return NotApplicable(reason="the run has not more than one epoch")
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    known = between_epochs(
+        phases, calls, steps, validation=limits.validation, prediction=limits.prediction
+    )
+    causes = _certain([cause for cause in known if cause.time_ms >= least_ms])
+    longest_ms = max((cause.time_ms for cause in known), default=0.0)
+    measures = (
+        Measure("time at the boundaries of epochs", ms(phases.of(Phase.BOUNDARIES))),
+        Measure("longest time of a line between epochs", ms(longest_ms), ms(least_ms)),
+    )
+    if not causes:
+        return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
+    return Finding(
+        summary=_summary(causes, phases, calls),
+        evidence=(*measures, _table(causes, phases, calls), *_details(causes, phases, calls)),
+        remedies=tuple(cause.remedy for cause in causes),
+        run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
+        severity=None if causes[0].certain else Severity.NOTE,
+        concern=Concern.RUN,
+    )
+
+
+def _certain(causes: Sequence[BoundaryCause]) -> list[BoundaryCause]:
+    """Leave out work that may be wanted, unless there is nothing else."""
+    return [cause for cause in causes if cause.certain] or list(causes)
+
+
+def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
+    """State the time of boundaries and validation beside the steps."""
+    between_ms = phases.of(Phase.BOUNDARIES)
+    text = (
+        f"Between epochs pass {milliseconds(between_ms)} ({percent(phases.share(Phase.BOUNDARIES))} of the run), "
+        f"{milliseconds(between_ms / calls.epochs)} each"
+    )
+    validation_ms = sum(call.ms for call in per_epoch(calls, RunCall.EVALUATE))
+    if not validation_ms or steps is None:
+        return text
+    beside = f"beside {milliseconds(steps.total_ms)} of training steps"
+    return f"{text}; validation takes {milliseconds(validation_ms)} {beside}"
+
+
+SAYS = {
+    BoundaryWork.VALIDATION: "Validation takes more time than the training steps",
+    BoundaryWork.OFTEN: "The model is validated many times in each epoch",
+    BoundaryWork.SMALL_BATCHES: "Validation in small batches takes more time than the training steps",
+    BoundaryWork.PREDICTION: "Each epoch makes predictions",
+    BoundaryWork.SAVING: "Each epoch saves the model",
+    BoundaryWork.DATASET: "Each epoch builds a dataset",
+    BoundaryWork.FILLING: "Each epoch waits for its first batch",
+    BoundaryWork.COLLECTING: "Each epoch collects Python's garbage",
+    BoundaryWork.PLOT: "Each epoch draws pictures",
+    BoundaryWork.PYTHON: "A loop in Python runs between the epochs",
+    BoundaryWork.OTHER: "The script works between the epochs",
+}
+
+
+def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> str:
+    first, *others = causes
+    share, each = percent(first.time_ms / phases.total_ms), first.time_ms / calls.epochs
+    text = (
+        f"{SAYS[first.work]} at {location(first.at)}: {milliseconds(first.time_ms)} ({share} of the run), "
+        f"{milliseconds(each)} per epoch"
+    )
+    if not others:
+        return text
+    all_ms = milliseconds(sum(cause.time_ms for cause in causes))
+    return f"{text}; with {', '.join(location(cause.at) for cause in others)} {all_ms}"
+
+
+def _table(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> Table:
+    rows = tuple(
+        (
+            cause.at,
+            str(cause.work),
+            ms(cause.time_ms / calls.epochs),
+            ms(cause.time_ms),
+            ratio(cause.time_ms / phases.total_ms),
+        )
+        for cause in causes
+    )
+    return Table(("your line", "work", "time per epoch", "time", "share of the run"), rows)
+
+
+def _details(
+    causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls
+) -> tuple[Table, ...]:
+    """Return the sampled lines and the calls of the causes."""
+    places = {cause.at for cause in causes}
+    groups: list[LineGroup] = [
+        group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in places
+    ]
+    made = [
+        call
+        for kind in (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
+        for call in per_epoch(calls, kind)
+        if call.at in places
+    ]
+    return (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
+
+
+def sick() -> Verdict:
+    """A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps."""
+    return _example(40_000.0, 3_125.0, 100_000.0)
+
+
+def healthy() -> Verdict:
+    """A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps."""
+    return _example(3_000.0, 100.0, 3_200.0)
+
+
+def _example(validation_ms: float, batches: float, examples: float) -> Verdict:
+    fit = Location("train.py", 40)
+    call = MadeCall(
+        call=RunCall.EVALUATE,
+        name="Model.evaluate",
+        at=fit,
+        count=10,
+        ms=validation_ms,
+        within=RunCall.EPOCH,
+        examples=examples,
+        batches=batches,
+    )
+    times = {Phase.IMPORTS: 7_000.0, Phase.STEPS: 20_000.0, Phase.EVALUATION: validation_ms}
+    phases = RunPhases(total_ms=sum(times.values()), times=times)
+    steps = RunSteps(
+        at=fit,
+        source="keras-fit",
+        count=5_000,
+        total_ms=20_000.0,
+        inside_ms=19_000.0,
+        mean_ms=4.0,
+        median_ms=4.0,
+        p10_ms=3.8,
+        p90_ms=4.4,
+    )
+    return check(phases, RunCalls((call,), epochs=10, fits=1), steps)

@@ -1,0 +1,165 @@
+"""What takes long between the epochs: its line, its time in the run, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tfdoctor.facts.phases.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.phases.line_groups import LineGroup
+from tfdoctor.humanize import location
+from tfdoctor.kinds import Phase
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Location, Recurrence, Remedy, RunEffect
+
+RARELY = 0.1
+"""Share of the time that remains where work runs in every tenth epoch."""
+
+
+class BoundaryWork(StrEnum):
+    """What is done between epochs."""
+
+    VALIDATION = "validation"
+    OFTEN = "validation, many times in each epoch"
+    SMALL_BATCHES = "validation in small batches"
+    PREDICTION = "prediction"
+    SAVING = "saving"
+    DATASET = "a dataset that is built"
+    FILLING = "the wait for the first batch"
+    COLLECTING = "Python's garbage collection"
+    PLOT = "a picture that is drawn"
+    PYTHON = "Python, item by item"
+    OTHER = "other work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryCause:
+    """Work between epochs at a line; ``left`` is the share of its time that remains after the change.
+
+    ``certain`` says that the work is too much as such; else it may be what the user wants.
+    """
+
+    work: BoundaryWork
+    at: Location
+    phase: Phase
+    time_ms: float
+    left: float = 0.0
+    certain: bool = True
+
+    @property
+    def saved_ms(self) -> float:
+        """What the change saves of the run, in ms."""
+        return self.time_ms * (1.0 - self.left)
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change, at the line."""
+        action, code, edit_id = REMEDIES[self.work]
+        return Remedy(action, f"# {location(self.at)}\n{code}", self.at, edit_id)
+
+    def effect(self, epochs: int) -> RunEffect:
+        """The time of the line in the run, which comes with each epoch."""
+        return RunEffect(
+            phase=self.phase,
+            of=ms(self.time_ms),
+            subject=location(self.at),
+            scales=self.left,
+            recurs=Recurrence.PER_EPOCH,
+            times=max(1, epochs),
+            bound=Bound.AT_MOST,
+        )
+
+    @classmethod
+    def of_group(cls, group: LineGroup, at: Location) -> "BoundaryCause":
+        """Return the cause of sampled lines; work of a kind that is not known may be wanted."""
+        work = OF_WORK.get(group.work, BoundaryWork.OTHER)
+        return cls(
+            work=work,
+            at=at,
+            phase=group.phase,
+            time_ms=group.ms,
+            left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.OTHER} else 0.0,
+            certain=work is not BoundaryWork.OTHER,
+        )
+
+
+OF_WORK = {
+    CalledWork.DATASET: BoundaryWork.DATASET,
+    CalledWork.COLLECTING: BoundaryWork.COLLECTING,
+    CalledWork.PLOT: BoundaryWork.PLOT,
+    CalledWork.FILES: BoundaryWork.PYTHON,
+    CalledWork.TEXTS: BoundaryWork.PYTHON,
+    CalledWork.PARSING: BoundaryWork.PYTHON,
+    **dict.fromkeys(ONE_BY_ONE, BoundaryWork.PYTHON),
+}
+"""What sampled work is, between epochs."""
+
+SELDOM_VALIDATION = """\
+model.fit(train, validation_data=validation, validation_freq=5, epochs=epochs)"""
+
+BY_STEPS = """\
+if step % 1000 == 0:
+    model.evaluate(validation, verbose=0)"""
+
+LARGE_BATCHES = """\
+model.fit(x, y, validation_data=(x_val, y_val), validation_batch_size=512)  # no gradients: more fits"""
+
+TENTH_EPOCH = """\
+if epoch % 10 == 9:
+    predictions = model.predict(examples[:64], verbose=0)  # a few examples, every tenth epoch"""
+
+BEST_ONLY = """\
+keras.callbacks.ModelCheckpoint(path, save_best_only=True, save_weights_only=True)
+# or keras.callbacks.BackupAndRestore(folder, save_freq=5000)"""
+
+BUILT_ONCE = """\
+dataset = make_dataset(files).cache().shuffle(1000).batch(32).prefetch(tf.data.AUTOTUNE)
+for epoch in range(epochs):  # each pass over the same dataset shuffles anew
+    for batch in dataset:
+        train_step(batch)"""
+
+SMALL_BUFFER = """\
+dataset = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths))  # paths, not images
+dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).shuffle(256).batch(32)
+model.fit(dataset.repeat().prefetch(tf.data.AUTOTUNE), steps_per_epoch=steps, epochs=epochs)"""
+
+NO_COLLECTION = """\
+# without gc.collect(): Python collects by itself, and TensorFlow's tensors need no collection"""
+
+ONCE_BEFORE = """\
+prepared = prepare(data)  # once, before the loop over the epochs
+for epoch in range(epochs):
+    train(prepared)"""
+
+REMEDIES = {
+    BoundaryWork.VALIDATION: (
+        "Validate every few epochs, or on fewer examples",
+        SELDOM_VALIDATION,
+        "",
+    ),
+    BoundaryWork.OFTEN: ("Validate less often", BY_STEPS, ""),
+    BoundaryWork.SMALL_BATCHES: ("Validate in larger batches", LARGE_BATCHES, ""),
+    BoundaryWork.PREDICTION: (
+        "Predict fewer examples, or not in every epoch",
+        TENTH_EPOCH,
+        "",
+    ),
+    BoundaryWork.SAVING: ("Save less often, and only the weights", BEST_ONLY, ""),
+    BoundaryWork.DATASET: (
+        "Build the dataset once, before the loop over the epochs",
+        BUILT_ONCE,
+        "dataset-once",
+    ),
+    BoundaryWork.FILLING: (
+        "Shuffle names of files or a small buffer, and let one iterator go on over all epochs",
+        SMALL_BUFFER,
+        "",
+    ),
+    BoundaryWork.COLLECTING: ("Leave the collection to Python", NO_COLLECTION, ""),
+    BoundaryWork.PLOT: ("Draw every tenth epoch, or after the training", TENTH_EPOCH, ""),
+    BoundaryWork.PYTHON: (
+        "Prepare the data once, before the first epoch",
+        ONCE_BEFORE,
+        "dataset-once",
+    ),
+    BoundaryWork.OTHER: ("Do this once before the training, or every few epochs", ONCE_BEFORE, ""),
+}
+"""What to do, the code, and the edit."""

@@ -1,0 +1,135 @@
+"""The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
+
+from collections.abc import Iterable, Iterator
+
+from tfdoctor.facts.phases.call_overhead import (
+    FEW_ROWS,
+    LARGE_ROWS,
+    SMALL_BATCH_MS,
+    call_overheads,
+    in_each_epoch,
+    rows_per_batch,
+)
+from tfdoctor.facts.phases.line_groups import line_groups
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.epoch_boundary.causes import RARELY, BoundaryCause, BoundaryWork
+from tfdoctor.verdict import Location
+
+WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
+
+SELDOM = 0.2
+"""Share of a validation's time that remains where it runs in every fifth epoch."""
+
+FEWEST_FIRST = 3
+"""Long first steps from which on they come with each epoch: the first one of all also traces."""
+
+
+def between_epochs(
+    phases: RunPhases,
+    calls: RunCalls,
+    steps: RunSteps | None,
+    *,
+    validation: float,
+    prediction: float,
+) -> list[BoundaryCause]:
+    """Return all work between epochs that is known, the largest first.
+
+    Validation counts from a ratio to the training steps on; prediction is certain to be too much from one on.
+    """
+    filling = list(_filling(steps))
+    waits = {cause.at for cause in filling}
+    found = [
+        *_validations(calls, steps, validation),
+        *_predictions(calls, steps, prediction),
+        *_saves(calls),
+        *filling,
+        *_of_groups(phases, waits),
+    ]
+    return sorted(found, key=lambda cause: -cause.time_ms)
+
+
+def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
+    """Yield validations that take longer than all training steps."""
+    if steps is None or not steps.total_ms:
+        return
+    for call in per_epoch(calls, RunCall.EVALUATE):
+        if call.at is None or call.ms < least * steps.total_ms:
+            continue
+        work, left, certain = _judged(call, calls.epochs, steps)
+        yield BoundaryCause(
+            work=work,
+            at=call.at,
+            phase=Phase.EVALUATION,
+            time_ms=call.ms,
+            left=left,
+            certain=certain,
+        )
+
+
+def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float, bool]:
+    """Return what is wrong with a validation, the share of it that remains, and whether that is certain."""
+    rows = rows_per_batch(call)
+    batch_ms = call.each_ms / call.batches if call.batches else None
+    if rows and batch_ms and rows <= FEW_ROWS and batch_ms <= SMALL_BATCH_MS:
+        return BoundaryWork.SMALL_BATCHES, rows / LARGE_ROWS, True
+    if call.count > 2 * epochs:
+        return BoundaryWork.OFTEN, epochs / call.count, True
+    if batch_ms and batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
+        return BoundaryWork.VALIDATION, steps.median_ms / batch_ms, True
+    return BoundaryWork.VALIDATION, SELDOM, False
+
+
+def _predictions(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
+    """Yield predictions in each epoch, without loops over examples, which slow-prediction reports."""
+    loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]
+    for call in per_epoch(calls, RunCall.PREDICT):
+        if call.at and call not in loops:
+            much = steps is None or call.ms >= least * steps.total_ms
+            yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION, certain=much)
+
+
+def _saves(calls: RunCalls) -> Iterator[BoundaryCause]:
+    for call in per_epoch(calls, RunCall.SAVE):
+        if call.at:
+            yield _of_call(call, call.at, BoundaryWork.SAVING, Phase.SAVING, certain=True)
+
+
+def _of_call(
+    call: MadeCall, at: Location, work: BoundaryWork, phase: Phase, *, certain: bool
+) -> BoundaryCause:
+    return BoundaryCause(
+        work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY, certain=certain
+    )
+
+
+def per_epoch(calls: RunCalls, kind: RunCall) -> tuple[MadeCall, ...]:
+    """Return the calls of a kind within fit, or about once in each epoch of the user's loop."""
+    made = calls.of(kind)
+    within = [call for call in made if call.within in WITHIN_FIT and 2 * call.count >= calls.epochs]
+    loops = [
+        call
+        for call in in_each_epoch(made, calls.epochs)
+        if call not in within and not call.before_training and not call.after_training
+    ]
+    return (*within, *loops)
+
+
+def _filling(steps: RunSteps | None) -> Iterator[BoundaryCause]:
+    """Yield the wait for the first batch of each epoch; its median, since the first step of all also traces."""
+    long = steps.long if steps else None
+    if steps is None or long is None or steps.at is None or long.first < FEWEST_FIRST:
+        return
+    waits_ms = min(long.first_beyond_ms, long.first * long.first_median_ms)
+    yield BoundaryCause(
+        work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms
+    )
+
+
+def _of_groups(phases: RunPhases, waits: Iterable[Location]) -> Iterator[BoundaryCause]:
+    """Yield what stack samples show between epochs, without the waits that are known."""
+    for group in line_groups(phases.at(Phase.BOUNDARIES)):
+        if group.at and group.at not in waits:
+            yield BoundaryCause.of_group(group, group.at)

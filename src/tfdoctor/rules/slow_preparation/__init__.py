@@ -1,0 +1,205 @@
+"""Data are prepared item by item before the training.
+
+## What it checks
+
+The time of the run in preparing data, before and between its calls of TensorFlow, by line: stack samples of the
+whole run show the user's line, the library function that it calls, and whether a loop holds the line. Lines of a
+loop, and the function that it calls for each item, count together. Reported are loops over rows of a table
+(`iterrows`, `apply`), arrays that grow by `np.append` or `pd.concat` in a loop, files decoded one by one,
+TensorFlow operations for single items, texts tokenized one by one, `np.loadtxt`, downloads, and other loops in
+Python.
+
+One call that works on all data, such as `pd.read_csv`, `np.load`, random numbers or scikit-learn's
+`fit_transform`, is necessary work, however long it takes, and is no finding.
+
+## Why it matters
+
+The accelerator waits until the data are ready, in each run again. NumPy and pandas compute with whole arrays 10 to
+1,000 times faster than a loop over their items. `np.append` and `pd.concat` copy all that is there: with twice as
+many items a loop takes four times as long.
+
+## How to fix
+
+- Rows of a table: arithmetic on whole columns; `map` with a dict; `np.where` for conditions.
+- Arrays that grow: append to a list, and join once after the loop.
+- Files and texts: read, decode and tokenize in `tf.data` with `num_parallel_calls=tf.data.AUTOTUNE`, beside the
+  training.
+- Anything else: prepare once, and keep the result in a file (`np.save`, `dataset.save`).
+
+## Holds for
+
+Recordings of the whole run by `tfdoctor profile`. A line is named from 5 stack samples on, and its time is then
+uncertain by 45 %. Functions of C have no frame: a line that calls only those counts as Python of its own. The
+saving is an upper bound, for the vectorized form takes time as well.
+
+## Sources
+
+- [pandas: enhancing performance](https://pandas.pydata.org/docs/user_guide/enhancingperf.html)
+- [pandas: iterrows, and what to do instead](https://pandas.pydata.org/docs/user_guide/basics.html#iteration)
+- [numpy.append copies the array](https://numpy.org/doc/stable/reference/generated/numpy.append.html)
+- [tf.data: build input pipelines](https://www.tensorflow.org/guide/data)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.called_work import CalledWork
+from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_tables import line_table
+from tfdoctor.humanize import counted, location, milliseconds, percent
+from tfdoctor.kinds import Phase
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.slow_preparation.advice import ADVICE, CACHED
+from tfdoctor.units import ms
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    RunEffect,
+    Severity,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "which vectorized form computes the same depends on the data, not only on the file"
+
+SHOWN = 3
+"""Places with a remedy of their own: those that take most of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When preparing is reported: both limits must be reached by a loop and what it calls."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the run in one loop that prepares data, as of other savings",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it"
+    )
+    sure_share: float = limit(
+        0.10,
+        "Smallest share of the run in plain Python above a note: what it does may have no vectorized form",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(phases: RunPhases, limits: Limits = LIMITS) -> Verdict:
+    """Find the loops that prepare data item by item."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
+    prepared = line_groups(phases.at(Phase.PREPARING))
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    slow = [group for group in prepared if _is_slow(group) and group.ms >= least_ms]
+    longest_ms = max((group.ms for group in prepared if _is_slow(group)), default=0.0)
+    measures = (
+        Measure("time of preparing data", ms(phases.of(Phase.PREPARING))),
+        Measure("longest time of a loop that prepares data", ms(longest_ms), ms(least_ms)),
+    )
+    if not slow:
+        return Healthy(summary=_necessary(phases, prepared), evidence=measures, concern=Concern.RUN)
+    return Finding(
+        summary=_summary(slow, phases),
+        evidence=(*measures, *line_table(slow, phases.total_ms)),
+        remedies=(*(_remedy(group) for group in slow[:SHOWN]), Remedy(CACHED.action, CACHED.code)),
+        run_effects=tuple(map(_effect, slow)),
+        severity=_severity(slow, phases, limits),
+        concern=Concern.RUN,
+    )
+
+
+def _is_slow(group: LineGroup) -> bool:
+    return group.work in ADVICE and group.at is not None
+
+
+def _severity(slow: Sequence[LineGroup], phases: RunPhases, limits: Limits) -> Severity | None:
+    """Return a note where all that was found is a little plain Python; None leaves it to the saving."""
+    plain = all(group.work is CalledWork.PYTHON for group in slow)
+    time_ms = sum(group.ms for group in slow)
+    return Severity.NOTE if plain and time_ms < limits.sure_share * phases.total_ms else None
+
+
+def _necessary(phases: RunPhases, prepared: Sequence[LineGroup]) -> str:
+    """State the time of preparing, and the line that takes most of it."""
+    time_ms = phases.of(Phase.PREPARING)
+    text = f"Preparing data takes {milliseconds(time_ms)} ({percent(phases.share(Phase.PREPARING))} of the run)"
+    first = next((group for group in prepared if group.at), None)
+    if first is None or first.ms * 2 < time_ms:
+        return text
+    work = f" in {first.calls}" if first.calls else ""
+    return f"{text}, mostly{work} at {location(first.at)}, which is not seen to work item by item"
+
+
+def _summary(slow: Sequence[LineGroup], phases: RunPhases) -> str:
+    first, *others = slow
+    time = f"{milliseconds(first.ms)} ({percent(first.ms / phases.total_ms)} of the run)"
+    text = f"{ADVICE[first.work].fault} at {location(first.at)}{_within(first)}: {time}"
+    if not others:
+        return text
+    all_ms = sum(group.ms for group in slow)
+    more = counted(len(others), "more such place")
+    return f"{text}; with {more} {milliseconds(all_ms)}"
+
+
+def _within(group: LineGroup) -> str:
+    """Name the function, and the line that calls it where that is a line of another function."""
+    if not group.function or group.top is None:
+        return ""
+    called = f", called at {location(group.top.caller)}" if group.top.caller else ""
+    return f" in {group.function}(){called}"
+
+
+def _remedy(group: LineGroup) -> Remedy:
+    advice = ADVICE[group.work]
+    return Remedy(advice.action, f"# {location(group.at)}{_within(group)}\n{advice.code}", group.at)
+
+
+def _effect(group: LineGroup) -> RunEffect:
+    return RunEffect(
+        phase=group.phase, of=ms(group.ms), subject=location(group.at), bound=Bound.AT_MOST
+    )
+
+
+def sick() -> Verdict:
+    """A table of 100,000 rows is read by iterrows: 21 of 131 s."""
+    line = RunLine(
+        phase=Phase.PREPARING,
+        at=Location("prepare.py", 33),
+        ms=21_000.0,
+        samples=420,
+        function="load_table",
+        calls="pandas.core.frame.DataFrame.iterrows",
+        repeats=True,
+    )
+    return check(_example(21_400.0, line))
+
+
+def healthy() -> Verdict:
+    """The same table is read by read_csv in 2 s, and used as columns."""
+    line = RunLine(
+        phase=Phase.PREPARING,
+        at=Location("prepare.py", 12),
+        ms=2_000.0,
+        samples=40,
+        calls="pandas.read_csv",
+        repeats=False,
+    )
+    return check(_example(2_300.0, line))
+
+
+def _example(preparing_ms: float, line: RunLine) -> RunPhases:
+    times = {Phase.IMPORTS: 6_000.0, Phase.PREPARING: preparing_ms, Phase.STEPS: 103_600.0}
+    return RunPhases(total_ms=sum(times.values()), times=times, lines=(line,))

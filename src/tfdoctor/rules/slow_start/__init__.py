@@ -1,0 +1,248 @@
+"""The run starts slowly.
+
+## What it checks
+
+The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
+other than TensorFlow whose import takes 2 s and more, an import of TensorFlow of 15 s and more, a model or weights
+that a loop loads again and again, weights that are set one by one, and loops in Python while the model is built.
+
+The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
+model once, however large it is.
+
+## Why it matters
+
+What happens before the first step happens in each run again: in each trial of a search, each restart after a
+preemption, each job that predicts a few examples.
+
+## How to fix
+
+- Import heavy modules in the function that needs them, not at the top of the script.
+- Load a model once, before the loop, and pass it on.
+- Load all weights with one `load_weights`, or one `set_weights` of the model.
+- Install Python's packages on a local disk, and keep the compiled files (`python -m compileall`): a slow import of
+  TensorFlow reads 10,000 small files over a network.
+
+## Holds for
+
+Recordings of the whole run by `tfdoctor profile`. A line is named from 5 stack samples on. The first import after
+an installation or a restart reads its files from disk, later ones from memory: the saving is an upper bound. A loop
+that loads different models, such as those of an ensemble, is told from one that loads the same only by its length.
+
+## Sources
+
+- [Python: the cost of imports, -X importtime](https://docs.python.org/3/using/cmdline.html#cmdoption-X)
+- [Keras: save, serialize and export models](https://keras.io/guides/serialization_and_saving/)
+- [compileall: byte-compile Python libraries](https://docs.python.org/3/library/compileall.html)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.called_work import ONE_BY_ONE, CalledWork, package_and_name
+from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_tables import call_table, line_table
+from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.slow_start.causes import Cause, CauseKind
+from tfdoctor.units import ms
+from tfdoctor.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "what a script needs before its first step is not decided by one line"
+
+STARTING = (Phase.START, Phase.IMPORTS, Phase.BUILDING)
+
+TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})
+"""Packages whose import is TensorFlow's."""
+
+NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
+"""Packages of which an import tells nothing but that it is one."""
+
+LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
+
+SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
+"""Functions that give a variable, or a layer's variables, their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a start is reported: a line has to reach the share and its time."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the run that a line of the start takes, as of other savings",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        2000.0,
+        "Shortest time in ms of a module's import, and of a line that builds; most take less than 1 s",
+    )
+    tensorflow_ms: float = limit(
+        15_000.0, "Longest usual time in ms of TensorFlow's import; 2 to 10 s from a local disk"
+    )
+    loads: float = limit(
+        10.0,
+        "Fewest loads at one line that are one model again; ensembles and folds have up to ten",
+        least=2.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(phases: RunPhases, calls: RunCalls, limits: Limits = LIMITS) -> Verdict:
+    """Find the lines that make the start slow."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    known = [*_imports(phases, limits), *_loads(calls, limits), *_builds(phases)]
+    causes = sorted(
+        (cause for cause in known if cause.saved_ms >= least_ms), key=lambda cause: -cause.saved_ms
+    )
+    longest_ms = max((cause.saved_ms for cause in known), default=0.0)
+    measures = (
+        Measure("time of start, imports and building", ms(phases.of(*STARTING))),
+        Measure("longest time of a line that need not take it", ms(longest_ms), ms(least_ms)),
+    )
+    if not causes:
+        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
+    return Finding(
+        summary=_summary(causes, phases),
+        evidence=(*measures, *_tables(causes, phases, calls)),
+        remedies=tuple(cause.remedy for cause in causes),
+        run_effects=tuple(cause.effect for cause in causes),
+        severity=_severity(causes),
+        concern=Concern.RUN,
+    )
+
+
+def _imports(phases: RunPhases, limits: Limits) -> list[Cause]:
+    """Return the imports of other modules, and TensorFlow's where it takes unusually long.
+
+    Where none is known as TensorFlow's, another module imports it: the longest import may be that one.
+    """
+    groups = [group for group in line_groups(phases.at(Phase.IMPORTS)) if group.at]
+    own = [group for group in groups if _module(group) in TENSORFLOW]
+    others = [group for group in groups if group not in own]
+    if not own:
+        others = others[1:]
+    known = [group for group in others if package_and_name(group.calls)[0] not in NO_MODULE]
+    slow = [group for group in own if group.ms >= limits.tensorflow_ms]
+    return [
+        Cause.of_group(kind, group, group.at, _module(group))
+        for kind, found in ((CauseKind.MODULE, known), (CauseKind.TENSORFLOW, slow))
+        for group in found
+        if group.at
+    ]
+
+
+def _module(group: LineGroup) -> str:
+    """Return the package that a line imports; "" is unknown."""
+    return package_and_name(group.calls)[0]
+
+
+def _loads(calls: RunCalls, limits: Limits) -> list[Cause]:
+    return [Cause.of_call(call, call.at) for call in _loaded(calls, limits) if call.at]
+
+
+def _loaded(calls: RunCalls, limits: Limits) -> list[MadeCall]:
+    """Return the loads that a loop repeats."""
+    return [
+        call
+        for call in calls.of(RunCall.BUILD)
+        if call.name.rpartition(".")[2] in LOADS and call.looped and call.count >= limits.loads
+    ]
+
+
+def _builds(phases: RunPhases) -> list[Cause]:
+    """Return loops that set weights or compute in Python while the model is built."""
+    found = []
+    for group in line_groups(phases.at(Phase.BUILDING)):
+        kind = _kind(group)
+        if kind and group.at and any(line.repeats for line in group.lines):
+            found.append(Cause.of_group(kind, group, group.at))
+    return found
+
+
+def _kind(group: LineGroup) -> CauseKind | None:
+    """Return what a loop does; None where it makes layers, which is necessary."""
+    if package_and_name(group.calls)[1] in SETTERS:
+        return CauseKind.WEIGHTS
+    own = group.work in ONE_BY_ONE and group.work is not CalledWork.OPERATIONS
+    return CauseKind.PYTHON if own else None
+
+
+def _severity(causes: Sequence[Cause]) -> Severity | None:
+    """Return a note for imports: a script may need the module, and a long run does not notice it."""
+    imports = {CauseKind.MODULE, CauseKind.TENSORFLOW}
+    return Severity.NOTE if all(cause.kind in imports for cause in causes) else None
+
+
+def _usual(phases: RunPhases) -> str:
+    text = f"Start, imports and building take {milliseconds(phases.of(*STARTING))}"
+    imports_ms = phases.of(Phase.IMPORTS)
+    return f"{text} ({percent(phases.share(*STARTING))} of the run), imports {milliseconds(imports_ms)} of it"
+
+
+def _summary(causes: Sequence[Cause], phases: RunPhases) -> str:
+    share = percent(causes[0].time_ms / phases.total_ms)
+    text = f"{causes[0].summary} ({share} of the run)"
+    if len(causes) == 1:
+        return text
+    all_ms = milliseconds(sum(cause.time_ms for cause in causes))
+    others = ", ".join(location(cause.at) for cause in causes[1:])
+    return f"{text}; with {others} {all_ms}"
+
+
+def _tables(causes: Sequence[Cause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
+    places = {cause.at for cause in causes}
+    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in places]
+    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in places]
+    return (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms))
+
+
+def sick() -> Verdict:
+    """A loop loads the model before each of 40 predictions: 32 of 60 s."""
+    call = MadeCall(
+        call=RunCall.BUILD,
+        name="load_model",
+        at=Location("serve.py", 14),
+        count=40,
+        ms=32_000.0,
+        looped=True,
+    )
+    return _example(32_000.0, call)
+
+
+def healthy() -> Verdict:
+    """TensorFlow is imported in 6 s and one model is built in 2 s, in a run of 36 s."""
+    return _example(2_000.0)
+
+
+def _example(building_ms: float, *calls: MadeCall) -> Verdict:
+    times = {Phase.IMPORTS: 6_000.0, Phase.BUILDING: building_ms, Phase.PREDICTION: 22_000.0}
+    imported = RunLine(
+        phase=Phase.IMPORTS,
+        at=Location("serve.py", 1),
+        ms=6_000.0,
+        samples=120,
+        calls="tensorflow",
+        repeats=False,
+    )
+    phases = RunPhases(total_ms=sum(times.values()), times=times, lines=(imported,))
+    return check(phases, RunCalls(calls))

@@ -1,0 +1,124 @@
+"""What makes a run start slowly: a line, its time, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tfdoctor.facts.phases.call_overhead import function_name
+from tfdoctor.facts.phases.line_groups import LineGroup
+from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.humanize import location, milliseconds, number
+from tfdoctor.kinds import Phase
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Location, Remedy, RunEffect
+
+
+class CauseKind(StrEnum):
+    """What takes the time."""
+
+    MODULE = "import of a module"
+    TENSORFLOW = "import of TensorFlow"
+    LOADING = "loading again and again"
+    WEIGHTS = "weights one by one"
+    PYTHON = "Python while building"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A line that makes the start slow; ``left`` is the share of its time that remains after the change."""
+
+    kind: CauseKind
+    at: Location
+    time_ms: float
+    name: str = ""  # of the module or the function
+    times: int = 1
+    left: float = 0.0
+
+    @property
+    def saved_ms(self) -> float:
+        """What the change saves of the run, in ms."""
+        return self.time_ms * (1.0 - self.left)
+
+    @property
+    def summary(self) -> str:
+        """Say what takes how long, and where."""
+        at, time = location(self.at), milliseconds(self.time_ms)
+        match self.kind:
+            case CauseKind.MODULE:
+                return f"The import of {self.name} at {at} takes {time}"
+            case CauseKind.TENSORFLOW:
+                return f"The import of TensorFlow at {at} takes {time}"
+            case CauseKind.LOADING:
+                return f"A loop calls {self.name} {number(self.times)} times at {at}, which takes {time}"
+            case CauseKind.WEIGHTS:
+                return f"Weights are set one by one at {at}, which takes {time}"
+            case CauseKind.PYTHON:
+                return f"A loop in Python at {at} takes {time} while the model is built"
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change, at the line."""
+        action, code = REMEDIES[self.kind]
+        written = code.replace("MODULE", self.name).replace("FUNCTION", self.name)
+        return Remedy(action, f"# {location(self.at)}\n{written}", self.at)
+
+    @property
+    def effect(self) -> RunEffect:
+        """The time of the line in the run; an upper bound, for what is moved may be needed elsewhere."""
+        imports = self.kind in {CauseKind.MODULE, CauseKind.TENSORFLOW}
+        return RunEffect(
+            phase=Phase.IMPORTS if imports else Phase.BUILDING,
+            of=ms(self.time_ms),
+            subject=location(self.at),
+            scales=self.left,
+            times=self.times,
+            bound=Bound.AT_MOST,
+        )
+
+    @classmethod
+    def of_call(cls, call: MadeCall, at: Location) -> "Cause":
+        """Return the cause of a call that a loop repeats."""
+        return cls(
+            kind=CauseKind.LOADING,
+            at=at,
+            time_ms=call.ms,
+            name=function_name(call),
+            times=call.count,
+            left=1.0 / call.count,
+        )
+
+    @classmethod
+    def of_group(cls, kind: CauseKind, group: LineGroup, at: Location, name: str = "") -> "Cause":
+        """Return the cause of sampled lines."""
+        return cls(kind=kind, at=at, time_ms=group.ms, name=name)
+
+
+IMPORT_LATER = """\
+def main():
+    import MODULE  # only where it is needed"""
+
+LOCAL_DISK = """\
+# in the shell, once: python -m compileall -q "$(python -c 'import site; print(site.getsitepackages()[0])')"
+# and the environment on a local disk"""
+
+LOAD_ONCE = """\
+model = keras.models.load_model(path)  # FUNCTION once, before the loop
+for item in items:
+    use(model, item)"""
+
+ALL_WEIGHTS = """\
+model.load_weights(path)  # or model.set_weights(arrays): all at once"""
+
+VECTORIZED = """\
+table = np.stack([vectors[word] for word in words])  # one array, then one constant
+embedding = keras.layers.Embedding(*table.shape, embeddings_initializer=keras.initializers.Constant(table))"""
+
+REMEDIES = {
+    CauseKind.MODULE: ("Import the module where it is needed, or not at all", IMPORT_LATER),
+    CauseKind.TENSORFLOW: (
+        "Install the packages on a local disk, with compiled files",
+        LOCAL_DISK,
+    ),
+    CauseKind.LOADING: ("Load it once, before the loop", LOAD_ONCE),
+    CauseKind.WEIGHTS: ("Set all weights at once", ALL_WEIGHTS),
+    CauseKind.PYTHON: ("Compute with whole arrays while the model is built", VECTORIZED),
+}

@@ -1,0 +1,197 @@
+"""epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
+
+import pytest
+
+from tests.rules.run_facts import line, made, phases, steps
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import LongSteps
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.epoch_boundary import check
+from tfdoctor.verdict import (
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Recurrence,
+    Severity,
+    Verdict,
+)
+
+EPOCHS = 10
+PHASES = {
+    RunCall.EVALUATE: Phase.EVALUATION,
+    RunCall.PREDICT: Phase.PREDICTION,
+    RunCall.SAVE: Phase.SAVING,
+}
+
+
+def judged(
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (),
+    long: LongSteps | None = None,
+    epochs: int = EPOCHS,
+) -> Verdict:
+    times: dict[Phase, float] = {}
+    for call in calls:
+        times[PHASES[call.call]] = times.get(PHASES[call.call], 0.0) + call.ms
+    for one in lines:
+        times[one.phase] = times.get(one.phase, 0.0) + one.ms
+    run = phases(100_000.0, times, *lines)
+    return check(run, RunCalls(calls, epochs), steps(5_000, 4.0, long))
+
+
+def found(
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (), long: LongSteps | None = None
+) -> Finding:
+    verdict = judged(*calls, lines=lines, long=long)
+    assert isinstance(verdict, Finding), verdict
+    return verdict
+
+
+def validated(
+    ms: float, *, count: int = EPOCHS, batches: float | None = None, examples: float | None = None
+) -> MadeCall:
+    return made(
+        RunCall.EVALUATE,
+        40,
+        count,
+        ms / count,
+        batches=batches,
+        examples=examples,
+        within=RunCall.EPOCH,
+    )
+
+
+def between(ms: float, calls: str = "", *, repeats: bool = True, number: int = 50) -> RunLine:
+    return line(Phase.BOUNDARIES, number, ms, calls, repeats=repeats)
+
+
+def test_a_usual_validation_is_healthy() -> None:
+    verdict = judged(validated(19_000.0, batches=100.0))
+    assert isinstance(verdict, Healthy)
+    assert "19.0 s" in verdict.summary
+
+
+def test_a_big_validation_is_only_a_note() -> None:
+    finding = found(validated(40_000.0, batches=2_000.0, examples=512_000.0))  # 2 ms a batch
+    assert finding.severity is Severity.NOTE
+
+
+def test_a_validation_slower_per_batch_than_training_is_more() -> None:
+    finding = found(validated(40_000.0, batches=400.0))  # 10 ms a batch, and 4 ms a training step
+    assert finding.severity is None
+    assert finding.run_effects[0].scales == pytest.approx(0.4)
+    assert finding.run_effects[0].recurs is Recurrence.PER_EPOCH
+    assert finding.run_effects[0].times == EPOCHS
+
+
+def test_a_validation_in_small_batches_is_more() -> None:
+    finding = found(validated(40_000.0, batches=4_000.0, examples=128_000.0))
+    assert finding.severity is None
+    assert finding.run_effects[0].scales == pytest.approx(32 / 512)
+
+
+def test_a_validation_many_times_in_an_epoch_is_more() -> None:
+    finding = found(validated(40_000.0, count=100))
+    assert "many times in each epoch" in finding.summary
+    assert finding.run_effects[0].scales == pytest.approx(0.1)
+
+
+def test_a_prediction_for_each_epoch_is_found_within_fit_and_in_a_loop() -> None:
+    callback = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, within=RunCall.EPOCH)
+    loop = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, looped=True)
+    after = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, looped=True, after=True)
+    assert "Each epoch makes predictions at train.py:12" in found(callback).summary
+    assert "Each epoch makes predictions at train.py:12" in found(loop).summary
+    assert isinstance(judged(after), Healthy)
+
+
+def test_a_loop_of_predictions_in_a_callback_is_left_to_slow_prediction() -> None:
+    call = made(RunCall.PREDICT, 12, 500, 40.0, looped=True, within=RunCall.EPOCH)
+    assert isinstance(judged(call), Healthy)
+
+
+def test_a_metric_by_prediction_is_a_note_where_training_takes_much_longer() -> None:
+    assert found(made(RunCall.PREDICT, 12, EPOCHS, 500.0, looped=True)).severity is None
+    small = judged(made(RunCall.PREDICT, 12, EPOCHS, 499.0, looped=True))
+    assert isinstance(small, Healthy)
+
+
+def test_a_checkpoint_in_each_epoch_is_priced_per_epoch() -> None:
+    finding = found(made(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
+    assert "1.50 s per epoch" in finding.summary
+    assert finding.run_effects[0].phase is Phase.SAVING
+
+
+@pytest.mark.parametrize(
+    ("calls", "repeats", "says", "severity"),
+    [
+        (
+            "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices",
+            False,
+            "builds a dataset",
+            None,
+        ),
+        ("gc.collect", False, "garbage", None),
+        ("matplotlib.pyplot.savefig", False, "draws", None),
+        ("", True, "A loop in Python", None),
+        ("numpy.random.permutation", False, "The script works", Severity.NOTE),
+    ],
+)
+def test_lines_between_epochs_are_named(
+    calls: str, says: str, severity: Severity | None, *, repeats: bool
+) -> None:
+    finding = found(lines=(between(30_000.0, calls, repeats=repeats),))
+    assert says in finding.summary
+    assert "train.py:50" in finding.summary
+    assert finding.severity is severity
+    assert finding.remedies[0].at == Location("train.py", 50)
+
+
+def test_what_may_be_wanted_is_left_out_beside_what_is_too_much() -> None:
+    finding = found(
+        lines=(between(9_000.0), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
+    )
+    assert [effect.subject for effect in finding.run_effects] == ["train.py:50"]
+
+
+def test_the_wait_for_the_first_batch_of_each_epoch_is_found_once() -> None:
+    long = LongSteps(
+        count=12,
+        ms=16_000.0,
+        beyond_ms=15_000.0,
+        first=10,
+        first_beyond_ms=14_000.0,
+        first_median_ms=1_300.0,
+    )
+    finding = found(lines=(line(Phase.BOUNDARIES, 40, 14_000.0),), long=long)
+    assert "waits for its first batch" in finding.summary
+    assert [effect.of.value for effect in finding.run_effects] == [pytest.approx(13_000.0)]
+
+
+def test_a_first_epoch_that_is_slow_by_tracing_is_healthy() -> None:
+    once = LongSteps(
+        count=1,
+        ms=9_000.0,
+        beyond_ms=9_000.0,
+        first=1,
+        first_beyond_ms=9_000.0,
+        first_median_ms=9_000.0,
+    )
+    all_of_them = LongSteps(
+        count=10,
+        ms=9_000.0,
+        beyond_ms=9_000.0,
+        first=10,
+        first_beyond_ms=9_000.0,
+        first_median_ms=10.0,
+    )
+    assert isinstance(judged(long=once), Healthy)
+    assert isinstance(judged(long=all_of_them), Healthy)
+
+
+def test_what_is_missing_is_said() -> None:
+    part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    assert check(part, RunCalls((), 5), None) == NotApplicable(reason="only a window was traced")
+    assert isinstance(judged(epochs=1), NotApplicable)

@@ -1,0 +1,83 @@
+"""slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
+
+import pytest
+
+from tests.rules.run_facts import line, made, phases
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.slow_evaluation import check
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+
+
+def judged(*calls: MadeCall, lines: tuple[RunLine, ...] = (), epochs: int = 0) -> Verdict:
+    times = {Phase.EVALUATION: sum(call.ms for call in calls)}
+    for one in lines:
+        times[one.phase] = times.get(one.phase, 0.0) + one.ms
+    return check(phases(100_000.0, times, *lines), RunCalls(calls, epochs), None)
+
+
+def evaluated(count: int, each_ms: float, **given: object) -> MadeCall:
+    return made(RunCall.EVALUATE, 31, count, each_ms, **given)  # type: ignore[arg-type]  # by name
+
+
+def test_a_loop_over_batches_could_be_one_call() -> None:
+    verdict = judged(evaluated(600, 50.0, looped=True, examples=32.0, after=True))
+    assert isinstance(verdict, Finding)
+    assert "600 times at train.py:31" in verdict.summary
+    assert verdict.remedies[0].at == Location("train.py", 31)
+    assert verdict.run_effects[0].of.value == pytest.approx(30_000.0)
+
+
+def test_small_batches_of_a_small_model_are_found() -> None:
+    verdict = judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0))
+    assert isinstance(verdict, Finding)
+    assert verdict.run_effects[0].of.value == pytest.approx(20_000.0)
+    assert verdict.run_effects[0].scales == pytest.approx(32 / 512)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        evaluated(
+            1, 60_000.0, examples=50_000.0, batches=1563.0
+        ),  # big and necessary: 38 ms a batch
+        evaluated(1, 60_000.0),  # of a dataset, whose batches are not known
+        evaluated(10, 3_000.0, looped=True),  # ten folds
+        evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0, within=RunCall.EPOCH),
+    ],
+)
+def test_evaluations_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
+    assert isinstance(judged(call), Healthy)
+
+
+def test_an_evaluation_after_each_epoch_is_no_loop_over_batches() -> None:
+    assert isinstance(judged(evaluated(40, 200.0, looped=True), epochs=40), Healthy)
+
+
+@pytest.mark.parametrize("phase", [Phase.EVALUATION, Phase.END])
+def test_metrics_in_python_are_found_during_and_after_evaluation(phase: Phase) -> None:
+    verdict = judged(lines=(line(phase, 50, 30_000.0),))
+    assert isinstance(verdict, Finding)
+    assert "train.py:50" in verdict.summary
+    assert verdict.run_effects[0].phase is phase
+
+
+@pytest.mark.parametrize(
+    ("calls", "repeats"),
+    [
+        ("sklearn.metrics._ranking.roc_auc_score", False),
+        ("", False),
+        ("", None),
+        ("matplotlib.pyplot.savefig", True),
+    ],
+)
+def test_one_call_for_all_results_is_necessary(calls: str, *, repeats: bool | None) -> None:
+    done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
+    assert isinstance(judged(evaluated(1, 900.0), lines=(done,)), Healthy)
+
+
+def test_what_is_missing_is_said() -> None:
+    part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    assert check(part, RunCalls(()), None) == NotApplicable(reason="only a window was traced")
+    assert isinstance(judged(), NotApplicable)

@@ -1,0 +1,126 @@
+"""slow-prediction: many short calls and single examples are found, one call over all data is not."""
+
+import pytest
+
+from tests.rules.run_facts import line, made, phases, steps
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.slow_prediction import check
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Recurrence,
+    Severity,
+    Verdict,
+)
+
+AT = Location("train.py", 20)
+
+
+def predicted(count: int, each_ms: float, **given: object) -> MadeCall:
+    return made(RunCall.PREDICT, 20, count, each_ms, **given)  # type: ignore[arg-type]  # by name
+
+
+def judged(
+    *calls: MadeCall, total: float = 60_000.0, lines: tuple[RunLine, ...] = (), epochs: int = 0
+) -> Verdict:
+    time_ms = sum(call.ms for call in calls) + sum(one.ms for one in lines)
+    return check(phases(total, {Phase.PREDICTION: time_ms}, *lines), RunCalls(calls, epochs), None)
+
+
+def found(*calls: MadeCall, **given: object) -> Finding:
+    verdict = judged(*calls, **given)  # type: ignore[arg-type]  # by name
+    assert isinstance(verdict, Finding), verdict
+    return verdict
+
+
+def test_a_loop_of_short_calls_could_be_one() -> None:
+    finding = found(predicted(1000, 40.0, looped=True))
+    assert "1,000 times at train.py:20" in finding.summary
+    assert finding.remedies[0].at == AT
+    effect = finding.run_effects[0]
+    assert (effect.phase, effect.bound) == (Phase.PREDICTION, Bound.AT_MOST)
+    assert effect.of.value == pytest.approx(40_000.0)
+    assert effect.scales == pytest.approx(0.001)
+
+
+def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
+    effect = found(predicted(100, 350.0, looped=True)).run_effects[0]
+    assert effect.bound is Bound.EXPECTED
+    assert effect.of.value * (1.0 - effect.scales) == pytest.approx(3_500.0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        predicted(1, 40_000.0, examples=1e6, batches=3906.0),  # once over everything
+        predicted(19, 100.0, looped=True),  # an ensemble
+        predicted(1000, 40.0),  # made by Keras, not by a loop of the user's
+        predicted(100, 400.0, looped=True),  # each of them computes
+        predicted(20, 60.0, looped=True),  # a second is saved by no more than a second
+        predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0),
+    ],
+)
+def test_calls_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
+    assert isinstance(judged(call), Healthy)
+
+
+def test_a_prediction_in_each_epoch_is_no_loop_over_examples() -> None:
+    assert isinstance(judged(predicted(30, 100.0, looped=True), epochs=15), Healthy)
+    assert isinstance(judged(predicted(31, 100.0, looped=True), epochs=15), Finding)
+
+
+def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
+    calls = RunCalls((predicted(1000, 40.0, looped=True),), epochs=1)
+    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0})
+    assert isinstance(check(run, calls, steps(1000, 5.0)), Healthy)
+    assert isinstance(check(run, calls, steps(400, 5.0)), Finding)
+
+
+def test_batches_of_single_examples_are_found() -> None:
+    effect = found(predicted(1, 9_035.0, examples=4000.0, batches=4000.0)).run_effects[0]
+    assert effect.of.value == pytest.approx(9_000.0)
+    assert effect.scales == pytest.approx(1 / 32)
+    slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)  # 20 ms for one example
+    assert isinstance(judged(slow, total=120_000.0), Healthy)
+
+
+def test_single_examples_by_predict_on_batch_are_found() -> None:
+    call = predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
+    assert found(call).run_effects[0].scales == pytest.approx(1 / 32)
+
+
+@pytest.mark.parametrize(
+    ("calls", "says"),
+    [("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")],
+)
+def test_loops_in_python_are_a_warning_at_most(calls: str, says: str) -> None:
+    finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
+    assert says in finding.summary
+    assert finding.severity is Severity.WARNING
+    small = found(lines=(line(Phase.PREDICTION, 20, 3_000.0, calls),), total=60_000.0)
+    assert small.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "calls", ["keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"]
+)
+def test_the_line_of_a_timed_call_is_not_judged_by_its_samples(calls: str) -> None:
+    assert isinstance(judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),)), Healthy)
+
+
+def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:
+    after = found(predicted(1000, 40.0, looped=True, after=True), epochs=5)
+    during = found(predicted(1000, 40.0, looped=True), epochs=5)
+    assert after.run_effects[0].recurs is Recurrence.ONCE
+    assert during.run_effects[0].recurs is Recurrence.PER_EPOCH
+
+
+def test_what_is_missing_is_said() -> None:
+    part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    assert check(part, RunCalls(()), None) == NotApplicable(reason="only a window was traced")
+    assert isinstance(judged(), NotApplicable)

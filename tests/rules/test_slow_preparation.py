@@ -1,0 +1,168 @@
+"""slow-preparation: loops over items are found by line, one call for all data is not."""
+
+import pytest
+
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.kinds import Phase
+from tfdoctor.rules.slow_preparation import check
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Severity,
+    Table,
+    Verdict,
+)
+
+
+def line(  # noqa: PLR0913 - what a sampled line has
+    number: int,
+    ms: float,
+    calls: str = "",
+    *,
+    repeats: bool | None = True,
+    samples: int | None = None,
+    function: str = "<module>",
+    caller: int | None = None,
+) -> RunLine:
+    return RunLine(
+        phase=Phase.PREPARING,
+        at=Location("train.py", number),
+        ms=ms,
+        samples=int(ms / 50) if samples is None else samples,
+        function=function,
+        caller=Location("train.py", caller) if caller else None,
+        calls=calls,
+        repeats=repeats,
+    )
+
+
+def judged(*lines: RunLine, total: float = 60_000.0) -> Verdict:
+    times = {Phase.PREPARING: sum(one.ms for one in lines)}
+    times[Phase.STEPS] = total - times[Phase.PREPARING]
+    return check(RunPhases(total_ms=total, times=times, lines=lines))
+
+
+def found(*lines: RunLine, total: float = 60_000.0) -> Finding:
+    verdict = judged(*lines, total=total)
+    assert isinstance(verdict, Finding), verdict
+    return verdict
+
+
+ITERROWS = "pandas.core.frame.DataFrame.iterrows"
+
+
+@pytest.mark.parametrize(
+    ("calls", "repeats", "says"),
+    [
+        (ITERROWS, True, "Rows of a table"),
+        ("pandas.core.frame.DataFrame.apply", False, "Rows of a table"),
+        ("numpy.append", True, "is copied each time"),
+        ("numpy.append", None, "is copied each time"),
+        ("pandas.concat", True, "is copied each time"),
+        ("PIL.Image.open", True, "Files are read"),
+        ("keras.src.utils.image_utils.load_img", True, "Files are read"),
+        ("tensorflow.io.decode_jpeg", True, "Files are read"),
+        ("tensorflow.cast", True, "TensorFlow operations"),
+        ("nltk.tokenize.word_tokenize", True, "Texts"),
+        ("numpy.loadtxt", False, "A text file"),
+        ("urllib.request.urlopen", False, "downloaded"),
+        ("", True, "A loop in Python"),
+        ("re.sub", True, "A loop in Python"),
+        ("somebody.elses.clean", True, "A loop in Python"),
+    ],
+)
+def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | None) -> None:
+    finding = found(line(33, 21_000.0, calls, repeats=repeats))
+    assert says in finding.summary
+    assert "train.py:33" in finding.summary
+    assert finding.remedies[0].at == Location("train.py", 33)
+    assert finding.run_effects[0].phase is Phase.PREPARING
+    assert finding.run_effects[0].of.value == pytest.approx(21_000.0)
+    assert finding.run_effects[0].bound is Bound.AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("calls", "repeats"),
+    [
+        ("pandas.read_csv", False),
+        ("pandas.read_csv", True),  # several files
+        ("numpy.load", True),
+        ("numpy.concatenate", False),
+        ("numpy.concatenate", None),
+        ("sklearn.feature_extraction.text.TfidfVectorizer.fit_transform", False),
+        ("sklearn.decomposition._pca.PCA.fit_transform", True),
+        ("numpy.linalg.svd", True),
+        ("multiprocessing.pool.Pool.map", True),
+        ("tensorflow.cast", False),
+        ("", False),  # np.random.rand(10**9): a function of C has no frame
+        ("", None),
+    ],
+)
+def test_one_call_for_all_data_is_necessary(calls: str, *, repeats: bool | None) -> None:
+    verdict = judged(line(12, 21_000.0, calls, repeats=repeats))
+    assert isinstance(verdict, Healthy)
+    assert "train.py:12" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("ms", "total", "kind"),
+    [
+        (3_000.0, 60_000.0, Finding),
+        (2_999.0, 60_000.0, Healthy),
+        (1_000.0, 10_000.0, Finding),
+        (999.0, 10_000.0, Healthy),
+    ],
+)
+def test_both_limits_count(ms: float, total: float, kind: type) -> None:
+    assert isinstance(judged(line(3, ms, ITERROWS, samples=100), total=total), kind)
+
+
+def test_four_samples_name_no_line() -> None:
+    assert isinstance(judged(line(3, 20_000.0, ITERROWS, samples=4)), Healthy)
+
+
+def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
+    finding = found(
+        line(40, 3_000.0, ITERROWS),
+        line(41, 500.0),
+        line(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
+        line(22, 6_000.0, function="parse", caller=41),
+    )
+    assert len(finding.run_effects) == 1
+    assert finding.run_effects[0].of.value == pytest.approx(18_500.0)
+    assert "Rows of a table" in finding.summary
+    tables = [item for item in finding.evidence if isinstance(item, Table)]
+    assert {row[0] for row in tables[0].rows} == {
+        Location("train.py", number) for number in (20, 22, 40, 41)
+    }
+
+
+def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
+    finding = found(line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open"))
+    assert [effect.subject for effect in finding.run_effects] == ["train.py:80", "train.py:10"]
+    assert [remedy.at for remedy in finding.remedies[:2]] == [
+        Location("train.py", 80),
+        Location("train.py", 10),
+    ]
+    assert "one more such place" in finding.summary
+
+
+def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
+    finding = found(
+        line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
+    )
+    assert sum(effect.of.value for effect in finding.run_effects) == pytest.approx(5_000.0)
+
+
+def test_a_little_plain_python_is_a_note() -> None:
+    assert found(line(5, 5_000.0)).severity is Severity.NOTE
+    assert found(line(5, 7_000.0)).severity is None
+    assert found(line(5, 5_000.0, ITERROWS)).severity is None
+
+
+def test_a_part_of_the_run_is_not_judged() -> None:
+    phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    assert check(phases) == NotApplicable(reason="only a window was traced")

@@ -1,0 +1,103 @@
+"""slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
+
+import pytest
+
+from tests.rules.run_facts import line, made, phases
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.slow_start import check
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
+
+
+def imported(number: int, ms: float, module: str) -> RunLine:
+    return line(Phase.IMPORTS, number, ms, module, repeats=False)
+
+
+def judged(*lines: RunLine, calls: tuple[MadeCall, ...] = (), total: float = 60_000.0) -> Verdict:
+    times = {Phase.BUILDING: sum(call.ms for call in calls)}
+    for one in lines:
+        times[one.phase] = times.get(one.phase, 0.0) + one.ms
+    return check(phases(total, times, *lines), RunCalls(calls))
+
+
+TENSORFLOW = imported(2, 6_000.0, "tensorflow")
+
+
+def test_the_import_of_tensorflow_is_necessary_however_short_the_run_is() -> None:
+    verdict = judged(TENSORFLOW, total=8_000.0)
+    assert isinstance(verdict, Healthy)
+    assert "6.00 s" in verdict.summary
+
+
+def test_a_very_slow_import_of_tensorflow_is_a_note() -> None:
+    assert isinstance(judged(imported(2, 14_999.0, "tensorflow")), Healthy)
+    verdict = judged(imported(2, 15_000.0, "keras"))
+    assert isinstance(verdict, Finding)
+    assert verdict.severity is Severity.NOTE
+
+
+def test_another_module_is_a_note_at_its_line() -> None:
+    verdict = judged(TENSORFLOW, imported(3, 4_000.0, "transformers"))
+    assert isinstance(verdict, Finding)
+    assert verdict.severity is Severity.NOTE
+    assert verdict.remedies[0].at == Location("train.py", 3)
+    assert "import transformers" in verdict.remedies[0].code
+    assert verdict.run_effects[0].of.value == pytest.approx(4_000.0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        imported(3, 1_999.0, "pandas"),  # short
+        imported(3, 2_500.0, ""),  # a module that is not known
+        imported(3, 2_500.0, "importlib._bootstrap._find_and_load"),
+    ],
+)
+def test_other_imports_are_healthy(other: RunLine) -> None:
+    assert isinstance(judged(TENSORFLOW, other), Healthy)
+
+
+def test_a_module_that_imports_tensorflow_may_take_its_time() -> None:
+    assert isinstance(judged(imported(1, 9_000.0, "transformers")), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("count", "looped", "name", "kind"),
+    [
+        (40, True, "load_model", Finding),
+        (10, True, "Checkpoint.restore", Finding),
+        (9, True, "load_model", Healthy),  # an ensemble
+        (40, False, "load_model", Healthy),
+        (40, True, "clear_session", Healthy),
+    ],
+)
+def test_a_model_that_a_loop_loads_again(
+    count: int, name: str, kind: type, *, looped: bool
+) -> None:
+    call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
+    assert isinstance(judged(TENSORFLOW, calls=(call,)), kind)
+
+
+def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
+    setting = "keras.src.layers.layer.Layer.set_weights"
+    verdict = judged(TENSORFLOW, line(Phase.BUILDING, 30, 8_000.0, setting))
+    assert isinstance(verdict, Finding)
+    assert "one by one at train.py:30" in verdict.summary
+    layers = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.core.dense.Dense.__init__")
+    assert isinstance(judged(TENSORFLOW, layers), Healthy)
+
+
+def test_python_in_a_loop_while_building_is_found() -> None:
+    assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0)), Finding)
+    assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0, repeats=False)), Healthy)
+
+
+def test_imports_beside_each_other_are_told_apart() -> None:
+    small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
+    assert isinstance(judged(TENSORFLOW, *small), Healthy)
+
+
+def test_a_part_of_the_run_is_not_judged() -> None:
+    part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    assert check(part, RunCalls(())) == NotApplicable(reason="only a window was traced")
