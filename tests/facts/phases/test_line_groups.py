@@ -1,8 +1,11 @@
 """Lines of the run are put into groups: none is lost, none is counted twice."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfdoctor.facts.phases.called_work import CalledWork
 from tfdoctor.facts.phases.line_groups import line_groups
 from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.kinds import Phase
@@ -19,6 +22,7 @@ lines = st.builds(
     caller=st.none() | places,
     calls=st.sampled_from(["", "pandas.concat", "numpy.sort"]),
     repeats=st.sampled_from([True, False, None]),
+    exact=st.booleans(),
 )
 
 
@@ -36,6 +40,42 @@ def test_a_group_is_of_one_phase_and_names_a_sure_line(given_lines: list[RunLine
         assert {line.phase for line in group.lines} == {group.phase}
         assert group.top is None or group.top.sure
         assert (group.top is None) == (not any(line.sure for line in group.lines))
+
+
+def line(number: int, *, function: str = "<module>", caller: int = 0, **given: Any) -> RunLine:
+    known: dict[str, Any] = {"phase": Phase.PREPARING, "ms": 100.0, "samples": 9, "repeats": True} | given
+    at = Location("a.py", caller) if caller else None
+    return RunLine(at=Location("a.py", number), function=function, caller=at, **known)
+
+
+def grouped(*lines: RunLine) -> list[set[int]]:
+    return [{one.at.line for one in group.lines if one.at} for group in line_groups(lines)]
+
+
+def test_a_function_belongs_to_the_loop_that_calls_it() -> None:
+    assert grouped(line(5, function="f", caller=40), line(40)) == [{5, 40}]
+
+
+def test_a_function_that_is_called_once_stands_alone() -> None:
+    calls_once = line(40, repeats=False, ms=50.0)
+    assert grouped(line(5, function="f", caller=40), calls_once) == [{5}, {40}]
+
+
+def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
+    applied = line(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
+    groups = line_groups([line(5, function="f", caller=40), applied])
+    assert len(groups) == 1
+    assert groups[0].work is CalledWork.ROWS
+    assert groups[0].at == Location("a.py", 40)
+
+
+def test_timed_calls_in_a_loop_are_not_part_of_its_python() -> None:
+    assert grouped(line(10), line(11, exact=True, ms=50.0), line(12)) == [{10, 12}, {11}]
+
+
+def test_a_timed_call_is_one_whatever_repeats_it() -> None:
+    (group,) = line_groups([line(11, exact=True, calls="Model.predict")])
+    assert group.work is CalledWork.BULK
 
 
 def test_lines_without_a_place_are_left_out() -> None:

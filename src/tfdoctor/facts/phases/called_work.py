@@ -29,7 +29,12 @@ class CalledWork(StrEnum):
 
 
 def called_work(line: RunLine) -> CalledWork:
-    """Return the kind of work at a line, by what it calls and whether a loop holds it."""
+    """Return the kind of work at a line, by what it calls and whether a loop holds it.
+
+    A call that was timed is one, whatever loop makes it: its number is known, and rules judge it by that.
+    """
+    if line.exact:
+        return CalledWork.BULK
     package, name = package_and_name(line.calls)
     if not package or package in _PLAIN:
         return _own(line)

@@ -80,15 +80,18 @@ def line_groups(lines: Iterable[RunLine]) -> tuple[LineGroup, ...]:
     """Return the groups of lines of each phase and file, those that take most first.
 
     Lines near each other belong together where one function holds them, and a loop repeats them: those that a
-    loop is known not to hold stand alone. A function belongs to the line that calls it, where samples show both.
+    loop is known not to hold stand alone, and so do calls that were timed. A function belongs to the line that
+    calls it, where samples show both.
     """
     placed = [line for line in lines if line.at is not None]
     chains: list[list[RunLine]] = []
     for line in sorted(placed, key=_in_order):
-        if chains and any(_together(other, line) for other in chains[-1]):
-            chains[-1].append(line)
-        else:
+        near = reversed(chains[-NEAR:])
+        own = next((c for c in near if any(_together(other, line) for other in c)), None)
+        if own is None:
             chains.append([line])
+        else:
+            own.append(line)
     merged = _with_called(chains)
     groups = [LineGroup(tuple(sorted(chain, key=lambda line: -line.ms))) for chain in merged]
     return tuple(sorted(groups, key=lambda group: -group.ms))
@@ -104,10 +107,12 @@ def _together(one: RunLine, other: RunLine) -> bool:
         return False
     if (one.phase, one.at.path) != (other.phase, other.at.path):
         return False
-    if one.at.line == other.at.line:
+    if one.at.line == other.at.line and one.exact == other.exact:
         return True
     if one.phase is Phase.IMPORTS:
         return False  # each line imports something else
+    if one.exact or other.exact:
+        return False
     alike = one.function == other.function or _nested(one) or _nested(other)
     looped = one.repeats is not False and other.repeats is not False
     return alike and looped and other.at.line - one.at.line <= NEAR
@@ -119,9 +124,14 @@ def _nested(line: RunLine) -> bool:
 
 
 def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
-    """Join each group to the one that calls its function, unless it calls itself."""
+    """Join each group to the loop, or the library's function for each row, that calls its function."""
     chains = sorted(chains, key=lambda chain: -sum(line.ms for line in chain))
-    home = {(line.phase, line.at): number for number, chain in enumerate(chains) for line in chain}
+    home = {
+        (line.phase, line.at): number
+        for number, chain in enumerate(chains)
+        for line in chain
+        if called_work(line) is not CalledWork.BULK
+    }
     into = list(range(len(chains)))
     for number, chain in enumerate(chains):
         top = max(chain, key=lambda line: line.ms)
