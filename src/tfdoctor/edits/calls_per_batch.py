@@ -42,7 +42,7 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
             f"the file has `{found[0].strip()}`, which depends on how the model is called"
         )
     call, rows = calls[0], Rows(module)
-    _must_be_of_keras(module, rows.values, call)
+    must_be_of_keras(module, rows.values, call)
     return (
         _predicted(module, rows, call)
         if last_name(call.func) == "predict"
@@ -110,7 +110,7 @@ def _renamed(
     return [Splice(*module.span(method.attr), 0, name), Splice(start, end, 0, given)]
 
 
-def _must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None:
+def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None:
     """Decline where the object may be no Keras model: other libraries have fit() and predict() as well."""
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
     match receiver:

@@ -1,0 +1,85 @@
+"""Which names of a file are arrays of NumPy, whose rows all have one shape."""
+
+import libcst as cst
+
+from tfdoctor.edits.module import dotted, last_name
+from tfdoctor.edits.names import BoundValue
+from tfdoctor.edits.values import Values
+
+METHODS = frozenset({"astype", "reshape", "copy", "to_numpy", "clip", "round", "transpose"})
+"""Methods of arrays, and of tables, whose result is an array."""
+
+LISTS = frozenset(
+    {"split", "array_split", "meshgrid", "where", "nonzero", "load", "broadcast_arrays"}
+)
+"""Functions of NumPy that return something else than one array of numbers."""
+
+SETS = frozenset(
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "california_housing", "boston_housing"}
+)
+"""Data sets of Keras whose examples all have one shape."""
+
+
+def is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = frozenset()) -> bool:
+    """Say whether an expression is an array beyond doubt."""
+    if id(value) in seen:
+        return True  # x = x / 255: what else it stands for decides
+    seen |= {id(value)}
+    match value:
+        case cst.Name():
+            sources = values.sources(value)
+            return _all(values, sources, seen) if sources else _is_loaded(values, value)
+        case cst.Call():
+            return _is_made(values, value, seen)
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice()), *_]):
+            return is_array(values, whole, seen)
+        case cst.BinaryOperation(left=left, right=right):
+            return is_array(values, left, seen) or is_array(values, right, seen)
+        case _:
+            return False
+
+
+def _is_made(values: Values, call: cst.Call, seen: frozenset[int]) -> bool:
+    """Say whether a call makes an array: a function of NumPy, or a method of an array or a table."""
+    if not isinstance(call.func, cst.Attribute):
+        return False
+    receiver, name = call.func.value, last_name(call.func)
+    if _is_numpy(values, receiver):
+        return name not in LISTS and not _of_objects(call)
+    return name == "to_numpy" or (name in METHODS and is_array(values, receiver, seen))
+
+
+def _all(values: Values, sources: list[BoundValue], seen: frozenset[int]) -> bool:
+    whole = [source for source in sources if not source.each and source.place < 0]
+    new = [source for source in whole if id(source.value) not in seen]
+    return len(whole) == len(sources) and all(is_array(values, one.value, seen) for one in new)
+
+
+def _is_numpy(values: Values, node: cst.BaseExpression) -> bool:
+    """Say whether an expression is NumPy or a part of it: np, np.random."""
+    origins = values.module.imports.get(dotted(node).partition(".")[0], set())
+    return bool(origins) and {origin.partition(".")[0] for origin in origins} == {"numpy"}
+
+
+def _of_objects(call: cst.Call) -> bool:
+    """Say whether an array may hold objects: lists of different lengths."""
+    made = last_name(call.func) in {"array", "asarray"}
+    given = call.args[0].value if call.args else None
+    named = {argument.keyword.value for argument in call.args if argument.keyword}
+    literal = isinstance(given, cst.List | cst.ListComp)
+    return (made and not literal and not named) or "object" in {
+        last_name(a.value) for a in call.args
+    }
+
+
+def _is_loaded(values: Values, name: cst.Name) -> bool:
+    """Say whether a name gets a part of one of Keras' data sets: ``(x, y), _ = mnist.load_data()``."""
+    module = values.module
+    bound = module.bound(name)
+    if len(bound) != 1:
+        return False
+    made = next(module.around(bound[0], cst.Assign), None)
+    if made is None or not isinstance(made.value, cst.Call):
+        return False
+    parts = dotted(made.value.func).split(".")
+    return parts[-1] == "load_data" and bool(SETS & set(parts))
