@@ -1,0 +1,164 @@
+"""The edit that builds a dataset once, before the loop over the epochs, where it is the same at each turn."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.names import is_label
+from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.values import MUTATORS, Values
+
+_CHANGES = re.compile(
+    r"\b(?:random|rng|seed|cache|snapshot|save|shuffle_seed|global|nonlocal|yield|time|datetime|input|iter|next)\b"
+)
+"""What may give another dataset each time, or make passes over one dataset alike: a cache of random images."""
+
+_LINE_RANDOM = re.compile(
+    r"\.(?:permutation|sample|choice|shuffle)\((?!\s*(?:\d|buffer_size|len\())"
+)
+"""Random choices that are made when the dataset is built; a dataset's own shuffle gets a number."""
+
+
+def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Move the statement on a line that makes a dataset, or calls the function that does, before its loop."""
+    values = Values(module)
+    statement, made = _statement(module, values, line)
+    loop = _loop(module, statement)
+    if not values.is_dataset(made.value):
+        raise Declined("the file does not show that the line makes a dataset")
+    for written in (module.written(made.value), *_functions(module, values, made.value)):
+        if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
+            raise Declined(
+                f"`{found[0].strip('.(')}` may make another dataset at each turn of the loop"
+            )
+    _must_not_depend(module, made, loop)
+    return _moved(module, statement, loop)
+
+
+def _statement(
+    module: SyntaxTree, values: Values, line: int
+) -> tuple[cst.SimpleStatementLine, cst.Assign]:
+    """Return the assignment on a line that is in a loop, else that which calls the function around the line."""
+    for statement in module.all(cst.SimpleStatementLine):
+        if module.covers(statement, line) and values.repeated(statement):
+            return statement, _assignment(statement)
+    function = next((f for f in module.all(cst.FunctionDef) if module.covers(f, line)), None)
+    calls = values.calls(function) if function and values.function(function.name.value) else []
+    around = [next(module.around(call, cst.SimpleStatementLine), None) for call in calls]
+    if len(around) != 1 or around[0] is None:
+        raise Declined("the line is in no loop, nor in a function that one line calls")
+    return around[0], _assignment(around[0])
+
+
+def _assignment(statement: cst.SimpleStatementLine) -> cst.Assign:
+    match statement.body:
+        case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) as made]:
+            return made
+        case _:
+            raise Declined("the line does more than to give a dataset one name")
+
+
+def _loop(module: SyntaxTree, statement: cst.SimpleStatementLine) -> cst.For | cst.While:
+    """Return the loop whose body the statement is a part of, in no branch."""
+    block = module.parent(statement)
+    loop = module.parent(block) if block else None
+    if not isinstance(loop, cst.For | cst.While) or loop.body is not block:
+        raise Declined("the dataset is not made at each turn of one loop")
+    return loop
+
+
+def _functions(module: SyntaxTree, values: Values, value: cst.BaseExpression) -> Iterator[str]:
+    """Yield the functions of the file that an expression calls, and those that they call."""
+    ahead: list[cst.CSTNode] = [value]
+    seen = set[str]()
+    while ahead:
+        part = ahead.pop()
+        names = _names(module, part) - seen
+        seen |= names
+        for function in filter(None, map(values.function, sorted(names))):
+            yield module.written(function)
+            ahead.append(function)
+
+
+def _must_not_depend(module: SyntaxTree, made: cst.Assign, loop: cst.For | cst.While) -> None:
+    """Decline where the loop gives a name in the expression, or the dataset's own, another value."""
+    used = _names(module, made.value)
+    own = {
+        node.value
+        for target in made.targets
+        for node in [target.target]
+        if isinstance(node, cst.Name)
+    }
+    changed = [*_bound(module, loop), *_mutated(module, loop)]
+    if taken := (used & set(changed)) - own:
+        raise Declined(f"`{min(taken)}` changes in the loop")
+    if own & used or any(changed.count(name) > 1 for name in own):
+        raise Declined("the loop gives the dataset's name other values as well")
+
+
+def _names(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
+    """Return the variables and functions that are named in a part of the file."""
+    named = (node for node in module.all(cst.Name) if module.within(node, part))
+    return {node.value for node in named if not is_label(module, node)}
+
+
+def _bound(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
+    """Yield the names that a loop binds, once for each place."""
+    for node in module.all(cst.Name):
+        if module.within(node, loop) and any(node is other for other in module.bound(node)):
+            yield node.value
+    for augmented in module.all(cst.AugAssign):
+        if module.within(augmented, loop):
+            yield _root(augmented.target)
+
+
+def _mutated(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
+    """Yield the names of objects that a loop changes in place."""
+    for target in module.all(cst.AssignTarget):
+        if module.within(target, loop) and not isinstance(target.target, cst.Name | cst.Tuple):
+            yield _root(target.target)
+    for call in module.all(cst.Call):
+        if module.within(call, loop) and isinstance(call.func, cst.Attribute):
+            receiver = _root(call.func.value)
+            if call.func.attr.value in MUTATORS - {"shuffle"}:
+                yield receiver
+            if call.func.attr.value in MUTATORS:
+                yield from (_root(argument.value) for argument in call.args)
+
+
+def _root(node: cst.BaseExpression) -> str:
+    """Return the name that an expression of attributes and items starts with."""
+    while isinstance(node, cst.Attribute | cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _moved(
+    module: SyntaxTree, statement: cst.SimpleStatementLine, loop: cst.For | cst.While
+) -> list[Splice]:
+    """Return the splices: the lines of the statement above the loop, and nothing in their place."""
+    if len(loop.body.body) == 1:
+        raise Declined("the loop does nothing else")
+    begin = module.span(loop)[0]
+    start, end = module.lines.start(module.span(statement)[0]), module.span(statement)[1]
+    last = module.lines.next(end)
+    written = module.text[start:last]
+    inner, outer = (
+        module.lines.indent(end - 1 if start == end else start),
+        module.lines.indent(begin),
+    )
+    if any(line.strip() and not line.startswith(inner) for line in written.splitlines()):
+        raise Declined("the lines of the statement are indented in several ways")
+    lines = [
+        outer + line.removeprefix(inner) if line.strip() else line
+        for line in written.splitlines(keepends=True)
+    ]
+    text = "".join(lines)
+    if not text.endswith(("\n", "\r")):
+        text += module.lines.newline
+    return [insert(module.lines.start(begin), text), Splice(start, last, 0, "")]
+
+
+EDITS = {"dataset-once": dataset_once}
