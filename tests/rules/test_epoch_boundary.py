@@ -108,7 +108,7 @@ def test_a_prediction_for_each_epoch_is_found_within_fit_and_in_a_loop() -> None
 
 
 def test_a_loop_of_predictions_in_a_callback_is_left_to_slow_prediction() -> None:
-    call = made(RunCall.PREDICT, 12, 500, 40.0, looped=True, within=RunCall.EPOCH)
+    call = made(RunCall.PREDICT, 12, 500, 40.0, within=RunCall.EPOCH)
     assert isinstance(judged(call), Healthy)
 
 

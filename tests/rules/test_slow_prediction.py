@@ -74,6 +74,11 @@ def test_a_prediction_in_each_epoch_is_no_loop_over_examples() -> None:
     assert isinstance(judged(predicted(31, 100.0, looped=True), epochs=15), Finding)
 
 
+def test_a_loop_in_a_callback_is_found() -> None:
+    call = predicted(500, 40.0, within=RunCall.EPOCH)
+    assert found(call, epochs=10).run_effects[0].recurs is Recurrence.PER_EPOCH
+
+
 def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
     calls = RunCalls((predicted(1000, 40.0, looped=True),), epochs=1)
     run = phases(60_000.0, {Phase.PREDICTION: 40_000.0})

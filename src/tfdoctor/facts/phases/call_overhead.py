@@ -106,7 +106,8 @@ def _is_loop(call: MadeCall, epochs: int, steps: int) -> bool:
     low, high = ONE_PER_STEP
     per_step = call.count / steps if steps and not call.after_training else 0.0
     often = call.count >= LEAST_CALLS and call.count > 2 * epochs
-    return call.looped and often and not low <= per_step <= high
+    again = call.looped or call.within is not RunCall.SCRIPT  # such as a callback's loop
+    return again and often and not low <= per_step <= high
 
 
 def _per_call(call: MadeCall) -> CallOverhead | None:
