@@ -39,11 +39,11 @@ assume that it is done in every tenth epoch, of validation in every fifth.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.run_tables import call_table, line_table
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tfdoctor.facts.phases.called_work import ONE_BY_ONE, CalledWork
-from tfdoctor.facts.phases.line_groups import LineGroup
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.humanize import location
 from tfdoctor.kinds import Phase
 from tfdoctor.units import ms

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from tfdoctor.facts.phases.call_overhead import (
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.run_work.call_overhead import (
     FEW_ROWS,
     LARGE_ROWS,
     SMALL_BATCH_MS,
@@ -10,10 +13,7 @@ from tfdoctor.facts.phases.call_overhead import (
     in_each_epoch,
     rows_per_batch,
 )
-from tfdoctor.facts.phases.line_groups import line_groups
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.epoch_boundary.causes import RARELY, BoundaryCause, BoundaryWork
 from tfdoctor.verdict import Location

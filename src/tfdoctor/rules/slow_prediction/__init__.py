@@ -35,19 +35,19 @@ the fixed time counts. The time of a line in Python is its share of the stack sa
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.call_overhead import (
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.run_work.call_overhead import (
     CallOverhead,
     OverheadKind,
     call_overheads,
     recurrence,
     rows_per_batch,
 )
-from tfdoctor.facts.phases.called_work import ONE_BY_ONE, CalledWork
-from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.run_tables import call_name, call_table, line_table
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
 from tfdoctor.humanize import location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit

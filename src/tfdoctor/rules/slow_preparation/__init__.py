@@ -43,10 +43,10 @@ saving is an upper bound, for the vectorized form takes time as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.called_work import CalledWork
-from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_tables import line_table
+from tfdoctor.facts.run_work.called_work import CalledWork
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.run_tables import line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.called_work import CalledWork
+from tfdoctor.facts.run_work.called_work import CalledWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,11 @@ that loads different models, such as those of an ensemble, is told from one that
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.called_work import ONE_BY_ONE, CalledWork, package_and_name
-from tfdoctor.facts.phases.line_groups import LineGroup, line_groups
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_tables import call_table, line_table
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork, package_and_name
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tfdoctor.facts.phases.call_overhead import function_name
-from tfdoctor.facts.phases.line_groups import LineGroup
 from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.run_work.call_overhead import function_name
+from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.humanize import location, milliseconds, number
 from tfdoctor.kinds import Phase
 from tfdoctor.units import ms

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfdoctor.facts.phases.called_work import CalledWork, called_work
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
+from tfdoctor.facts.run_work.called_work import CalledWork, called_work
 from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location
 

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.phases.called_work import CalledWork
-from tfdoctor.facts.phases.line_groups import line_groups
 from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.facts.run_work.called_work import CalledWork
+from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location
 

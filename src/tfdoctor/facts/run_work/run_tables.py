@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from tfdoctor.facts.phases.line_groups import LineGroup
 from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.humanize import number
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import Table
