@@ -320,7 +320,7 @@ def blocks(kind: str) -> list[str]:
 def test_the_how_to_does_what_it_says(tmp_path: Path) -> None:
     """One notebook, cell by cell; a browser is not needed for that."""
     book = executed(tmp_path, *blocks("i?python"))
-    assert [len(frames(cell)) for cell in book.cells] == [0, 0, 1, 0, 1, 1, 0, 0]
-    assert book.cells[-1].outputs[-1]["text"] == "10\n"
+    assert [len(frames(cell)) for cell in book.cells] == [0, 0, 1, 0, 1, 1, 0, 0, 0]
+    assert book.cells[-2].outputs[-1]["text"] == "10\n"
     for recording in re.findall(r"runs/[\w-]+", "".join(blocks("i?python"))):
         assert Recording.open(tmp_path / recording).manifest is not None
