@@ -159,6 +159,13 @@ def test_of_several_runs_the_newest_is_fetched() -> None:
     assert sorted(chosen(workers)) == sorted(kept)
 
 
+def test_the_account_of_a_run_is_fetched_without_a_trace() -> None:
+    files = ["tfdoctor.json", "run.jsonl", "run-now.json", "report.html"]
+    unfinished = ["tfdoctor.json", "processes/vm.7/agent.json", "processes/vm.7/run.jsonl"]
+    assert [*chosen(files)] == files[:3]
+    assert [*chosen(unfinished)] == unfinished
+
+
 class Half(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A filesystem that loses half of each file without a word."""
 

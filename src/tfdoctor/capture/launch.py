@@ -52,7 +52,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     if is_alone() and plan.python is None and plan.kind is not Kind.COMMAND and not plan.quiet:
         print(f"tfdoctor: runs it with {command[0]} (choose with --python)", file=stderr)
     with forwarded() as forwarder:
-        with Title(folder.processes, stderr, quiet=plan.quiet):
+        with Title(folder.processes, stderr, quiet=plan.quiet, traces=plan.trace):
             returncode, state = _run(command, variables, samples, forwarder, folder, state)
         done = _record(folder, state, returncode, samples)
     recording = Recording.open(folder.out)

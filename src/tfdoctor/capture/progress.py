@@ -40,6 +40,8 @@ TITLED = (
 )
 """Terminals that have a title; others would print its text on the screen."""
 
+RECORDING = "recording"
+
 PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"
 """Push and pop the title, as in xterm."""
 
@@ -47,8 +49,10 @@ PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"
 class Title:
     """Shows the state of the most advanced process in the terminal's title while the script runs."""
 
-    def __init__(self, processes: Path, stderr: TextIO, *, quiet: bool) -> None:
-        self.processes, self.stderr = processes, stderr
+    def __init__(
+        self, processes: Path, stderr: TextIO, *, quiet: bool, traces: bool = True
+    ) -> None:
+        self.processes, self.stderr, self.traces = processes, stderr, traces
         known = os.environ.get("TERM", "").startswith(TITLED)
         self.shown = known and not quiet and stderr.isatty()
         self.over = threading.Event()
@@ -74,7 +78,7 @@ class Title:
     def _run(self) -> None:
         shown = ""
         while not self.over.wait(UPDATE_S):
-            words = state(self.processes)
+            words = state(self.processes) if self.traces else RECORDING
             if words and words != shown:
                 self._write(f"\x1b]2;tfdoctor: {words}\a")
                 shown = words
@@ -92,7 +96,7 @@ def state(processes: Path) -> str:
     agents = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
     states = {agent.state for agent in agents}
     if states & {"open", "sampling"}:
-        return "recording"
+        return RECORDING
     if "done" in states:
         return "recorded"
     return "warm-up" if any(agent.wanted for agent in agents) else ""

@@ -10,11 +10,12 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import collection
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.processes import RUN_FILES
 from tfdoctor.remote.filesystem import Action, Remote, opened
 
 TRIALS = "trials.json"
 
-OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS))
+OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, *RUN_FILES))
 TRACE = ".xplane.pb"
 FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")
 """How the names of files end that are read by themselves."""
