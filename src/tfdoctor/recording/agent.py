@@ -49,6 +49,13 @@ SLOWED = 1.25
 machine that other programs use as well."""
 
 
+FEWEST_PASSES = 2
+"""Untraced passes over the data that show how one begins: the first of the run begins slowly for other reasons."""
+
+LONG_TOLD, MOST_TOLD = 2.0, 40
+"""Times the median from which an untraced step is told by its number, and how many of them at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class UntracedSteps:
     """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it.
@@ -71,15 +78,34 @@ class UntracedSteps:
             return None
         return max(0.0, 1.0 - self.count * self.median_ms / self.total_ms)
 
-    def contradict(self, share: float, steps: int, median_ms: float) -> bool:
+    def contradict(self, share: float, steps: int, median_ms: float, apart_ms: float = 0.0) -> bool:
         """Whether they lack what long steps add to so many traced steps: that share of the traced time, 0 to 1.
 
-        They do if they are as many, and have less than half of it. Where the median untraced step takes longer than
-        the traced one, in ms, other programs slowed these steps, and nothing can be said.
+        They do if they are as many, and have less than half of it, without the ``apart_ms`` of long ones of another
+        cause. Where the median untraced step takes longer than the traced one, in ms, other programs slowed these
+        steps, and nothing can be said.
         """
-        if self.beyond is None or self.median_ms is None or self.count < steps:
+        if not self.total_ms or self.beyond is None or self.median_ms is None or self.count < steps:
             return False
-        return self.beyond < share / 2 and self.median_ms <= SLOWED * median_ms
+        beyond = self.beyond - apart_ms / self.total_ms
+        return beyond < share / 2 and self.median_ms <= SLOWED * median_ms
+
+    def begin_passes_as_usual(self, pass_steps: int, stalled_ms: float) -> bool:
+        """Whether most passes over the data, of so many steps, begin without a step nearly that long.
+
+        That is one of half as much time beyond the median. False where it is unknown: of long steps only the
+        longest are told.
+        """
+        passes = self.count // pass_steps
+        if not self.total_ms or not self.median_ms or passes < FEWEST_PASSES:
+            return False
+        long_ms = (self.median_ms + stalled_ms) / 2
+        all_told = len(self.long) < MOST_TOLD or min(ms for _, ms in self.long) <= long_ms
+        as_long_told = long_ms >= LONG_TOLD * self.median_ms
+        begun = sum(
+            ms >= long_ms and number % pass_steps in (0, pass_steps - 1) for number, ms in self.long
+        )
+        return all_told and as_long_told and begun < passes / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,3 +195,8 @@ class RunLog:
     censuses: tuple[Census, ...] = ()
     end: RunEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
+
+    @property
+    def tracing_ms(self) -> float:
+        """The time of the calls that traced a tf.function."""
+        return sum(trace.ms for trace in self.traces)

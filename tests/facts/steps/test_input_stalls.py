@@ -88,7 +88,27 @@ def test_stalls_that_take_little_of_the_time_are_left_out() -> None:
 @pytest.mark.parametrize(("total_ms", "is_stall"), [(730.0, False), (1500.0, True)])
 def test_a_stall_that_the_untraced_epochs_lack_is_none(total_ms: float, *, is_stall: bool) -> None:
     """One long wait among 20 traced steps; 72 untraced ones run at the median of the others, or stall, too."""
-    untraced = UntracedSteps(count=72, median_ms=USUAL, of="steps", total_ms=total_ms)
+    long = tuple((number, 260.0) for number in (40, 60, 80)) if is_stall else ()
+    untraced = UntracedSteps(count=72, median_ms=USUAL, of="steps", total_ms=total_ms, long=long)
     steps = paying((10,), 10, 20, 90.0, 20.0, untraced)
     assert any(paying((10,), 10, 20, 90.0, 20.0).stalled)
     assert any(steps.stalled) is is_stall
+
+
+@pytest.mark.parametrize(
+    ("long", "count", "total_ms", "stalls"),
+    [
+        ((), 200, 30_000.0, False),  # twenty passes begin as usual, and steps are long elsewhere
+        (((13, 95.0),), 200, 30_000.0, False),  # a long one within a pass
+        (((10, 95.0),), 200, 30_000.0, False),  # one of twenty
+        (tuple((10 * n, 95.0) for n in range(1, 11)), 200, 30_000.0, True),
+        ((), 19, 3_000.0, True),  # one pass only
+        (tuple((10 * n + 3, 95.0) for n in range(40)), 400, 60_000.0, True),  # shorter ones untold
+        ((), 200, None, True),
+    ],
+)
+def test_a_stall_where_a_pass_ends_must_be_in_other_passes(
+    long: tuple[tuple[int, float], ...], count: int, total_ms: float | None, *, stalls: bool
+) -> None:
+    untraced = UntracedSteps(count=count, median_ms=USUAL, of="steps", total_ms=total_ms, long=long)
+    assert bool(paying((4,), 6, 20, 90.0, 10.0, untraced).stalled) is stalls

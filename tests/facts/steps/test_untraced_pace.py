@@ -1,5 +1,7 @@
 """How long the steps outside of the traced window took."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import manifest, recording
@@ -7,6 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.recording.run_log import FunctionTrace, RunLog, RunProcess
 
 
 def pace(of: str, median_ms: float | None) -> UntracedPace:
@@ -36,6 +39,17 @@ def test_long_steps_that_the_untraced_ones_lack_are_the_traced_steps_alone(
     untraced = UntracedSteps(count=count, median_ms=median_ms, of="steps", total_ms=total_ms)
     run = recording(manifest=manifest(steps=StepsSeen(untraced=untraced)))
     assert UntracedPace.measure(run, Steps.uniform(10, 4.0)).contradicts(share) is contradicts
+
+
+def test_steps_that_trace_a_function_are_long_for_another_reason() -> None:
+    """Each of ten epochs traces anew: that says nothing of other long steps."""
+    log = RunLog(RunProcess(), {}, {}, (), traces=(FunctionTrace("train_step", ms=2_000.0),))
+    untraced = UntracedSteps(count=90, median_ms=4.0, of="steps", total_ms=2_400.0)
+    of_run = recording(manifest=manifest(steps=StepsSeen(untraced=untraced)))
+    traced = UntracedPace.measure(replace(of_run, run=log), Steps.uniform(10, 4.0))
+    assert traced.contradicts(0.25)
+    assert traced.beyond_ms == pytest.approx(40 / 90)
+    assert not UntracedPace.measure(of_run, Steps.uniform(10, 4.0)).contradicts(0.25)
 
 
 @pytest.mark.parametrize(("of", "median_ms"), [("calls", 6.0), ("steps", None)])

@@ -21,19 +21,21 @@ OCCASIONS = 2
 """Separate occasions from which stalls recur: one may be chance, and adjacent long steps are one occasion."""
 
 
-def input_stalls(
+def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is known of the others
     steps: Sequence[Step],
     long: Sequence[bool],
     waits: Intervals,
     usual_ms: float,
     pass_steps: float | None,
     untraced: UntracedSteps | None = None,
+    apart_ms: float = 0.0,
 ) -> tuple[bool, ...]:
     """Return (steps,) which of the long steps wait for input, if they recur; all False otherwise.
 
     ``pass_steps`` are the training steps of one pass over the data; None is unknown. A single occasion recurs if
     it is at the end of a pass, and the traced steps hold a whole pass. Stalls that take little of the steps' time
-    are left out, and those that the untraced steps lack.
+    are left out, and those that the untraced steps lack, or the begins of their passes. ``apart_ms`` is the time
+    of untraced steps that are long for another reason.
     """
     stalled = tuple(
         is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
@@ -44,12 +46,15 @@ def input_stalls(
         if is_stall
     )
     share = beyond_ms / sum(step.total_ms * step.calls for step in steps)
-    if share < SHARE or (untraced and untraced.contradict(share, len(steps), usual_ms)):
+    if share < SHARE or (untraced and untraced.contradict(share, len(steps), usual_ms, apart_ms)):
         return (False,) * len(stalled)
     begins = [
         at for at, is_stall in enumerate(stalled) if is_stall and not (at and stalled[at - 1])
     ]
-    if len(begins) >= OCCASIONS or any(_ends_pass(steps, stalled, at, pass_steps) for at in begins):
+    if len(begins) >= OCCASIONS:
+        return stalled
+    ends = any(_ends_pass(steps, stalled, at, pass_steps) for at in begins)
+    if ends and not (pass_steps and untraced and _as_usual(steps, stalled, pass_steps, untraced)):
         return stalled
     return (False,) * len(stalled)
 
@@ -57,6 +62,16 @@ def input_stalls(
 def _waits(step: Step, waits: Intervals, usual_ms: float) -> bool:
     waited_ms = waits.within(step.start_ps, step.end_ps).total / PS_PER_MS / step.calls
     return waited_ms >= MOSTLY * (step.total_ms - usual_ms)
+
+
+def _as_usual(
+    steps: Sequence[Step], stalled: Sequence[bool], pass_steps: float, untraced: UntracedSteps
+) -> bool:
+    """Whether untraced passes begin without a step as long as the longest stall."""
+    longest_ms = max(
+        step.total_ms for step, is_stall in zip(steps, stalled, strict=True) if is_stall
+    )
+    return untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms)
 
 
 def _ends_pass(

@@ -95,15 +95,22 @@ class Steps:
             raise Unavailable(NO_TIME, "record again")
         fed_by = line_of(program.feeding) if program else ()
         waits, untraced = trainer_waits(trace.host_lines), seen.untraced if seen else None
-        chosen = chosen.paying(waits, batches_of(fed_by), untraced)
+        apart_ms = recording.run.tracing_ms if recording.run else 0.0
+        chosen = chosen.paying(waits, batches_of(fed_by), untraced, apart_ms)
         return replace(chosen, program=name)
 
     def paying(
-        self, waits: Intervals, pass_steps: float | None, untraced: UntracedSteps | None = None
+        self,
+        waits: Intervals,
+        pass_steps: float | None,
+        untraced: UntracedSteps | None = None,
+        apart_ms: float = 0.0,
     ) -> Self:
         """Return these steps with the long ones that input stalls again and again counted as steady."""
         long = tuple(not steady for steady in self.steady)
-        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps, untraced)
+        stalled = input_stalls(
+            self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms
+        )
         if not any(stalled):
             return self
         steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))

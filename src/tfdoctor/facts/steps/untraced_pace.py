@@ -17,6 +17,9 @@ class UntracedPace:
     step_ms: float  # the median untraced step
     untraced: UntracedSteps = field(default_factory=UntracedSteps)
     traced: int = 0  # steps
+    tracing_ms: float = (
+        0.0  # of the run's calls that traced a tf.function, which some untraced steps are
+    )
 
     @classmethod
     def measure(cls, recording: Recording, steps: Steps) -> Self:
@@ -31,11 +34,21 @@ class UntracedPace:
         if not steps.median_ms:
             raise Unavailable("the traced steps have no duration")
         ratio = untraced.median_ms / steps.median_ms
-        return cls(ratio, untraced.median_ms, untraced, len(steps.steps))
+        tracing_ms = recording.run.tracing_ms if recording.run else 0.0
+        return cls(ratio, untraced.median_ms, untraced, len(steps.steps), tracing_ms)
 
     def contradicts(self, share: float) -> bool:
         """Return whether the untraced steps lack what long ones add to the traced time: a share of it, 0 to 1."""
-        return self.untraced.contradict(share, self.traced, self.step_ms / self.ratio)
+        usual_ms = self.step_ms / self.ratio
+        return self.untraced.contradict(share, self.traced, usual_ms, self.tracing_ms)
+
+    @property
+    def beyond_ms(self) -> float | None:
+        """What long untraced steps add to the mean step, without those that trace a function; None is unknown."""
+        if self.untraced.beyond is None or not self.untraced.total_ms:
+            return None
+        beyond = self.untraced.beyond * self.untraced.total_ms - self.tracing_ms
+        return max(0.0, beyond / self.untraced.count)
 
 
 MOST = 0.5
