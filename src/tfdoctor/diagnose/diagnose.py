@@ -1,7 +1,7 @@
 """From a recording to a diagnosis."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tfdoctor import __version__
 from tfdoctor.diagnose import engine
@@ -9,6 +9,8 @@ from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnose.places import placed
 from tfdoctor.diagnose.pricing import priced
+from tfdoctor.diagnose.run_account import run_account
+from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.second_opinion import asked, chart_of, compared, second_opinion
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
@@ -36,42 +38,63 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
     ask_xprof: bool = True,
     settings: Settings | None = None,
     price: Price | None = None,
-    for_epochs: int | None = None,  # noqa: ARG001 - of the account of the run
     question: Asked | None = None,
     meanwhile: Callable[[], object] = lambda: None,
+    for_epochs: int | None = None,
 ) -> Diagnosis:
     """Apply every rule to a recording; of several hosts, to each alone before they are compared.
 
     ``settings`` tells the report how these rules were chosen; ``price`` is that of all machines of the job.
     ``question`` is xprof's, asked already about the recording of one host; ``meanwhile`` is called before its
-    answer is waited for.
+    answer is waited for. ``for_epochs`` is the number of epochs to extrapolate the run to; without one that of
+    ``fit``'s own plan.
 
     Raises:
         InputError: the trace is damaged, or those of all hosts.
     """
     rules, members = tuple(rules), hosts.of(recording)
     if len(members) > 1:
-        diagnosis = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
+        host = Examination(rules, title, price, for_epochs)
+        diagnosis = _several(recording, members, host, ask_xprof=ask_xprof)
     else:
         with question or asked(recording, wanted=ask_xprof) as opinion:
             chart = chart_of(recording, price)
-            diagnosis = _diagnosis(chart, rules, title)
+            diagnosis = _diagnosis(chart, rules, title, for_epochs)
             meanwhile()
             diagnosis = replace(diagnosis, xprof=compared(chart, opinion))
     return replace(diagnosis, settings=settings or Settings())
 
 
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What the hosts of a job are examined by."""
+
+    rules: tuple[Rule, ...]
+    title: str
+    price: Price | None
+    for_epochs: int | None
+
+    def of(self, member: hosts.HostRecording) -> Examined:
+        """Examine a host."""
+        try:
+            chart = chart_of(member.opened(), self.price)
+        except InputError as fault:
+            return Examined(member.name, None, None, str(fault))
+        missing = chart.why_missing(HostSteps)
+        steps = None if missing else chart.get(HostSteps)
+        diagnosis = _diagnosis(chart, self.rules, self.title, self.for_epochs)
+        return Examined(member.name, diagnosis, steps, missing)
+
+
 def _several(
     recording: Recording,
     members: Sequence[hosts.HostRecording],
-    rules: tuple[Rule, ...],
-    title: str,
-    price: Price | None,
+    by: Examination,
     *,
     ask_xprof: bool,
 ) -> Diagnosis:
     """Compare the hosts and show one in full; only one trace is in memory at a time."""
-    examined = [_examine(member, rules, title, price) for member in members]
+    examined = [by.of(member) for member in members]
     if not any(host.diagnosis for host in examined):
         raise InputError(examined[0].missing)
     compared = hosts_summary.hosts(examined)
@@ -89,22 +112,13 @@ def _several(
     )
 
 
-def _examine(
-    member: hosts.HostRecording, rules: tuple[Rule, ...], title: str, price: Price | None
-) -> Examined:
-    try:
-        chart = chart_of(member.opened(), price)
-    except InputError as fault:
-        return Examined(member.name, None, None, str(fault))
-    missing = chart.why_missing(HostSteps)
-    steps = None if missing else chart.get(HostSteps)
-    return Examined(member.name, _diagnosis(chart, rules, title), steps, missing)
-
-
-def _diagnosis(chart: Chart, rules: tuple[Rule, ...], title: str) -> Diagnosis:
-    results = engine.examine(chart, rules)
+def _diagnosis(
+    chart: Chart, rules: tuple[Rule, ...], title: str, for_epochs: int | None
+) -> Diagnosis:
+    results, pricing = engine.examine(chart, rules), RunPricing.of(chart, for_epochs)
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
+    results = pricing.priced(results) if pricing else results
     results = priced(results, together, chart.get(Price))
     results = placed(chart.fact(Recording), results)
     results, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
@@ -118,6 +132,8 @@ def _diagnosis(chart: Chart, rules: tuple[Rule, ...], title: str) -> Diagnosis:
         patch=patch,
         repository=repository_paths(chart.fact(Recording), results),
         together=together,
+        run=run_account(chart, for_epochs),
+        run_together=pricing.together(results, together) if pricing else None,
         timeline=timeline(chart),
         pipeline=pipeline,
         pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),

@@ -3,9 +3,12 @@
 import math
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from tfdoctor.diagnose.accounts import unexplained
+from tfdoctor.diagnose.rank import Rank
+from tfdoctor.diagnose.window import only_traced
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -48,17 +51,20 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """
     rules, model = tuple(rules), model_of(chart)
     few, slow = too_few_steps(chart), chart.get(SlowSteps)
-    specific = [(rule, _apply(rule, chart)) for rule in rules if not rule.general]
+    window = only_traced(chart)
+    specific = [(rule, window.checked(_apply(rule, chart))) for rule in rules if not rule.general]
     judged = _judged(specific, model)
     named = _names_input(judged)
     results = _with_hidden(specific, judged, model, named=named)
     left = unexplained(chart, results)
     if left is not None:
         chart.give(left)
-    general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
+    general = [
+        (rule, _within(window.checked(_apply(rule, chart)), left)) for rule in rules if rule.general
+    ]
     questions = [_question(result, model) for one in general for result in _judged([one], model)]
     results += _with_hidden(general, questions, model, named=named)
-    rank = _Rank(_beyond(chart))
+    rank = Rank(partial(_time_ms, beyond_ms=_beyond(chart)))
     if few:  # in the order of what they would save
         return tuple(_note(result) for result in sorted(results, key=rank))
     return tuple(sorted((_bounded(result, slow) for result in results), key=rank))
@@ -122,9 +128,12 @@ def too_few_steps(chart: Chart) -> bool:
 
 
 def _note(result: Result) -> Result:
-    """Return a finding as a note without a saving; any other result as it is."""
-    known = result.severity is not None
-    return replace(result, severity=Severity.NOTE, saving=None) if known else result
+    """Return a finding as a note without a saving of the step; one about the run needs no steps."""
+    if not isinstance(result.outcome, Finding):
+        return result
+    about_run = result.outcome.concern is Concern.RUN
+    severity = result.severity if about_run else Severity.NOTE
+    return replace(result, severity=severity, saving=None)
 
 
 def _bounded(result: Result, slow: SlowSteps | None) -> Result:
@@ -252,6 +261,8 @@ def _judge(
     bounds = saving.bound is Bound.AT_MOST and not rule.general
     least = WORTH_A_BOUND if bounds else WORTH_SAYING
     if saving.share < least and not saving.after:
+        if outcome.run_effects:  # its time is elsewhere in the run
+            return Result(rule=rule, outcome=outcome, severity=outcome.severity or Severity.NOTE)
         little = f"{outcome.summary}; fixing it would save less than {percent(least)} of the step"
         return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
     if model.distorted:
@@ -329,7 +340,7 @@ def _paced(model: StepModel) -> str:
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
     """Return a finding without a saving, where tracing distorts the step; a small one as not applicable."""
-    if Severity.of(saving.share) >= Severity.WARNING:
+    if Severity.of(saving.share) >= Severity.WARNING or outcome.run_effects:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = (
         f"{outcome.summary}, but tracing slows this step so much that a share this small "
@@ -339,7 +350,7 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
 
 
 def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
-    own_effects = (*effects[name], *_relief(name, effects))
+    own_effects = (*effects[name], *relief(name, effects))
     alone = model.saving(own_effects)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
     bound = Bound.AT_MOST if at_most(own_effects, model) else Bound.EXPECTED
@@ -354,7 +365,7 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
     return _hidden(name, model, effects, saving)
 
 
-def _relief(name: str, effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Effect, ...]:
+def relief(name: str, effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Effect, ...]:
     """Return what a bound of a whole stage spares of others, by what findings about parts of that stage state.
 
     Without it a part could save more than the whole.
@@ -504,27 +515,10 @@ def _beyond(chart: Chart) -> float:
     return max(0.0, whole / sum(step.calls for step in steps.steps) - steps.median_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rank:
-    """Orders results by outcome, then severity; those that name a cause before equally severe ones of a place.
-
-    A note about the recording is no fault of the run: it comes after all findings. ``beyond_ms`` is what long
-    steps add to the mean step: the time of findings about them, which typical steps do not show.
-    """
-
-    beyond_ms: float
-
-    def __call__(self, result: Result) -> tuple[int, bool, int, bool, float, str]:
-        order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
-        severity = result.severity or 0
-        aside = result.rule.topic is Topic.RECORDING and severity <= Severity.NOTE
-        return (order, aside, -severity, result.rule.general, -self._ms(result), result.rule.name)
-
-    def _ms(self, result: Result) -> float:
-        amount = result.saving or result.takes
-        if amount:
-            return amount.per_step.value
-        of_long = (
-            isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
-        )
-        return self.beyond_ms if of_long else 0.0
+def _time_ms(result: Result, beyond_ms: float) -> float:
+    """Return the time of a step that a result is about; of long steps what they add to the mean step."""
+    amount = result.saving or result.takes
+    if amount:
+        return amount.per_step.value
+    of_long = isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
+    return beyond_ms if of_long else 0.0

@@ -1,0 +1,127 @@
+"""The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
+
+from collections.abc import Iterable
+
+from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.machine.samples import Samples
+from tfdoctor.facts.phases.long_steps import LongSteps
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_long_lines import RunLongLines
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import Phase
+from tfdoctor.recording import Recording
+
+SHOWN = 8
+"""Lines of a phase: the largest; what the others take together is small and no reader changes it."""
+
+MS_PER_S = 1000.0
+
+
+def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | None:
+    """Return the account of the run; None where nothing is known of its phases.
+
+    ``for_epochs`` is the number that the user asked to extrapolate to.
+    """
+    phases = chart.get(RunPhases)
+    if phases is None:
+        return None
+    steps, calls = chart.get(RunSteps), chart.get(RunCalls)
+    return RunAccount(
+        total_ms=phases.total_ms,
+        rows=_rows(phases),
+        segments=tuple(
+            PhaseSegment(
+                phase=span.phase,
+                start_ms=MS_PER_S * span.start_s,
+                end_ms=MS_PER_S * span.end_s,
+                at=span.at,
+            )
+            for span in phases.spans
+        ),
+        whole=phases.whole,
+        missing=phases.missing,
+        finished=phases.finished,
+        recurring_ms=phases.recurring_ms,
+        steps=steps.count if steps else 0,
+        step_mean_ms=steps.mean_ms if steps else None,
+        step_median_ms=steps.median_ms if steps else None,
+        epochs=calls.epochs if calls else 0,
+        planned_epochs=calls.planned_epochs if calls else None,
+        for_epochs=epochs_to(chart, for_epochs),
+        window_share=steps.window_share if steps else None,
+        window_steps=_window_steps(chart, steps),
+        peak_bytes=_peak(chart),
+        others=phases.others,
+        notes=phases.notes,
+        long_steps=_long_steps(steps.long, chart.get(RunLongLines)) if steps else None,
+    )
+
+
+def epochs_to(chart: Chart, asked: int | None) -> int | None:
+    """Return the number of epochs to extrapolate the run to; None where none is known beyond those recorded.
+
+    Without one asked for it is that of ``fit``'s own plan, where the recorded run had fewer.
+    """
+    calls = chart.get(RunCalls)
+    if calls is None or not calls.epochs:
+        return None
+    if asked is not None:
+        return asked
+    planned = calls.planned_epochs
+    return planned if planned is not None and planned > calls.epochs else None
+
+
+def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:
+    return tuple(
+        PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
+        for phase in Phase
+        if phases.of(phase) > 0
+    )
+
+
+def _lines(lines: Iterable[RunLine]) -> tuple[PhaseLine, ...]:
+    """Return the lines that are sampled often enough to be named, largest first."""
+    sure = [line for line in lines if line.sure]
+    return tuple(
+        PhaseLine(at=line.at, ms=line.ms, calls=line.calls, samples=line.samples)
+        for line in sorted(sure, key=lambda line: -line.ms)[:SHOWN]
+    )
+
+
+def _window_steps(chart: Chart, steps: RunSteps | None) -> int:
+    """Return how many steps were traced, where it is known what part of the run they stand for."""
+    traced = chart.get(Steps) if steps and steps.window_share is not None else None
+    return traced.count if traced else 0
+
+
+def _peak(chart: Chart) -> float | None:
+    """Return the most memory that was resident, in bytes, by the samples of the machine and the log of the run."""
+    samples, log = chart.get(Samples), chart.fact(Recording).run
+    counted = (bucket.counters.rss for bucket in log.buckets) if log else ()
+    known = (samples.run_bytes if samples else None, *counted)
+    return max((amount for amount in known if amount), default=None)
+
+
+def _long_steps(long: LongSteps | None, seen: RunLongLines | None) -> LongStepTime | None:
+    """Return the time of long steps; that beyond usual ones is divided as the samples of them are."""
+    if long is None or not long.count:
+        return None
+    named = [line for line in seen.lines if line.sure][:SHOWN] if seen else []
+    scale = long.beyond_ms / seen.ms if seen and seen.ms else 0.0
+    lines = tuple(
+        PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples)
+        for line in named
+    )
+    return LongStepTime(
+        count=long.count,
+        ms=long.ms,
+        beyond_ms=long.beyond_ms,
+        lines=lines,
+        unknown_ms=max(0.0, long.beyond_ms - sum(line.ms for line in lines)),
+        first=long.first,
+        first_beyond_ms=long.first_beyond_ms,
+        every=long.every,
+    )

@@ -1,0 +1,87 @@
+"""What only the traced steps show: time of few of them that the run's other steps lack.
+
+The profiler starts and ends in the traced window, and a window of 20 steps may hold one long wait by chance. A
+finding about such time would be one about the recording, not about the run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.humanize import milliseconds
+from tfdoctor.verdict import Effect, Finding, NotApplicable, Outcome
+
+MOSTLY = 0.5
+"""Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in
+it; and share of that which other steps have at least, if it is the run's."""
+
+TIMES = 2
+"""Times the traced steps that the run's other steps are at least, to say that they lack something."""
+
+UNEVEN = 0.02
+"""Share of the step that a part takes beyond its median, below which steps differ for no reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTraced:
+    """The parts whose time few traced steps have and the other steps lack: ms that these add to a traced step."""
+
+    parts_ms: Mapping[str, float] = field(default_factory=dict)
+    beyond_ms: float = 0.0  # what long steps add to each of the other steps
+
+    def checked(self, outcome: Outcome) -> Outcome:
+        """Return an outcome; a finding about these parts alone is not one about the run."""
+        if (
+            not isinstance(outcome, Finding)
+            or outcome.run_effects
+            or not self._holds(outcome.effects)
+        ):
+            return outcome
+        added = milliseconds(max(self.parts_ms[effect.stage] for effect in outcome.effects))
+        return NotApplicable(
+            reason=f"{outcome.summary}, but only the traced steps show it: few of them take this time, which adds "
+            f"{added} to each, and in the other steps of the run everything that varies adds "
+            f"{milliseconds(self.beyond_ms)}"
+        )
+
+    def _holds(self, effects: Iterable[Effect]) -> bool:
+        stages = [effect.stage for effect in effects]
+        return bool(stages) and all(stage in self.parts_ms for stage in stages)
+
+
+def only_traced(chart: Chart) -> OnlyTraced:
+    """Return what only the traced steps show; nothing where the other steps are too few, or were not timed."""
+    steps, breakdown = chart.get(Steps), chart.get(Breakdown)
+    if steps is None or breakdown is None or len(steps.steps) != len(breakdown.steps):
+        return OnlyTraced()
+    others = beyond_of_others(chart, steps.count)
+    if others is None:
+        return OnlyTraced()
+    rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
+    least = max(UNEVEN * breakdown.step_ms, others / MOSTLY)
+    uneven = {part: _of_few([row[part] for row in rows]) for part in breakdown.median}
+    return OnlyTraced({part: ms for part, ms in uneven.items() if ms > least}, others)
+
+
+def beyond_of_others(chart: Chart, traced: int) -> float | None:
+    """Return what long steps add to each of the run's other steps, in ms; None where that is unknown."""
+    pace, run, phases = chart.get(UntracedPace), chart.get(RunSteps), chart.get(RunPhases)
+    if pace is not None and pace.beyond_ms is not None and pace.untraced.count >= TIMES * traced:
+        return pace.beyond_ms
+    if run is None or phases is None or not phases.whole or run.count < (1 + TIMES) * traced:
+        return None
+    return run.rest_ms / run.count
+
+
+def _of_few(times: list[float]) -> float:
+    """Return what few steps add to the mean of a part, in ms; 0 where the median step has most of it."""
+    if not times:
+        return 0.0
+    mean, added = fmean(times), fmean(times) - median(times)
+    return added if added >= MOSTLY * mean else 0.0

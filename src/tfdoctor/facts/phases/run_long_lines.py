@@ -1,0 +1,68 @@
+"""What the stack shows in long steps of the whole run, once they have taken longer than usual."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_phases import ENOUGH
+from tfdoctor.facts.run.program import Places
+from tfdoctor.kinds import RunWork
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongLine:
+    """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run."""
+
+    at: Location | None
+    ms: float
+    samples: int
+    calls: str = ""
+    work: RunWork = RunWork.OTHER
+
+    @property
+    def sure(self) -> bool:
+        """Whether there are enough samples to name it as the cause."""
+        return self.at is not None and self.samples >= ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
+class RunLongLines:
+    """The lines of long steps, those with most time first; their time begins at 1.5 times the usual step."""
+
+    lines: tuple[LongLine, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Add up the samples of each line.
+
+        Raises:
+            Unavailable: the run was not recorded, or no long step was sampled.
+        """
+        if recording.run is None:
+            raise Unavailable("the run outside of the traced steps was not recorded")
+        long = {number: seen for number, seen in recording.run.stacks.items() if seen.long}
+        times: dict[tuple[Location | None, str, RunWork], float] = defaultdict(float)
+        samples: dict[tuple[Location | None, str, RunWork], int] = defaultdict(int)
+        locate = Places.of(recording)
+        for bucket in recording.run.buckets:
+            for number, seen in long.items():
+                line = (locate(seen.at), seen.calls or "", seen.work)
+                times[line] += bucket.stacks.get(str(number), 0.0)
+                samples[line] += bucket.samples.get(str(number), 0)
+        lines = (
+            LongLine(at=at, ms=ms, samples=samples[at, calls, work], calls=calls, work=work)
+            for (at, calls, work), ms in times.items()
+            if ms
+        )
+        ordered = tuple(sorted(lines, key=lambda line: -line.ms))
+        if not ordered:
+            raise Unavailable("no step that takes long was sampled")
+        return cls(ordered)
+
+    @property
+    def ms(self) -> float:
+        """The time of all lines."""
+        return sum(line.ms for line in self.lines)

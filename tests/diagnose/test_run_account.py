@@ -1,0 +1,142 @@
+"""The account of the run holds what the facts say: phases, lines, long steps, memory, epochs."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import recording
+from tests.diagnose.run_charts import phases_of, run_chart, steps_of
+from tfdoctor.diagnose.run_account import run_account
+from tfdoctor.facts.machine.samples import Samples
+from tfdoctor.facts.phases.long_steps import LongSteps
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
+from tfdoctor.kinds import Phase, RunWork
+from tfdoctor.recording.run_log import Bucket, RunCounters, RunLog, RunProcess
+from tfdoctor.verdict import Location
+
+AT = Location("train.py", 12)
+
+
+def test_without_phases_there_is_no_account() -> None:
+    assert run_account(run_chart(None)) is None
+
+
+@given(st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e9), min_size=1))
+def test_rows_are_in_the_order_of_phases_and_sum_to_the_run(times: dict[Phase, float]) -> None:
+    account = run_account(run_chart(phases_of(times)))
+    assert account
+    assert sum(row.ms for row in account.rows) == pytest.approx(account.total_ms)
+    order = [row.phase for row in account.rows]
+    assert order == sorted(order, key=list(Phase).index)
+    assert all(row.ms > 0 for row in account.rows)
+
+
+def test_a_line_is_named_by_enough_samples_only() -> None:
+    lines = tuple(
+        RunLine(phase=Phase.PREPARING, at=AT, ms=ms, samples=samples, calls=calls)
+        for ms, samples, calls in (
+            (900.0, 18, "pandas.DataFrame.iterrows"),
+            (200.0, 4, "json.loads"),
+        )
+    )
+    phases = RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines)
+    account = run_account(run_chart(phases))
+    assert account
+    assert [line.calls for line in account.rows[0].lines] == ["pandas.DataFrame.iterrows"]
+
+
+def test_segments_are_in_ms() -> None:
+    spans = (PhaseSpan(Phase.START, 0.0, 0.5), PhaseSpan(Phase.STEPS, 0.5, 2.0, AT))
+    phases = RunPhases(
+        total_ms=2000.0, times={Phase.START: 500.0, Phase.STEPS: 1500.0}, spans=spans
+    )
+    account = run_account(run_chart(phases))
+    assert account
+    assert [(s.start_ms, s.end_ms, s.at) for s in account.segments] == [
+        (0.0, 500.0, None),
+        (500.0, 2000.0, AT),
+    ]
+
+
+def epochs(asked: int | None, calls: RunCalls | None) -> int | None:
+    more = () if calls is None else (calls,)
+    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *more), asked)
+    assert account
+    return account.for_epochs
+
+
+def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned() -> None:
+    assert epochs(90, RunCalls((), epochs=2)) == 90
+    assert epochs(90, RunCalls((), epochs=2, planned_epochs=30)) == 90
+    assert epochs(None, RunCalls((), epochs=2, planned_epochs=30)) == 30
+    assert epochs(None, RunCalls((), epochs=30, planned_epochs=30)) is None
+    assert epochs(None, RunCalls((), epochs=2)) is None
+
+
+def test_without_an_epoch_nothing_is_extrapolated() -> None:
+    assert epochs(90, None) is None
+    assert epochs(90, RunCalls((), epochs=0)) is None
+
+
+def peak(samples: Samples | None, *rss: int) -> float | None:
+    buckets = tuple(Bucket(n, n + 1, counters=RunCounters(rss=one)) for n, one in enumerate(rss))
+    log = RunLog(RunProcess(), {}, {}, buckets)
+    more = (replace(recording(), run=log), *([samples] if samples else []))
+    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *more))
+    assert account
+    return account.peak_bytes
+
+
+def test_the_peak_of_memory_is_the_most_that_was_seen() -> None:
+    assert peak(Samples(4, run_bytes=3e9), 1_000, 2_000) == 3e9
+    assert peak(None, 1_000, 4_000, 2_000) == 4_000
+    assert peak(None) is None
+
+
+def long_account(*lines: LongLine) -> tuple[float, float, list[float]]:
+    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
+    steps = steps_of(100, 20.0, long)
+    more = (RunLongLines(lines),) if lines else ()
+    account = run_account(run_chart(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more))
+    assert account
+    assert account.long_steps
+    told = account.long_steps
+    return told.beyond_ms, told.unknown_ms, [line.ms for line in told.lines]
+
+
+def test_long_steps_without_samples_have_an_unknown_cause() -> None:
+    assert long_account() == (10_000.0, 10_000.0, [])
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1.0, 1e5), st.integers(1, 500), st.sampled_from((AT, None))), min_size=1
+    )
+)
+def test_the_time_of_long_steps_has_its_lines_or_an_unknown_cause(
+    seen: list[tuple[float, int, Location | None]],
+) -> None:
+    lines = [
+        LongLine(at=at, ms=ms, samples=samples, work=RunWork.OTHER) for ms, samples, at in seen
+    ]
+    beyond, unknown, named = long_account(*lines)
+    assert sum(named) + unknown == pytest.approx(beyond)
+    assert bool(named) == any(line.sure for line in lines)
+
+
+def test_without_long_steps_none_are_told() -> None:
+    account = run_account(run_chart(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0)))
+    assert account
+    assert account.long_steps is None
+    assert (account.steps, account.step_median_ms) == (100, 20.0)
+
+
+def test_of_a_window_alone_the_reason_is_told() -> None:
+    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}, whole=False)))
+    assert account
+    assert not account.whole
+    assert account.missing == "only the traced window is known"

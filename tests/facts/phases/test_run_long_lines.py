@@ -1,0 +1,48 @@
+"""The lines of long steps of the whole run."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import recording
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.kinds import RunWork
+from tfdoctor.recording.run_log import Bucket, RunLog, RunProcess, SeenStack
+from tfdoctor.verdict import Location
+
+SAVES = SeenStack(1, at=("train.py", 30), calls="keras.Model.save", work=RunWork.SAVING, long=True)
+AGAIN = replace(SAVES, id=2, runs="h5py.File")
+USUAL = SeenStack(3, at=("train.py", 31))
+
+
+def lines(*buckets: Bucket) -> RunLongLines:
+    log = RunLog(RunProcess(), {}, {one.id: one for one in (SAVES, AGAIN, USUAL)}, buckets)
+    return RunLongLines.measure(replace(recording(), run=log))
+
+
+def test_samples_of_a_line_add_up_over_stacks_and_buckets() -> None:
+    found = lines(
+        Bucket(0, 1, stacks={"1": 200.0, "3": 700.0}, samples={"1": 4, "3": 14}),
+        Bucket(1, 2, stacks={"1": 50.0, "2": 100.0}, samples={"1": 1, "2": 2}),
+    )
+    assert found.lines == (
+        LongLine(
+            at=Location("train.py", 30),
+            ms=350.0,
+            samples=7,
+            calls="keras.Model.save",
+            work=RunWork.SAVING,
+        ),
+    )
+    assert found.ms == 350.0
+    assert found.lines[0].sure
+    assert not replace(found.lines[0], samples=4).sure
+    assert not replace(found.lines[0], at=None).sure
+
+
+def test_without_a_sample_of_a_long_step_nothing_is_known() -> None:
+    with pytest.raises(Unavailable, match="no step that takes long"):
+        lines(Bucket(0, 1, stacks={"3": 700.0}, samples={"3": 14}))
+    with pytest.raises(Unavailable, match="not recorded"):
+        RunLongLines.measure(recording())
