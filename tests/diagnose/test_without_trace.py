@@ -8,7 +8,14 @@ import pytest
 from tests.builders import manifest, recording
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.kinds import RunCall
-from tfdoctor.recording.manifest import CapturePlan, Ending, Missing, MissingPart, StepsSeen
+from tfdoctor.recording.manifest import (
+    CapturePlan,
+    Ending,
+    Manifest,
+    Missing,
+    MissingPart,
+    StepsSeen,
+)
 from tfdoctor.recording.run_log import Bucket, CallPlace, RunEnd, RunLog, RunProcess
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules
@@ -37,8 +44,8 @@ NO_TENSORFLOW = Missing(MissingPart.TRACE, "the script did not import TensorFlow
     ],
     ids=["no-trace", "no-trace-trains", "no-tensorflow", "failed", "killed", "at-once"],
 )
-def test_every_rule_copes(log: RunLog, of: object) -> None:
-    opened = replace(recording(), manifest=of, run=log)  # type: ignore[arg-type]
+def test_every_rule_copes(log: RunLog, of: Manifest) -> None:
+    opened = replace(recording(), manifest=of, run=log)
     rules = all_rules()
     found = diagnose(opened, rules, "train.py", ask_xprof=False)
     outcomes = {result.rule.name: result.outcome for result in found.results}
