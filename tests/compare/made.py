@@ -17,7 +17,7 @@ from tfdoctor.compare.report_data import (
     StepsData,
     SubjectData,
 )
-from tfdoctor.compare.step_times import RunSteps
+from tfdoctor.compare.step_times import ComparedSteps
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.verdict import Location
 
@@ -39,10 +39,12 @@ def series(
     return [float(value) for value in step_series(rng, jitter, step_ms, steps)]
 
 
-def run(seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60) -> RunSteps:
+def run(
+    seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60
+) -> ComparedSteps:
     """Return a run as its step times."""
     times = np.array(series(seed, jitter, step_ms=step_ms, steps=steps))
-    return RunSteps(times, float(np.median(times)))
+    return ComparedSteps(times, float(np.median(times)))
 
 
 def report(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.compare.made import run
 from tfdoctor.compare.interval import Interval, step_interval
-from tfdoctor.compare.step_times import RunSteps, block_length, bootstrap_error
+from tfdoctor.compare.step_times import ComparedSteps, block_length, bootstrap_error
 from tfdoctor.comparison import StepFigure
 
 GATE = math.log(1.05)
@@ -38,7 +38,7 @@ def test_runs_that_differ_more_need_several_recordings() -> None:
     """Runs whose speeds differ by 2 %: five of each side show a regression of 10 %."""
     rng = np.random.default_rng(3)
 
-    def side(first: int, slower: float) -> list[RunSteps]:
+    def side(first: int, slower: float) -> list[ComparedSteps]:
         speeds = np.exp(0.02 * rng.normal(size=5))
         return [
             run(first + at, 0.05, step_ms=20 * slower * speed) for at, speed in enumerate(speeds)
@@ -61,8 +61,8 @@ def test_the_interval_turns_round_when_the_runs_are_exchanged(factor: float, see
 
 @given(st.floats(0.1, 100.0), st.integers(0, 50))
 def test_the_unit_of_time_does_not_matter(unit: float, seed: int) -> None:
-    def scaled(made: RunSteps) -> RunSteps:
-        return RunSteps(made.times_ms * unit, made.step_ms * unit)
+    def scaled(made: ComparedSteps) -> ComparedSteps:
+        return ComparedSteps(made.times_ms * unit, made.step_ms * unit)
 
     first, second = run(seed), run(seed + 1)
     there, other = (
@@ -74,10 +74,10 @@ def test_the_unit_of_time_does_not_matter(unit: float, seed: int) -> None:
 
 def test_the_interval_holds_what_the_untraced_steps_say() -> None:
     """The traced steps are 30 % slower, the others are not: tracing cost more in one of the runs."""
-    before = RunSteps(run(0).times_ms, 20.0, untraced_ms=18.0)
-    after = RunSteps(run(1, step_ms=26).times_ms, 26.0, untraced_ms=18.0)
+    before = ComparedSteps(run(0).times_ms, 20.0, untraced_ms=18.0)
+    after = ComparedSteps(run(1, step_ms=26).times_ms, 26.0, untraced_ms=18.0)
     assert step_interval([before], [after]).low == pytest.approx(0.0, abs=1e-9)
-    unknown = RunSteps(after.times_ms, 26.0)
+    unknown = ComparedSteps(after.times_ms, 26.0)
     assert step_interval([before], [unknown]).low > 0.2
 
 
@@ -85,14 +85,14 @@ def test_a_mean_with_long_steps_is_no_regression_of_the_medians() -> None:
     """One window of two holds the long step at the end of an epoch."""
     long = run(1).times_ms.copy()
     long[20] = 600.0
-    after = RunSteps(long, float(long.mean()), StepFigure.MEAN)
+    after = ComparedSteps(long, float(long.mean()), StepFigure.MEAN)
     assert step_interval([run(0)], [after]).low < GATE
 
 
 def test_more_different_stretches_make_the_interval_wider() -> None:
     drifting = run(0).times_ms * np.linspace(1.0, 1.3, 60)
     even = step_interval([run(1)], [run(0)])
-    drift = step_interval([run(1)], [RunSteps(drifting, float(np.median(drifting)))])
+    drift = step_interval([run(1)], [ComparedSteps(drifting, float(np.median(drifting)))])
     assert drift.high - drift.low > 2 * (even.high - even.low)
 
 

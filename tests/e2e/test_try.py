@@ -15,7 +15,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
-from tfdoctor.trial.times import RunTimes
+from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
@@ -259,11 +259,11 @@ def test_a_run_sees_its_changed_file_either_way(project: Path, *, layer: bool) -
         runs = [stage.run(variant, Enough(), n) for n, variant in enumerate((ORIGINAL, changed))]
     for run in runs:
         assert run.exit_code == 0, run.error
-        assert isinstance(run.times, RunTimes)
+        assert isinstance(run.times, TrialTimes)
         assert run.finite
     first, second = (run.times for run in runs)
-    assert isinstance(first, RunTimes)
-    assert isinstance(second, RunTimes)
+    assert isinstance(first, TrialTimes)
+    assert isinstance(second, TrialTimes)
     assert second.step_ms < 0.6 * first.step_ms
     states = [run.state for run in runs]
     assert states[0] is not None

@@ -11,7 +11,7 @@ from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, TrialRun, layer_possible
 from tfdoctor.trial.settings import CLUSTERING
-from tfdoctor.trial.times import NoTimes, RunTimes
+from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow
@@ -46,7 +46,7 @@ def threads(log: str, name: str) -> int:
 
 def test_settings_arrive_in_the_program() -> None:
     usual, before = ran(ORIGINAL, "xla", layer=False)
-    assert isinstance(usual.times, RunTimes), usual
+    assert isinstance(usual.times, TrialTimes), usual
     assert COMPILED in before
     changed = Variant(
         "all at once",
@@ -58,7 +58,7 @@ def test_settings_arrive_in_the_program() -> None:
         runner={POOL_THREADS: 40, NO_XLA: 1},
     )
     run, after = ran(changed, "xla", layer=False)
-    assert isinstance(run.times, RunTimes), run
+    assert isinstance(run.times, TrialTimes), run
     assert threads(before, "tf_Compute") != 5
     assert threads(after, "tf_Compute") == 5
     assert ON not in after
@@ -72,7 +72,7 @@ def test_xla_is_on_for_all_graphs() -> None:
     if layer_possible(SCRIPTS):
         pytest.skip("this kernel allows no layer")
     run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=True)
-    assert isinstance(run.times, RunTimes), run
+    assert isinstance(run.times, TrialTimes), run
     assert COMPILED in log
 
 

@@ -16,7 +16,7 @@ from tfdoctor.diagnosis import Difference, TrainingState, Trial
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, TrialRun
-from tfdoctor.trial.times import Loop, RunTimes, times_of
+from tfdoctor.trial.times import Loop, TrialTimes, times_of
 from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant
 
 __all__ = ["clock"]
@@ -42,7 +42,7 @@ def tried(
 
     def run(one: Variant, enough: Enough, number: int) -> TrialRun:
         found = plain(one, enough, number)
-        assert isinstance(found.times, RunTimes)
+        assert isinstance(found.times, TrialTimes)
         made = loop(
             [10 * (1 if one.name == AS_IS else factor)] * 300,
             examples=as_is if one.name == AS_IS else own,
@@ -128,5 +128,5 @@ def test_the_batches_of_a_run_are_seen(script: str, examples: int, tmp_path: Pat
     program = RecordedProgram((sys.executable, "train.py"), tmp_path, Kind.SCRIPT)
     with Runner.of(program, layer=False) as stage:
         run = stage.run(ORIGINAL, Enough(seconds=0.5), 0)
-    assert isinstance(run.times, RunTimes), run
+    assert isinstance(run.times, TrialTimes), run
     assert run.times.loop.examples == examples

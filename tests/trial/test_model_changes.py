@@ -22,7 +22,7 @@ from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.trial import model_changes, proposals, trial
 from tfdoctor.trial.model_changes import ModelChanges
-from tfdoctor.trial.times import Loop, NoTimes, RunTimes, per_examples, times_of
+from tfdoctor.trial.times import Loop, NoTimes, TrialTimes, per_examples, times_of
 from tfdoctor.trial.variants import Variant
 from tfdoctor.verdict import LayerWidth, Location, Remedy
 
@@ -163,9 +163,9 @@ def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
 
 def test_a_saving_of_a_larger_batch_is_per_example() -> None:
     times = times_of(Loop.read(loop([12.0] * 200)))
-    assert isinstance(times, RunTimes)
+    assert isinstance(times, TrialTimes)
     own = per_examples(times, Fraction(2))
-    assert isinstance(own, RunTimes)
+    assert isinstance(own, TrialTimes)
     assert own.step_ms == pytest.approx(6.0)
     assert np.allclose(own.blocks_ms, 6.0)
     assert per_examples(NoTimes("crashed"), Fraction(2)) == NoTimes("crashed")

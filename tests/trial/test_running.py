@@ -14,7 +14,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
-from tfdoctor.trial.times import NoTimes, RunTimes
+from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -89,7 +89,7 @@ def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) 
     )
     with Runner.of(program, layer=False) as stage:
         run = stage.run(ORIGINAL, Enough(), 0)
-    assert isinstance(run.times, RunTimes), run
+    assert isinstance(run.times, TrialTimes), run
     assert run.times.step_ms == pytest.approx(5.0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfdoctor.trial.times import Loop, NoTimes, RunTimes, Timing, times_of
+from tfdoctor.trial.times import Loop, NoTimes, Timing, TrialTimes, times_of
 
 
 def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
@@ -30,10 +30,10 @@ def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
     return entry | changes
 
 
-def figures(**changes: Any) -> RunTimes:
+def figures(**changes: Any) -> TrialTimes:
     spans = changes.pop("spans", [500.0] * 5 + [100.0] * 95)
     times = times_of(Loop.read(loop(spans, **changes)))
-    assert isinstance(times, RunTimes)
+    assert isinstance(times, TrialTimes)
     return times
 
 

@@ -16,8 +16,8 @@ from tfdoctor.compare.step_times import (
     FEWEST,
     QUARTILES,
     STRETCHES,
+    ComparedSteps,
     Floats,
-    RunSteps,
     bootstrap_error,
 )
 from tfdoctor.comparison import StepFigure
@@ -105,7 +105,9 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     if why := _why_no_step(diagnosis, rows):
         return Measured95(why=why)
     assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = RunSteps(_times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL)
+    times = ComparedSteps(
+        _times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL
+    )
     if (
         steps.slow and not steps.stalled
     ):  # slow steps are most of the time: the budget is for all steps
@@ -158,7 +160,7 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
 
 def _half_of_share(waits: Floats) -> float:
     """Return half of the interval of a share: by the sample of steps, and by how much they differ."""
-    times = RunSteps(waits[:, 1], 1.0)  # for the degrees of freedom
+    times = ComparedSteps(waits[:, 1], 1.0)  # for the degrees of freedom
     error = bootstrap_error(
         waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1)
     )

@@ -15,7 +15,7 @@ from tfdoctor.compare.parts import carried, part_changes, step_by_parts
 from tfdoctor.compare.phases import run_change
 from tfdoctor.compare.report_data import ReportData
 from tfdoctor.compare.sameness import mismatches
-from tfdoctor.compare.step_times import FEWEST, Floats, RunSteps
+from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
 from tfdoctor.comparison import (
     WIDEST,
     ChangeOfStep,
@@ -171,7 +171,7 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     )
 
 
-def _figure_ms(runs: Sequence[RunSteps], figure: StepFigure) -> float:
+def _figure_ms(runs: Sequence[ComparedSteps], figure: StepFigure) -> float:
     """Return the compared figure of the first run of a side, ms."""
     return (runs[0].by_stretches() if figure is StepFigure.STRETCHES else runs[0]).step_ms
 
@@ -206,13 +206,13 @@ def _long_steps(before: ReportData, after: ReportData, step: ChangeOfStep) -> bo
     return Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
 
 
-def step_times(report: ReportData) -> RunSteps:
+def step_times(report: ReportData) -> ComparedSteps:
     """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
     mean = bool(report.steps.stalled)
     rows = [row for row in report.steps.rows if row.typical or not mean]
     times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
     figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
-    return RunSteps(times, report.step_ms or 0.0, figure, report.conditions.untraced_ms)
+    return ComparedSteps(times, report.step_ms or 0.0, figure, report.conditions.untraced_ms)
 
 
 def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:

@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, RunSteps
+from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, ComparedSteps
 from tfdoctor.comparison import StepFigure
 from tfdoctor.student_t import student
 
-Runs = Sequence[RunSteps]
+Runs = Sequence[ComparedSteps]
 
 LONG_STEPS = 0.05
 """Relative change beyond the interval of the typical step from which long steps count: a fault that takes such a
@@ -104,7 +104,7 @@ def _log(runs: Runs) -> float:
     return float(np.mean([np.log(run.step_ms) for run in runs]))
 
 
-def _halves_of_one(before: RunSteps, after: RunSteps) -> tuple[float, float]:
+def _halves_of_one(before: ComparedSteps, after: ComparedSteps) -> tuple[float, float]:
     """Return both halves of the interval of two runs, whose own steps say how much runs may differ."""
     variance = sum(run.error**2 + run.spread**2 for run in (before, after))
     quantile = student(min(before.freedom, after.freedom, 2 * (STRETCHES - 1)))

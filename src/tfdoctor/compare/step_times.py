@@ -64,7 +64,7 @@ FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
 
 
 @dataclass(frozen=True, eq=False)
-class RunSteps:
+class ComparedSteps:
     """The traced steps of one run, in order, and the step that its report is about; ms."""
 
     times_ms: Floats  # of the steps that the figure is made of

@@ -115,7 +115,7 @@ SHOWN_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class LongStep:
+class OutlierStep:
     """A long step, and the part that grew most compared with steady steps."""
 
     number: int
@@ -129,7 +129,7 @@ class LongStep:
 class Pattern:
     """Long steps of one cause among so many; ``share`` is what they add to the traced time, 0 to 1."""
 
-    steps: tuple[LongStep, ...]
+    steps: tuple[OutlierStep, ...]
     cause: str  # the part that grew
     steady_ms: float
     share: float
@@ -253,8 +253,8 @@ def _pattern(one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Pattern 
     )
 
 
-def _grown(step: Step, part: str, growth_ms: float) -> LongStep:
-    return LongStep(step.number, step.total_ms, part, growth_ms, is_main=True)
+def _grown(step: Step, part: str, growth_ms: float) -> OutlierStep:
+    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main=True)
 
 
 def _found(
@@ -307,26 +307,26 @@ def _share_beyond(steps: Steps, long: list[int], steady_ms: float) -> float:
     return beyond / whole if whole else 0.0
 
 
-def _long_steps(long: list[int], steps: Steps, breakdown: Breakdown) -> list[LongStep]:
+def _long_steps(long: list[int], steps: Steps, breakdown: Breakdown) -> list[OutlierStep]:
     rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
     steady = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
     return [_long_step(steps.steps[at], breakdown.steps[at], steady) for at in long]
 
 
-def _long_step(step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> LongStep:
+def _long_step(step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> OutlierStep:
     part = max(parts, key=lambda name: parts[name] - steady[name])
     growth_ms = parts[part] - steady[part]
     is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
-    return LongStep(step.number, step.total_ms, part, growth_ms, is_main)
+    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main)
 
 
-def _common_part(outliers: list[LongStep]) -> str:
+def _common_part(outliers: list[OutlierStep]) -> str:
     """Return the part that accounts for most of each long step's growth; "" where they differ."""
     parts = {step.part if step.is_main else "" for step in outliers}
     return parts.pop() if len(parts) == 1 else ""
 
 
-def _unclear(outliers: list[LongStep], share: float, occasions: int) -> str:
+def _unclear(outliers: list[OutlierStep], share: float, occasions: int) -> str:
     """Say where much of the time went although no pattern shows, as at the end of an epoch."""
     parts = " and ".join(dict.fromkeys(NAMES[step.part] for step in outliers))
     return (
@@ -373,7 +373,7 @@ def _remedy(
     main: LongStepLine | None,
     cause: str,
     epochs: EpochEnds | None,
-    outliers: Sequence[LongStep],
+    outliers: Sequence[OutlierStep],
 ) -> Remedy:
     """Return what to do about the line, or about the part where no line is known."""
     if main is None:
@@ -405,7 +405,7 @@ def _because(pattern: Pattern, main: LongStepLine | None) -> str:
     return f" because of {NAMES[pattern.cause]}{line}: {durations}{_period(pattern.steps)}"
 
 
-def _period(outliers: Sequence[LongStep]) -> str:
+def _period(outliers: Sequence[OutlierStep]) -> str:
     """Return the distance of the long steps, where it is always the same."""
     distances = {after.number - before.number for before, after in pairwise(outliers)}
     if len(outliers) < MINORITY or len(distances) != 1:
@@ -413,7 +413,7 @@ def _period(outliers: Sequence[LongStep]) -> str:
     return f", every {distances.pop()} steps"
 
 
-def _table(outliers: Sequence[LongStep]) -> Table:
+def _table(outliers: Sequence[OutlierStep]) -> Table:
     rows = tuple(
         (count(step.number), ms(step.total_ms), NAMES[step.part], ms(step.growth_ms))
         for step in outliers[:SHOWN_ROWS]

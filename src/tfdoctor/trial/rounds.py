@@ -18,7 +18,7 @@ from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import (
     NoTimes,
-    RunTimes,
+    TrialTimes,
     examples_ratio,
     other_examples,
     per_examples,
@@ -55,7 +55,7 @@ class Runs:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
         self.enough = self.enough.within(self.clock.left_s)
         run = self._run(ORIGINAL, "first run, as it is")
-        if isinstance(run.times, RunTimes):
+        if isinstance(run.times, TrialTimes):
             step_s, call_s = run.times.loop.usual_s
             start_s = max(0.0, run.seconds - run.times.loop.covers_ms / 1e3)
             self.enough = Enough.of(step_s, call_s, start_s)
@@ -69,30 +69,30 @@ class Runs:
             turn.reverse()
         number = len(self.rounds) + 1
         before = self._original(number)
-        if not isinstance(before, RunTimes):
+        if not isinstance(before, TrialTimes):
             self.spoiled += 1
             return
-        timed: dict[str, RunTimes | NoTimes] = {}
+        timed: dict[str, TrialTimes | NoTimes] = {}
         for variant in turn:
             if self.clock.left_s >= AROUND * self.clock.usual_s:  # this run, and the last as it is
                 timed[variant.name] = self._variant(variant, number, before)
         after = self._original(number) if timed and self.clock.left_s > 0 else None
-        if not isinstance(after, RunTimes):
+        if not isinstance(after, TrialTimes):
             self.spoiled += 1
             return
         comparable = {
             name: times
             for name, times in timed.items()
-            if isinstance(times, RunTimes) and not self._other_steps(name, times, before)
+            if isinstance(times, TrialTimes) and not self._other_steps(name, times, before)
         }
         self.rounds.append(_round(before, after, comparable))
 
-    def _original(self, number: int) -> RunTimes | NoTimes:
+    def _original(self, number: int) -> TrialTimes | NoTimes:
         run = self._run(ORIGINAL, f"round {number}, as it is")
         self.original.append(run)
         return run.times
 
-    def _variant(self, variant: Variant, number: int, before: RunTimes) -> RunTimes | NoTimes:
+    def _variant(self, variant: Variant, number: int, before: TrialTimes) -> TrialTimes | NoTimes:
         run = self._run(variant, f"round {number}, {variant.name}")
         own = self.tried.setdefault(variant.name, [])
         own.append(run)
@@ -104,8 +104,8 @@ class Runs:
         return self._per_examples(variant, run.times, before)
 
     def _per_examples(
-        self, variant: Variant, times: RunTimes | NoTimes, original: RunTimes
-    ) -> RunTimes | NoTimes:
+        self, variant: Variant, times: TrialTimes | NoTimes, original: TrialTimes
+    ) -> TrialTimes | NoTimes:
         """Return a variant's figures for as many examples as a step as it is has, as its batches show."""
         if isinstance(times, NoTimes):
             return times
@@ -120,7 +120,7 @@ class Runs:
         self.examples.setdefault(variant.name, ratio)
         return per_examples(times, ratio)
 
-    def _other_steps(self, name: str, times: RunTimes, original: RunTimes) -> bool:
+    def _other_steps(self, name: str, times: TrialTimes, original: TrialTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.
 
         Updates of the weights make them comparable; where these were not counted, the loop must be the same.
@@ -163,7 +163,7 @@ class Runs:
         return {name: measured for name, measured in found.items() if measured is not None}
 
 
-def _not_promised(variant: Variant, times: RunTimes, original: RunTimes) -> str:
+def _not_promised(variant: Variant, times: TrialTimes, original: TrialTimes) -> str:
     """Return why a variant whose steps have other examples than promised, or than before, has no figure."""
     seen = other_examples(times, original)
     if not seen and variant.examples != 1:
@@ -171,7 +171,7 @@ def _not_promised(variant: Variant, times: RunTimes, original: RunTimes) -> str:
     return f"its steps do not have the examples that were expected: {seen or 'their number varies'}"
 
 
-def _round(before: RunTimes, after: RunTimes, timed: Mapping[str, RunTimes]) -> Round:
+def _round(before: TrialTimes, after: TrialTimes, timed: Mapping[str, TrialTimes]) -> Round:
     """Return what a round measured: by the blocks of its runs, and by all steady steps of each."""
     whole = Round(
         np.array([before.whole_ms]),

@@ -22,7 +22,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
+from tfdoctor.trial.times import NoTimes, Timing, TrainedState, TrialTimes, times_of
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
@@ -39,7 +39,7 @@ GRACE_S = 5.0
 class TrialRun:
     """What a run gave."""
 
-    times: RunTimes | NoTimes
+    times: TrialTimes | NoTimes
     state: TrainedState | None = None
     finite: bool | None = None
     exit_code: int = 0

@@ -110,7 +110,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class RunTimes:
+class TrialTimes:
     """The figures of one run, each in ms for one update of the weights, or for one step."""
 
     blocks_ms: Floats  # of steady blocks of steps, shape (blocks,)
@@ -138,7 +138,7 @@ class NoTimes:
     why: str
 
 
-def per_examples(times: RunTimes | NoTimes, ratio: Fraction) -> RunTimes | NoTimes:
+def per_examples(times: TrialTimes | NoTimes, ratio: Fraction) -> TrialTimes | NoTimes:
     """Return the figures of a larger step for as many examples as a step as it is has: 1 / `ratio` of its own."""
     if isinstance(times, NoTimes):
         return times
@@ -146,16 +146,18 @@ def per_examples(times: RunTimes | NoTimes, ratio: Fraction) -> RunTimes | NoTim
     return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
 
 
-def examples_ratio(times: RunTimes, original: RunTimes) -> Fraction | None:
+def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:
     """Return the examples of a step for each one of the program as it is; None where they were not seen."""
     if not times.examples or not original.examples:
         return None
     return times.examples / original.examples
 
 
-def other_examples(times: RunTimes | NoTimes | None, original: RunTimes | NoTimes | None) -> str:
+def other_examples(
+    times: TrialTimes | NoTimes | None, original: TrialTimes | NoTimes | None
+) -> str:
     """Return how the examples of a step differ from those of the program as it is, as a clause; "" if not."""
-    if not isinstance(times, RunTimes) or not isinstance(original, RunTimes):
+    if not isinstance(times, TrialTimes) or not isinstance(original, TrialTimes):
         return ""
     if examples_ratio(times, original) in (None, 1):
         return ""
@@ -235,7 +237,7 @@ def _state(state: dict[str, Any] | None, sizes: Sequence[int]) -> TrainedState |
     return TrainedState(int(state["step"]), state.get("digest"), losses, str(state.get("why", "")))
 
 
-def times_of(loop: Loop) -> RunTimes | NoTimes:
+def times_of(loop: Loop) -> TrialTimes | NoTimes:
     """Return the figures of a loop; without enough steps, why there are none."""
     spans, sizes = loop.steady()
     if len(spans) < loop.fewest:
@@ -246,7 +248,7 @@ def times_of(loop: Loop) -> RunTimes | NoTimes:
     per = counted or Fraction(1)
     blocks = _without_slow_start(_blocks(spans, sizes)) / float(per)
     whole = float(spans.sum() / sizes.sum()) / float(per)
-    return RunTimes(blocks, whole, int(sizes.sum()), loop, per, counted is not None)
+    return TrialTimes(blocks, whole, int(sizes.sum()), loop, per, counted is not None)
 
 
 def _blocks(spans: Floats, sizes: Floats) -> Floats:

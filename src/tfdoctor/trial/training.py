@@ -8,7 +8,7 @@ from itertools import combinations
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.humanize import percent
 from tfdoctor.trial.running import TrialRun
-from tfdoctor.trial.times import NoTimes, RunTimes, TrainedState, other_examples
+from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
 from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5
@@ -35,7 +35,7 @@ class Reference:
 
     states: tuple[TrainedState, ...]
     finite: bool = True  # its own weights do not become infinite or NaN
-    times: RunTimes | NoTimes | None = None  # of one of its runs that has figures
+    times: TrialTimes | NoTimes | None = None  # of one of its runs that has figures
 
     @property
     def repeats(self) -> bool:
@@ -53,7 +53,7 @@ class Reference:
 def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
     states = tuple(run.state for run in runs if run.state is not None)
-    times = next((run.times for run in runs if isinstance(run.times, RunTimes)), None)
+    times = next((run.times for run in runs if isinstance(run.times, TrialTimes)), None)
     return Reference(states, all(run.finite is not False for run in runs), times)
 
 

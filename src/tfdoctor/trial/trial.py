@@ -22,7 +22,7 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Combination, Pairs
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.running import Runner, TrialRun
-from tfdoctor.trial.times import RunTimes
+from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.variants import NotTried, Variant
 
 Join = Callable[[Sequence[Variant]], Variant]
@@ -83,7 +83,7 @@ def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
     Raises:
         CaptureError: why not.
     """
-    if isinstance(run.times, RunTimes):
+    if isinstance(run.times, TrialTimes):
         return
     why = run.error or run.times.why
     if "EOFError" in why:
@@ -246,8 +246,8 @@ def _typical(times_ms: Sequence[float], updates: float) -> float | None:
     return median(times_ms) * updates if times_ms else None
 
 
-def _times(runs: Sequence[TrialRun]) -> list[RunTimes]:
-    return [run.times for run in runs if isinstance(run.times, RunTimes)]
+def _times(runs: Sequence[TrialRun]) -> list[TrialTimes]:
+    return [run.times for run in runs if isinstance(run.times, TrialTimes)]
 
 
 def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:

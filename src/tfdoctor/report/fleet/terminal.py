@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.fleet_report import FleetReport
-from tfdoctor.report.fleet.view import FleetView, RunLine
+from tfdoctor.report.fleet.view import FleetLine, FleetView
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture
 from tfdoctor.text import shorten
@@ -49,7 +49,7 @@ def _runs(view: FleetView, width: int) -> RenderableType:
     return Group(table, *rest)
 
 
-def _run(line: RunLine, room: int) -> str:
+def _run(line: FleetLine, room: int) -> str:
     named = line.findings or "no finding"
     place = line.place if len(line.place) <= room else f"…{line.place[1 - room :]}"
     return f"{place}\n{shorten(line.job, room - 12)} · {line.step}\n{named}"

@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
+class FleetLine:
     """A run as a row of the page, in the order of COLUMNS after its name, its place and the link to its page."""
 
     job: str
@@ -68,7 +68,7 @@ class FleetView:
     headline: str
     notes: tuple[str, ...]
     faults: Grid
-    lines: tuple[RunLine, ...]  # the first of them
+    lines: tuple[FleetLine, ...]  # the first of them
     jobs: tuple[JobLine, ...]
     failed: Grid
     data: str  # JSON of all runs that the page bears: see `_data`
@@ -129,9 +129,9 @@ def _devices(fault: FleetFault) -> str:
     return f"{words.saved_devices(fault.waste)}{unknown}"
 
 
-def _line(one: PricedRun, *, by_hours: bool) -> RunLine:
+def _line(one: PricedRun, *, by_hours: bool) -> FleetLine:
     run = one.run
-    return RunLine(
+    return FleetLine(
         job=name(one.job),
         place=name(run.place),
         link=run.report,
