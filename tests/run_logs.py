@@ -10,11 +10,12 @@
 Times are seconds unless a name says ms.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.builders import recording
 from tfdoctor.kinds import RunCall, RunWork, StepSource
@@ -259,11 +260,15 @@ class Run:
         self, start: float, end: float, stacks: dict[str, float], samples: dict[str, int]
     ) -> Bucket:
         calls: dict[str, float] = defaultdict(float)
-        for moment in self.moments:
+        for moment in _between(self.moments, start, end, lambda moment: moment.end):
             overlap = min(end, moment.end) - max(start, moment.start)
             if overlap > 0:
                 calls[str(moment.call)] += overlap * 1000
-        entered = Counter(str(call) for at, call in self.entered if start <= at < end)
+        entered = Counter(
+            str(call)
+            for at, call in _between(self.entered, start, end, lambda one: one[0])
+            if start <= at < end
+        )
         counters = [found for at, found in self.counters if start <= at < end]
         return Bucket(
             start, end, dict(calls), dict(entered), stacks, samples,
@@ -272,7 +277,7 @@ class Run:
 
     def _steps(self, start: float, end: float) -> Iterator[BucketSteps]:
         loops: dict[tuple[Line | None, bool], list[float]] = defaultdict(list)
-        for at, ms, line, traced in self.stepped:
+        for at, ms, line, traced in _between(self.stepped, start, end, lambda one: one[0]):
             if start < at <= end:
                 loops[line, traced].append(ms)
         passes = Counter(line for at, line in self.passes if start <= at < end)
@@ -305,6 +310,16 @@ class Run:
             if moment is not None:
                 yield at, moment.stack
             number += 1
+
+
+T = TypeVar("T")
+
+
+def _between(
+    ordered: Sequence[T], start: float, end: float, time: Callable[[T], float]
+) -> Sequence[T]:
+    """Return what has its time from start to end, and what comes next, of entries in order."""
+    return ordered[bisect_left(ordered, start, key=time) : bisect_right(ordered, end, key=time) + 1]
 
 
 IMPORTING = {"work": RunWork.IMPORTING}

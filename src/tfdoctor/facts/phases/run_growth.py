@@ -1,7 +1,24 @@
 """What grows over the run: the time of a step, memory, graphs, live objects."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepTimes, main_loop, of_loop
+from tfdoctor.facts.phases.trend_line import TrendLine
+from tfdoctor.recording import Recording
+from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
+
+FEWEST_CENSUSES = 3
+"""Counts of live objects from which a type has a trend; from five on it can be certain."""
 
 
 class Grows(StrEnum):
@@ -15,6 +32,19 @@ class Grows(StrEnum):
     FUNCTIONS = "traced functions"
     FILES = "open files"
     OBJECTS = "live Python objects"
+
+
+COUNTERS: Mapping[Grows, str] = MappingProxyType(
+    {
+        Grows.RESIDENT: "rss",
+        Grows.DEVICE: "device",
+        Grows.BLOCKS: "blocks",
+        Grows.GRAPH: "graph",
+        Grows.FUNCTIONS: "functions",
+        Grows.FILES: "files",
+    }
+)
+"""The counter of what may grow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +79,26 @@ class RunGrowth:
     trends: tuple[Trend, ...]
     seconds: float  # of the run that they cover
 
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Measure each trend between the first and the last work on models; without such work, over the whole run.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded, or it is too short for a trend.
+        """
+        log = recording.run
+        if log is None:
+            raise Unavailable(
+                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
+            )
+        buckets = _at_work(log)
+        found = [*_steps(log), *_counters(buckets), *_objects(log, buckets)]
+        if not found:
+            raise Unavailable("the run is too short to see what grows in it")
+        covered = max(trend.end_s for _, _, trend in found) - min(t.begin_s for _, _, t in found)
+        trends = tuple(_trend(log, what, name, line) for what, name, line in found)
+        return cls(trends, covered)
+
     def of(self, what: Grows) -> Trend | None:
         """Return the trend of something; None where it was not measured."""
         return next((trend for trend in self.trends if trend.what is what), None)
@@ -58,3 +108,86 @@ class RunGrowth:
         """The types of live objects that certainly grow in number, the fastest first."""
         found = [t for t in self.trends if t.what is Grows.OBJECTS and t.grows]
         return tuple(sorted(found, key=lambda trend: -trend.slope))
+
+
+Measured = tuple[Grows, str, TrendLine]
+"""What may grow, the type of an object, and its trend."""
+
+
+def _at_work(log: RunLog) -> Sequence[Bucket]:
+    """Return the buckets from the first to the last work on models: data that are loaded before are no leak."""
+    course = RunCourse.of(log, CallTree.of(log))
+    if course.first_work is None or course.last_work is None:
+        return log.buckets
+    return log.buckets[course.first_work : course.last_work + 1]
+
+
+def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
+    loop = main_loop(log)
+    meanwhile = [b for b in log.buckets if b.end > line.begin_s and b.start < line.end_s]
+    return Trend(
+        what=what,
+        first=line.first,
+        last=line.last,
+        slope=line.slope,
+        low=line.low,
+        high=line.high,
+        steady=line.steady,
+        points=line.points,
+        name=name,
+        over_steps=sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop)),
+    )
+
+
+def _steps(log: RunLog) -> Iterator[Measured]:
+    """Yield the trend of the steps of the main loop that the profiler did not slow."""
+    loop = main_loop(log)
+    points = [
+        point
+        for bucket in log.buckets
+        for steps in of_loop(bucket, loop)
+        if not steps.traced
+        for point in _points(bucket, steps)
+    ]
+    line = TrendLine.through(*_columns(points))
+    if line is not None:
+        yield Grows.STEP, "", line
+
+
+def _points(bucket: Bucket, steps: BucketSteps) -> Iterator[tuple[float, float]]:
+    """Yield the steps of a bucket evenly over it; where the recorder only counted them, their median alone."""
+    width, times = bucket.end - bucket.start, StepTimes.within(steps)
+    if not steps.each:
+        yield bucket.start + width / 2, times.quantile(MIDDLE)
+        return
+    for number, ms in enumerate(times.ms):
+        yield bucket.start + width * (number + MIDDLE) / len(times.ms), float(ms)
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
+    columns = np.array(points, np.float64).reshape(-1, 2).T
+    return columns[0], columns[1]
+
+
+def _counters(buckets: Sequence[Bucket]) -> Iterator[Measured]:
+    for what, counter in COUNTERS.items():
+        points = [
+            (bucket.end, value)
+            for bucket in buckets
+            if (value := getattr(bucket.counters, counter)) is not None
+        ]
+        line = TrendLine.through(*_columns(points))
+        if line is not None:
+            yield what, "", line
+
+
+def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
+    """Yield the trend of each type of live objects that was counted often enough while the run worked."""
+    begin = buckets[0].start if buckets else 0.0
+    points: dict[str, dict[float, float]] = defaultdict(dict)
+    for census in sorted(log.censuses, key=lambda census: census.at_s):
+        for name, number in census.types.items() if census.at_s >= begin else ():
+            points[name][census.at_s] = number
+    for name, counted in points.items():
+        if len(counted) >= FEWEST_CENSUSES:
+            yield Grows.OBJECTS, name, TrendLine.through_few(*_columns([*counted.items()]))

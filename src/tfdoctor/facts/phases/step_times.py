@@ -1,7 +1,7 @@
 """The durations of the training steps of a run, one by one or by bins, with quantiles."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -38,6 +38,15 @@ class StepTimes:
             for steps in of_loop(bucket, loop)
             for ms, calls in durations(steps)
         ]
+        return cls._of_rows(rows)
+
+    @classmethod
+    def within(cls, steps: BucketSteps) -> Self:
+        """Take the steps of one bucket."""
+        return cls._of_rows([(ms, calls, 0) for ms, calls in durations(steps)])
+
+    @classmethod
+    def _of_rows(cls, rows: Sequence[tuple[float, float, int]]) -> Self:
         columns = np.array(rows, np.float64).reshape(-1, 3).T
         return cls(columns[0], columns[1], columns[2].astype(np.int64))
 
