@@ -102,9 +102,27 @@ def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown()
 
 
 def test_a_run_that_did_not_end_says_so() -> None:
-    words = sentences.verdict(of(spent({Phase.STEPS: 72.0}, finished=False)))
+    unknown = of(spent({Phase.STEPS: 72.0}, finished=False))
+    unknown = replace(unknown, subject=replace(unknown.subject, exit_code=None))
+    words = sentences.verdict(unknown)
     assert words[0].startswith("72 s of the run were recorded: ")
     assert words[1] == "The run has no recorded end: it was killed, or is still running."
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (137, "The run was ended by SIGKILL."),
+        (128 + 99, "The run was ended by signal 99."),
+        (3, "The run ended abruptly, with exit code 3."),  # by os._exit
+    ],
+)
+def test_how_a_run_ended_that_recorded_no_end_is_known_by_its_exit_code(
+    code: int, said: str
+) -> None:
+    ended = of(spent({Phase.STEPS: 72.0}, finished=False))
+    words = sentences.verdict(replace(ended, subject=replace(ended.subject, exit_code=code)))
+    assert words[1] == said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(9.0, False), (12.0, True)])

@@ -104,7 +104,10 @@ def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
 
 def _run_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
     run = whole_run(diagnosis)
-    return run_verdict.headline(run, trained=_trained(diagnosis, run)) if run else ()
+    if run is None:
+        return ()
+    code = diagnosis.subject.exit_code
+    return run_verdict.headline(run, trained=_trained(diagnosis, run), exit_code=code)
 
 
 def _trained(diagnosis: Diagnosis, run: RunAccount) -> bool:

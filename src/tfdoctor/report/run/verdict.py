@@ -1,5 +1,6 @@
 """The sentences of the verdict about the run: what it took, what its time went to, what changes save of it."""
 
+import signal
 from collections.abc import Sequence
 
 from tfdoctor import text
@@ -22,15 +23,18 @@ NOT_THE_SCRIPT = (Phase.PROFILER, Phase.UNNAMED)
 """Phases that are no work of the script's; each has a sentence of its own where it is much."""
 
 
-def headline(run: RunAccount, *, trained: bool) -> tuple[str, ...]:
-    """Return what the whole run took, and what its time went to; ``trained`` says that it has training steps."""
+def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) -> tuple[str, ...]:
+    """Return what the whole run took, and what its time went to; ``trained`` says that it has training steps.
+
+    Without an ``exit_code``, it is not known how the run ended.
+    """
     start = (
         f"The run took {duration(run.total_ms)}"
         if run.finished
         else f"{duration(run.total_ms)} of the run were recorded"
     )
     took = f"{start}{_went_to(run, trained=trained)}."
-    found = (took, _end(run), _profiler(run), _unnamed(run), _long(run))
+    found = (took, _end(run, exit_code), _profiler(run), _unnamed(run), _long(run))
     return tuple(filter(None, found))
 
 
@@ -126,10 +130,21 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
     return f"{training}; the largest other part is {part}"
 
 
-def _end(run: RunAccount) -> str:
-    return (
-        "" if run.finished else "The run has no recorded end: it was killed, or is still running."
-    )
+BY_SIGNAL = 128
+"""What a shell adds to the number of the signal that ended a process, for its exit code."""
+
+
+def _end(run: RunAccount, exit_code: int | None) -> str:
+    """Return how a run ended whose process did not record its end."""
+    if run.finished:
+        return ""
+    if exit_code is None:
+        return "The run has no recorded end: it was killed, or is still running."
+    if exit_code <= BY_SIGNAL:
+        return f"The run ended abruptly, with exit code {exit_code}."
+    number = exit_code - BY_SIGNAL
+    known = number in set(signal.Signals)
+    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
 
 
 def _profiler(run: RunAccount) -> str:
