@@ -107,7 +107,7 @@ def window(base: Diagnosis) -> Diagnosis:
         total_ms=1200.0,
         rows=rows(times, {}),
         whole=False,
-        missing="a trace holds its window alone",
+        missing="the rest of the run was not recorded: a trace contains the traced window only",
         window_steps=20,
     )
     return replace(base, run=run)

@@ -163,7 +163,10 @@ def test_long_steps_that_take_much_are_in_the_verdict_with_their_unknown_cause()
 def test_a_traced_window_is_not_called_the_run() -> None:
     words = sentences.verdict(diagnoses.run_window())
     assert words[0].startswith("Each step takes 52.0 ms")
-    assert "the traced window of 1.2 s; the rest of the run was not recorded: a trace" in words[1]
+    assert words[1] == (
+        "The account of the run covers the traced window of 1.2 s; the rest of the run was not recorded: "
+        "a trace contains the traced window only."
+    )
     assert "the run from" not in " ".join(words)
 
 
@@ -382,6 +385,8 @@ def test_unknown_numbers_break_no_report(number: float) -> None:
 def test_an_account_of_nothing_is_not_drawn() -> None:
     assert section(None) is None
     assert section(RunAccount(total_ms=0.0, rows=())) is None
+    assert section(spent({Phase.STEPS: 1.0}, whole=False)) is None
+    assert section(spent({Phase.STEPS: 1.0})) is not None
 
 
 def test_code_scanning_gets_the_saving_of_the_run() -> None:

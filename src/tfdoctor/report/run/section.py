@@ -14,6 +14,9 @@ from tfdoctor.units import nbytes
 LINES = 3
 """Lines of a phase that are shown at once; the rest is folded."""
 
+LITTLE = 0.01
+"""Share of a traced window below which a bar of what is no step in it shows nothing."""
+
 OTHERS = 8
 """Names of other processes in a sentence."""
 
@@ -76,8 +79,10 @@ class RunSection:
 
 
 def section(run: RunAccount | None) -> RunSection | None:
-    """Return the account as text; None without one."""
+    """Return the account as text; None without one, and of a window that has steps alone."""
     if run is None or not is_known(run.total_ms) or not run.total_ms > 0 or not times(run):
+        return None
+    if not run.whole and whole_ms(run) - run.of(Phase.STEPS) < LITTLE * whole_ms(run):
         return None
     phases = tuple(_phase(row, run) for row in run.rows if row.phase in times(run))
     what = "run" if run.whole else "traced window"

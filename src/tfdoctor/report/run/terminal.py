@@ -34,6 +34,9 @@ GLYPHS = MappingProxyType(
 LARGE = 0.1
 """Share of the run from which on a line outside of the steps is listed."""
 
+LONG = 0.01
+"""Share of the run from which on the time of long steps beyond the usual is told."""
+
 LINES = 3
 
 NOTES = 3
@@ -44,7 +47,8 @@ def drawn(shown: RunSection, width: int) -> Text:
     run = shown.account
     title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
     rows = [*title, _bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
-    notes = [note for note in (shown.long, *shown.notes) if note][:NOTES]
+    long = run.long_steps.beyond_ms if run.long_steps else 0.0
+    notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
 
 

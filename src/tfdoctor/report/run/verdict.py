@@ -42,9 +42,8 @@ def window(run: RunAccount) -> str:
     """Return that the account covers a traced window alone; "" where it covers the run."""
     if run.whole:
         return ""
-    why = text.prose(run.missing).rstrip(".")
-    covers = f"The account covers the traced window of {duration(run.total_ms)}"
-    return f"{covers}; the rest of the run was not recorded{f': {why}' if why else ''}."
+    why = text.prose(run.missing).rstrip(".") or "the rest of the run was not recorded"
+    return f"The account of the run covers the traced window of {duration(run.total_ms)}; {why}."
 
 
 def traced_steps(run: RunAccount) -> str:
