@@ -215,8 +215,9 @@ class Saving:
 class RunSaving:
     """What a change saves of the run, computed by the run model.
 
-    ``share`` is of the whole run as recorded; ``rated`` of what recurs in a longer run, unless the change is
-    about time that comes once: the severity follows it. ``each`` is the saving each time it ``recurs``.
+    ``share`` is of the whole run as recorded; ``rated`` of what recurs in a longer run, or, of time that comes
+    once, of the run of as many epochs as are known: the severity follows it. ``each`` is the saving each time it
+    ``recurs``.
     """
 
     total: Quantity

@@ -307,6 +307,11 @@ def test_a_longer_run_has_more_of_what_recurs() -> None:
     whole = 100_000 + 45 * 100_000
     assert step.extrapolated == pytest.approx(45 * 20_000 / whole)
     assert start.extrapolated == pytest.approx(50_000 / whole)
+    assert (
+        start.rated == start.extrapolated
+    )  # a quarter of the recorded run, and little of the real one
+    assert found["start"].severity is Severity.NOTE
+    assert step.rated == pytest.approx(0.2)
     both = together(
         of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90
     )

@@ -57,10 +57,14 @@ class Amount:
         """Return its share, 0 to 1."""
         return self.ms / of.ms if of.ms else 0.0
 
-    def rated(self, of: Self) -> float:
-        """Return the larger of its shares in the run and, of what recurs, in what recurs of the run, 0 to 1."""
+    def rated(self, of: Self, times: float | None) -> float:
+        """Return the larger of its shares in the run and, of what recurs, in what recurs of the run, 0 to 1.
+
+        The run is one with so many times the epochs, where that is known.
+        """
+        whole = self.share(of) if times is None else self.extrapolated(of, times)
         recurring = self.recurring_ms / of.recurring_ms if of.recurring_ms else 0.0
-        return min(1.0, max(self.share(of), recurring))
+        return min(1.0, max(whole, recurring))
 
     def extrapolated(self, of: Self, times: float) -> float:
         """Return its share in a run with so many times the epochs, 0 to 1."""
@@ -172,19 +176,21 @@ class RunPricing:
     def _is_trifle(self, result: Result, finding: Finding, saved: Amount) -> bool:
         """Whether a finding is about time of the run alone, and about too little of it to be said."""
         alone = bool(finding.run_effects) and not result.saving and not result.takes
-        return alone and finding.severity is None and saved.rated(self.run) < WORTH_SAYING
+        return (
+            alone and finding.severity is None and saved.rated(self.run, self.times) < WORTH_SAYING
+        )
 
     def _severity(self, result: Result, finding: Finding, saved: Amount) -> Severity | None:
         """Return the severity by the run: none is higher than the time allows that the finding is about."""
         if result.severity is None:
             return None
         if result.takes:
-            share = self.saved(finding.effects, ()).rated(self.run)
+            share = self.saved(finding.effects, ()).rated(self.run, self.times)
             return min(result.severity, Severity.of(share))
         if finding.severity is not None:
             return min(finding.severity, result.severity, self._most(finding))
         if finding.run_effects or result.saving:
-            return Severity.of(saved.rated(self.run))
+            return Severity.of(saved.rated(self.run, self.times))
         return min(result.severity, self._most(finding))
 
     def _most(self, finding: Finding) -> Severity:
@@ -205,7 +211,7 @@ class RunPricing:
         return RunSaving(
             total=ms(saved.ms),
             share=min(1.0, saved.share(self.run)),
-            rated=saved.rated(self.run),
+            rated=saved.rated(self.run, self.times),
             recurs=recurs,
             each=ms(each),
             times=times,
