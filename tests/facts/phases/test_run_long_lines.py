@@ -7,8 +7,8 @@ import pytest
 from tests.builders import recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
-from tfdoctor.kinds import RunWork
-from tfdoctor.recording.run_log import Bucket, RunLog, RunProcess, SeenStack
+from tfdoctor.kinds import RunCall, RunWork
+from tfdoctor.recording.run_log import Bucket, CallPlace, RunLog, RunProcess, SeenStack
 from tfdoctor.verdict import Location
 
 SAVES = SeenStack(1, at=("train.py", 30), calls="keras.Model.save", work=RunWork.SAVING, long=True)
@@ -39,6 +39,24 @@ def test_samples_of_a_line_add_up_over_stacks_and_buckets() -> None:
     assert found.lines[0].sure
     assert not replace(found.lines[0], samples=4).sure
     assert not replace(found.lines[0], at=None).sure
+
+
+@pytest.mark.parametrize(
+    ("work", "names"),
+    [
+        (RunWork.OTHER, False),
+        (RunWork.MODEL, False),
+        (RunWork.SAVING, True),  # a checkpoint of fit's
+        (RunWork.INPUT, True),
+    ],
+)
+def test_the_call_that_trains_is_no_cause(work: RunWork, *, names: bool) -> None:
+    fit = CallPlace(0, RunCall.FIT, ("train.py", 9), "Model.fit")
+    seen = SeenStack(1, at=("train.py", 9), calls="keras.Model.fit", work=work, long=True)
+    bucket = Bucket(0, 1, stacks={"1": 400.0}, samples={"1": 8})
+    log = RunLog(RunProcess(), {0: fit}, {1: seen}, (bucket,))
+    (line,) = RunLongLines.measure(replace(recording(), run=log)).lines
+    assert line.sure is names
 
 
 def test_without_a_sample_of_a_long_step_nothing_is_known() -> None:

@@ -7,25 +7,32 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunWork
+from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
+
+TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
+"""The calls that a step is in, at whose lines the stack of every step is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongLine:
-    """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run."""
+    """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run.
+
+    ``trains`` says that it is the call that trains, which each step is in: it names no cause.
+    """
 
     at: Location | None
     ms: float
     samples: int
     calls: str = ""
     work: RunWork = RunWork.OTHER
+    trains: bool = False
 
     @property
     def sure(self) -> bool:
         """Whether there are enough samples to name it as the cause."""
-        return self.at is not None and self.samples >= ENOUGH
+        return self.at is not None and self.samples >= ENOUGH and not self.trains
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,23 @@ class RunLongLines:
         times: dict[tuple[Location | None, str, RunWork], float] = defaultdict(float)
         samples: dict[tuple[Location | None, str, RunWork], int] = defaultdict(int)
         locate = Places.of(recording)
+        training = {
+            locate(call.at) for call in recording.run.calls.values() if call.call in TRAINING
+        }
         for bucket in recording.run.buckets:
             for number, seen in long.items():
                 line = (locate(seen.at), seen.calls or "", seen.work)
                 times[line] += bucket.stacks.get(str(number), 0.0)
                 samples[line] += bucket.samples.get(str(number), 0)
         lines = (
-            LongLine(at=at, ms=ms, samples=samples[at, calls, work], calls=calls, work=work)
+            LongLine(
+                at=at,
+                ms=ms,
+                samples=samples[at, calls, work],
+                calls=calls,
+                work=work,
+                trains=at in training and work in (RunWork.OTHER, RunWork.MODEL),
+            )
             for (at, calls, work), ms in times.items()
             if ms
         )

@@ -42,7 +42,9 @@ def _page(view: ComparisonView, width: int) -> RenderableType:
     if view.bars:
         sections.append(_bars(view.bars, width))
     tables = {
-        title: _findings(grid, view.states) if grid is view.findings else _table(title, grid)
+        title: _findings(grid, view.states)
+        if grid is view.findings
+        else _table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
         for title, grid in view.tables
     }
     sections += tables.values()
@@ -74,8 +76,8 @@ def _findings(grid: Grid, states: tuple[FindingState, ...]) -> RenderableType:
     return lines
 
 
-def _table(title: str, grid: Grid) -> RenderableType:
-    shown = grid.first(ROWS)
+def _table(title: str, grid: Grid, rows: int) -> RenderableType:
+    shown = grid.first(rows)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column, kind in zip(shown.columns, shown.kinds, strict=True):
         table.add_column(

@@ -91,14 +91,11 @@ def _time(side: RunSide, *, in_ms: bool) -> str:
 
 
 def _phases(comparison: RunComparison) -> Grid:
-    """Return the phases of both runs and the whole runs."""
-    run = comparison.run
-    rows = (
-        [(PHASE_LABELS[one.phase], one.before_ms, one.after_ms) for one in run.phases]
-        if run
-        else []
-    )
-    rows += [("whole run", run.before_ms, run.after_ms)] if run else []
+    """Return the whole runs and their phases."""
+    rows: list[tuple[str, float, float]] = []
+    if run := comparison.run:
+        rows = [("whole run", run.before_ms, run.after_ms)]
+        rows += [(PHASE_LABELS[one.phase], one.before_ms, one.after_ms) for one in run.phases]
     return Grid(
         ("phase", "before", "after", "difference"),
         ("text", "number", "number", "number"),
