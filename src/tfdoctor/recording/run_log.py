@@ -176,7 +176,7 @@ class RunEnd:
     end: Amount = 0.0
     why: str = ""  # "exit", "exception", "interrupt"
     error: str = ""
-    message: str = ""  # its beginning
+    message: str = ""  # its beginning and its end
     at: Line | None = None
     call: Count = 0  # the number of the CallPlace under way
 

@@ -1,10 +1,29 @@
 """How the run ended, and its memory then."""
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from signal import SIGINT, SIGKILL
+from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.memory_errors import MemoryWanted, is_memory_error
+from tfdoctor.facts.phases.bucket_pieces import BucketPieces
+from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import Phase
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.run_log import RunEnd, RunLog
 from tfdoctor.verdict import Location
+
+SHELL = 128
+"""What a shell adds to a signal's number for its exit code."""
+
+AFTERWARDS = (Phase.END, Phase.PROFILER, Phase.UNNAMED)
+"""What may follow an error before the process ends."""
 
 
 class EndKind(StrEnum):
@@ -35,3 +54,87 @@ class RunEnding:
     peak_bytes: float | None = None  # resident, of the process
     limit_bytes: float | None = None  # of the machine, or of its cgroup
     device_peak_bytes: float | None = None
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Read how the process ended: as it told, else as the launcher saw it.
+
+        Raises:
+            Unavailable: neither was recorded.
+        """
+        log, manifest = recording.run, recording.manifest or Manifest()
+        if log is None and recording.manifest is None:
+            raise Unavailable(
+                "how the run ended was not recorded", "record it with `tfdoctor profile`"
+            )
+        end = (log.end if log else None) or RunEnd()
+        times = manifest.times
+        kind = _told(end) or _seen(manifest, log)
+        wanted = MemoryWanted.of(end.message)
+        return cls(
+            kind=kind,
+            error=end.error,
+            message=end.message,
+            at=Places.of(recording)(end.at),
+            phase=_last_phase(log) if log else None,
+            killed_by_kernel=kind is EndKind.OUT_OF_MEMORY and not end.error,
+            shape=wanted.shape,
+            dtype=wanted.dtype,
+            allocator=wanted.allocator,
+            wanted_bytes=wanted.nbytes,
+            peak_bytes=max(_resident(recording), default=None),
+            limit_bytes=_first(times.limit_bytes if times else None, manifest.host.memory_bytes),
+            device_peak_bytes=max(_device(log), default=None) if log else None,
+        )
+
+
+def _told(end: RunEnd) -> EndKind | None:
+    """Return what the process said of its end; None if it said nothing."""
+    if end.why == "exception" and is_memory_error(end.error, end.message):
+        return EndKind.OUT_OF_MEMORY
+    return EndKind(end.why) if end.why in {"exit", "exception", "interrupt"} else None
+
+
+def _seen(manifest: Manifest, log: RunLog | None) -> EndKind:
+    """Return what the launcher saw of a process that said nothing."""
+    times, outcome = manifest.times, manifest.outcome
+    code = outcome.exit_code
+    number = outcome.signal or (code - SHELL if code is not None and code > SHELL else None)
+    started = log is None or times is None or times.pid == log.process.pid
+    killed = number == SIGKILL or not started
+    if killed and times and times.oom_kills and manifest.finished:
+        return EndKind.OUT_OF_MEMORY
+    if number is not None and started:
+        return EndKind.INTERRUPT if number == SIGINT else EndKind.KILLED
+    return EndKind.EXIT if code is not None and started else EndKind.RUNNING
+
+
+def _last_phase(log: RunLog) -> Phase | None:
+    """Return the phase that the process ended in: the last one in the log that is more than its end."""
+    tree = CallTree.of(log)
+    divided = BucketPieces.of(log, tree, RunCourse.of(log, tree))
+    for number in reversed(range(len(log.buckets))):
+        times: dict[Phase, float] = defaultdict(float)
+        for piece in divided.pieces(number):
+            times[piece.phase] += piece.ms if piece.phase not in AFTERWARDS else 0.0
+        if any(times.values()):
+            return max(times, key=lambda phase: times[phase])
+    return None
+
+
+def _resident(recording: Recording) -> Iterator[float]:
+    """Yield the resident memory of the process, as it and the sampler saw it."""
+    for bucket in recording.run.buckets if recording.run else ():
+        if bucket.counters.rss is not None:
+            yield float(bucket.counters.rss)
+    for sample in recording.samples:
+        if sample.host and sample.host.run_rss_bytes:
+            yield float(sample.host.run_rss_bytes)
+
+
+def _device(log: RunLog) -> Iterator[float]:
+    return (float(b.counters.device) for b in log.buckets if b.counters.device is not None)
+
+
+def _first(*amounts: int | None) -> float | None:
+    return next((float(amount) for amount in amounts if amount), None)

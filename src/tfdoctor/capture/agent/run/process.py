@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 START_TIME = 19
 """Where /proc/PID/stat has the start of the process, after its name: field 22."""
 
-MESSAGE = 600
-"""Characters of an exception's message that are kept."""
+BEGIN, END = 200, 800
+"""Characters of an exception's message that are kept: TensorFlow first names the operation and its whole stack, and
+at the end says what was wrong."""
 
 
 def started_ns() -> int | None:
@@ -49,10 +50,13 @@ def of_end(error: BaseException | None) -> dict[str, object]:
 
 
 def of_error(error: BaseException) -> dict[str, object]:
-    """Return the class and the beginning of the message of an exception, and the user's line that raised it."""
+    """Return an exception's class, its message as far as it is kept, and the user's line that raised it."""
+    text = str(error).strip()
+    if len(text) > BEGIN + END:
+        text = f"{text[:BEGIN]} … {text[-END:]}"
     return {
         "error": type(error).__name__,
-        "message": clean(str(error).strip()[:MESSAGE]),
+        "message": clean(text),
         "at": _line(error.__traceback__),
     }
 

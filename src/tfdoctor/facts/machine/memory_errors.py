@@ -1,0 +1,74 @@
+"""What TensorFlow, XLA and numpy say where memory does not suffice: the tensor, its type, and the allocator."""
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from tfdoctor.facts.run.program import WIDTHS
+
+ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
+"""Classes of exceptions that mean it."""
+
+STATUS = re.compile(r"\bRESOURCE_EXHAUSTED\b")
+"""The status code of such an error, where its class is a general one."""
+
+OF_STATUS = frozenset({"InternalError", "XlaRuntimeError", "JaxRuntimeError", "UnknownError"})
+
+TENSOR = re.compile(
+    r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) "
+    r"on \S+ by allocator (?P<allocator>\w+)"
+)
+"""TensorFlow, core/framework/op_kernel.cc."""
+
+ARRAY = re.compile(
+    r"Unable to allocate (?P<amount>[\d.]+) (?P<unit>\w+) for an array "
+    r"with shape \((?P<shape>[\d, ]*)\) and data type (?P<dtype>\w+)"
+)
+"""numpy, _core/_exceptions.py."""
+
+BYTES = re.compile(r"[Oo]ut of memory (?:while )?trying to allocate (?P<amount>\d+) ?bytes")
+"""XLA, stream_executor and its allocators."""
+
+DTYPES = {"float": "float32", "double": "float64", "half": "float16"}
+"""TensorFlow's C++ names, as numpy has them."""
+
+UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWanted:
+    """The tensor or the bytes that could not be allocated; empty where the message does not say."""
+
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    allocator: str = ""
+    nbytes: float | None = None
+
+    @classmethod
+    def of(cls, message: str) -> Self:
+        """Read the message of an exception."""
+        if found := TENSOR.search(message):
+            dtype = DTYPES.get(found["dtype"], found["dtype"])
+            shape = _shape(found["shape"])
+            return cls(shape, dtype, found["allocator"], _size(shape, dtype))
+        if found := ARRAY.search(message):
+            shape = _shape(found["shape"])
+            told = float(found["amount"]) * UNITS.get(found["unit"], 0)
+            return cls(shape, found["dtype"], "", _size(shape, found["dtype"]) or told or None)
+        found = BYTES.search(message)
+        return cls(nbytes=float(found["amount"])) if found else cls()
+
+
+def is_memory_error(error: str, message: str) -> bool:
+    """Return whether an exception, by its class or its status code, means that memory did not suffice."""
+    return error in ERRORS or (error in OF_STATUS and STATUS.search(message) is not None)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in text.replace(" ", "").split(",") if size)
+
+
+def _size(shape: tuple[int, ...], dtype: str) -> float | None:
+    width = WIDTHS.get(dtype)
+    return float(prod(shape) * width) if width else None
