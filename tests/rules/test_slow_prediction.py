@@ -1,5 +1,7 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.rules.run_facts import line, made, phases, steps
@@ -52,6 +54,21 @@ def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
     effect = found(predicted(100, 350.0, looped=True)).run_effects[0]
     assert effect.bound is Bound.EXPECTED
     assert effect.of.value * (1.0 - effect.scales) == pytest.approx(3_500.0)
+
+
+def test_what_samples_show_as_executed_remains() -> None:
+    call = predicted(1000, 40.0, looped=True)
+    executed = replace(
+        line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0
+    )
+    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
+    finding = check(run, RunCalls((call,)), None)
+    assert isinstance(finding, Finding)
+    assert finding.run_effects[0].scales == pytest.approx(0.2)
+    assert finding.run_effects[0].bound is Bound.EXPECTED
+    computing = replace(executed, executes_ms=39_000.0)
+    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
+    assert isinstance(check(run, RunCalls((call,)), None), Healthy)
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,15 @@ def test_parts_of_loops_are_no_calls() -> None:
 def test_without_a_log_nothing_is_known() -> None:
     with pytest.raises(Unavailable, match="not recorded"):
         RunCalls.measure(recording())
+
+
+def test_calls_right_after_the_last_fit_come_after_training() -> None:
+    run = Run()
+    with run.fit("t.py:5"), run.epoch("t.py:5", 0):
+        run.steps(200, 5.0, "t.py:5")
+    for _ in range(4):
+        run.during(
+            RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"
+        )  # in the bucket of the last steps
+
+    assert only(run, RunCall.PREDICT).after_training

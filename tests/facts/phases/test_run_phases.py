@@ -441,3 +441,17 @@ def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None
     gaps = [b.start_s - a.end_s for a, b in pairwise(found.spans)]
     assert gaps == pytest.approx([0.0] * len(gaps), abs=1e-6)
     assert sum(s.end_s - s.start_s for s in found.spans) == pytest.approx(found.total_ms / 1000)
+
+
+def test_a_timed_line_tells_how_much_of_it_tensorflow_executes() -> None:
+    run = Run()
+    for _ in range(20):
+        with run.call(RunCall.PREDICT, "p.py:7", "Model.predict"):
+            run.python(
+                0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__"
+            )
+            run.python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute")
+
+    (line,) = RunPhases.measure(run.recording(), None).at(Phase.PREDICTION)
+    assert line.ms == pytest.approx(8000, rel=0.02)
+    assert line.executes_ms == pytest.approx(2000, rel=0.1)

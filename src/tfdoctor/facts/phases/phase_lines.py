@@ -17,6 +17,9 @@ MOST_LINES = 500
 
 HALF = 0.5
 
+EXECUTING = frozenset({"quick_execute", "numpy", "_numpy"})
+"""Functions of TensorFlow that call its executor, or wait for a tensor."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
@@ -26,7 +29,8 @@ class RunLine:
     ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
     innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
     line that calls it, or a library that calls the user's function again and again; None is unknown. ``exact`` says
-    that calls at the line were timed, so that few samples do not make it uncertain.
+    that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
+    ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for.
     """
 
     phase: Phase
@@ -39,6 +43,7 @@ class RunLine:
     runs: str = ""
     repeats: bool | None = None
     exact: bool = False
+    executes_ms: float = 0.0
 
     @property
     def sure(self) -> bool:
@@ -83,5 +88,8 @@ def _run_line(phase: Phase, line: PieceLine, total: _Sum, place: Places) -> RunL
         calls=line.calls,
         runs=max(total.runs, key=lambda name: total.runs[name]),
         repeats=total.repeats,
+        executes_ms=sum(
+            ms for name, ms in total.runs.items() if name.rpartition(".")[2] in EXECUTING
+        ),
         exact=total.exact_ms > HALF * total.ms,
     )

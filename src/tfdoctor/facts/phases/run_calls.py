@@ -189,7 +189,7 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
         examples=_mean(span.examples for span in spans),
         batches=_mean(span.steps for span in spans),
         before_training=_before(totals.course.first_step, last, count),
-        after_training=_after(totals.course.last_step, first, count),
+        after_training=_after(totals.course.last_step, first, count) or _after_fits(spans, totals),
         models=len({span.model for span in spans if span.model is not None}) or None,
     )
 
@@ -218,6 +218,17 @@ def _before(first_step: int | None, last: int, count: int) -> bool:
 
 def _after(last_step: int | None, first: int, count: int) -> bool:
     return last_step is not None and (first > last_step or (first == last_step and count == 1))
+
+
+def _after_fits(spans: Sequence[Span], totals: _Totals) -> bool:
+    """Return whether all of some calls begin after the last fit, where only fit trains; a bucket may hold both."""
+    fits = [
+        span for one in totals.tree.of_kind(RunCall.FIT) for span in totals.spans.get(one.id, ())
+    ]
+    ended = max((span.end for span in fits), default=None)
+    return (
+        bool(spans) and ended is not None and not totals.course.own_loop and spans[0].start >= ended
+    )
 
 
 def _passes(log: RunLog) -> int:

@@ -25,9 +25,10 @@ each batch takes 0.4 ms besides what it computes. Metrics of NumPy, scikit-learn
 
 ## Holds for
 
-Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. That most of a short call is fixed time is
-assumed for calls of up to three times the measured fixed time; their saving is an upper bound. Of longer calls only
-the fixed time counts. The time of a line in Python is its share of the stack samples.
+Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. From 20 stack
+samples on, what TensorFlow executes of a call is taken to remain, and all else to be spared. With fewer samples the
+measured fixed times are used: most of a call of up to three times as long, and that much of a longer one. The time
+of a line in Python is its share of the stack samples.
 
 ## Sources
 
@@ -122,10 +123,13 @@ def check(
         return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     made = [call for call in calls.of(RunCall.EVALUATE) if call.within not in WITHIN_FIT]
     loops = [group for group in _sampled(phases) if _is_loop(group)]
-    if not made and not loops and not phases.of(Phase.EVALUATION):
-        return NotApplicable(reason="the run evaluates no model")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    found = call_overheads(calls, RunCall.EVALUATE, steps.count if steps else 0)
+    python = [group for group in loops if group.ms >= least_ms]
+    if not made and not python and not phases.of(Phase.EVALUATION):
+        return NotApplicable(reason="the run evaluates no model")
+    found = call_overheads(
+        calls, RunCall.EVALUATE, phases.at(Phase.EVALUATION), steps.count if steps else 0
+    )
     small = [one for one in found if one.call in made or one.kind is OverheadKind.CALL]
     longest_ms = max([*(one.saved_ms for one in small), *(one.ms for one in loops)], default=0.0)
     measures = (
@@ -133,7 +137,6 @@ def check(
         Measure("longest time that a change at one line saves", ms(longest_ms), ms(least_ms)),
     )
     slow = [one for one in small if one.saved_ms >= least_ms]
-    python = [group for group in loops if group.ms >= least_ms]
     if not slow and not python:
         return Healthy(summary=_usual(phases, made), evidence=measures, concern=Concern.RUN)
     return Finding(

@@ -21,9 +21,10 @@ model that is called from Python starts each of its operations from there.
 
 ## Holds for
 
-Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. That most of a short call is fixed time is
-assumed for calls of up to three times the measured fixed time; their saving is an upper bound. Of longer calls only
-the fixed time counts. The time of a line in Python is its share of the stack samples.
+Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. From 20 stack
+samples on, what TensorFlow executes of a call is taken to remain, and all else to be spared. With fewer samples the
+measured fixed times are used: most of a call of up to three times as long, and that much of a longer one. The time
+of a line in Python is its share of the stack samples.
 
 ## Sources
 
@@ -118,7 +119,9 @@ def check(
     if not made and not phases.of(Phase.PREDICTION):
         return NotApplicable(reason="the run makes no predictions")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    small = call_overheads(calls, RunCall.PREDICT, steps.count if steps else 0)
+    small = call_overheads(
+        calls, RunCall.PREDICT, phases.at(Phase.PREDICTION), steps.count if steps else 0
+    )
     loops = [group for group in line_groups(phases.at(Phase.PREDICTION)) if _is_loop(group)]
     longest_ms = max([*(one.saved_ms for one in small), *(one.ms for one in loops)], default=0.0)
     measures = (
