@@ -53,6 +53,14 @@ MADE = [
         "predictions = model.predict(xs)\nfor i in range(len(xs)):\n    p = predictions[i : i + 1]\n",
     ),
     (
+        "for i in range(200):\n    out.append(model.predict(xs[i : i + 1])[0])\n",
+        "predictions = model.predict(xs[:200])\nfor i in range(200):\n    out.append(predictions[i])\n",
+    ),
+    (
+        "for x, (a, b) in zip(xs, out):\n    p = model.predict(x[None])[0] == a\n",
+        "predictions = model.predict(xs)\nfor x, (a, b), prediction in zip(xs, out, predictions):\n    p = prediction == a\n",
+    ),
+    (
         "for i, x in enumerate(xs):\n    p = i, model.predict(x[None])\n",
         "predictions = model.predict(xs)\nfor i, x in enumerate(xs):\n    p = i, predictions[i : i + 1]\n",
     ),
@@ -97,6 +105,7 @@ LEFT = [
     "while xs:\n    p = model.predict(xs[:1])\n",
     "p = model.predict(xs)\n",
     "for i in range(len(ys)):\n    p = model.predict(xs[i:i+1])\n",  # as long as another array
+    "for i in range(9):\n    p = model.predict(xs[i:i+2])\n",
 ]
 
 
@@ -119,6 +128,7 @@ def test_a_stateful_model_is_left() -> None:
         ("np.load('x.npy')[:100]", False),  # it may hold objects
         ("table.to_numpy()", True),
         ("np.array([[1.0], [2.0]])", True),
+        ("np.array(rows, 'float32')", True),
         ("np.array(rows)", False),  # rows of different lengths are objects
         ("[np.zeros(4), np.zeros(4)]", False),
         ("np.zeros((9, 4)) / 255", True),

@@ -43,7 +43,12 @@ def test_a_group_is_of_one_phase_and_names_a_sure_line(given_lines: list[RunLine
 
 
 def line(number: int, *, function: str = "<module>", caller: int = 0, **given: Any) -> RunLine:
-    known: dict[str, Any] = {"phase": Phase.PREPARING, "ms": 100.0, "samples": 9, "repeats": True} | given
+    known: dict[str, Any] = {
+        "phase": Phase.PREPARING,
+        "ms": 100.0,
+        "samples": 9,
+        "repeats": True,
+    } | given
     at = Location("a.py", caller) if caller else None
     return RunLine(at=Location("a.py", number), function=function, caller=at, **known)
 
@@ -54,6 +59,11 @@ def grouped(*lines: RunLine) -> list[set[int]]:
 
 def test_a_function_belongs_to_the_loop_that_calls_it() -> None:
     assert grouped(line(5, function="f", caller=40), line(40)) == [{5, 40}]
+
+
+def test_a_function_belongs_to_the_loop_that_begins_above_the_call_of_it() -> None:
+    assert grouped(line(5, function="f", caller=41), line(40)) == [{5, 40}]
+    assert len(grouped(line(5, function="f", caller=46), line(40))) == 2
 
 
 def test_a_function_that_is_called_once_stands_alone() -> None:

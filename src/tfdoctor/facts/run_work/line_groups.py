@@ -1,6 +1,6 @@
 """Lines of the run that belong together: those of a loop, with the function that it calls for each item."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -134,14 +134,22 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
     }
     into = list(range(len(chains)))
     for number, chain in enumerate(chains):
-        top = max(chain, key=lambda line: line.ms)
-        target = home.get((top.phase, top.caller)) if top.caller else None
+        target = _caller(home, max(chain, key=lambda line: line.ms))
         if target is not None and _root(into, target) != number:
             into[number] = target
     joined: dict[int, list[RunLine]] = {}
     for number, chain in enumerate(chains):
         joined.setdefault(_root(into, number), []).extend(chain)
     return list(joined.values())
+
+
+def _caller(home: Mapping[tuple[Phase, Location | None], int], line: RunLine) -> int | None:
+    """Return the group of the line that calls a line's function, or of the loop that begins above that line."""
+    if line.caller is None:
+        return None
+    path, last = line.caller.path, line.caller.line
+    places = (Location(path, number) for number in range(last, last - NEAR - 1, -1))
+    return next((home[line.phase, at] for at in places if (line.phase, at) in home), None)
 
 
 def _root(into: Sequence[int], number: int) -> int:

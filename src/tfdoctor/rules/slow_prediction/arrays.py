@@ -67,7 +67,8 @@ def _of_objects(call: cst.Call) -> bool:
     given = call.args[0].value if call.args else None
     named = {argument.keyword.value for argument in call.args if argument.keyword}
     literal = isinstance(given, cst.List | cst.ListComp)
-    return (made and not literal and not named) or "object" in {
+    typed = named or len(call.args) > 1
+    return (made and not literal and not typed) or "object" in {
         last_name(a.value) for a in call.args
     }
 

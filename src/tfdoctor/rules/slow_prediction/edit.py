@@ -85,21 +85,27 @@ def _loop(module: SyntaxTree, call: cst.Call) -> cst.For | cst.ListComp:
     )
 
 
-def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> str:
-    """Return ``x`` of ``x[None]``, ``np.expand_dims(x, 0)`` and ``np.array([x])``; "" of anything else."""
+def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``x`` of ``x[None]``, ``np.expand_dims(x, 0)`` and ``np.array([x])``; None of anything else."""
     match example:
         case cst.Subscript(value=row) if _NEW_AXIS.fullmatch(_item(module, example)):
-            return module.written(row)
+            return row
         case cst.Call(args=[cst.Arg(value=row), cst.Arg(value=axis)]) if (
             last_name(example.func) == "expand_dims" and module.written(axis) == "0"
         ):
-            return module.written(row)
+            return row
         case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=row)]))]) if (
             last_name(example.func) in {"array", "asarray", "stack"}
         ):
-            return module.written(row)
+            return row
         case _:
-            return ""
+            return None
+
+
+def _is_row(module: SyntaxTree, example: cst.BaseExpression, name: str) -> bool:
+    """Say whether an example is what a name stands for, with a new axis."""
+    row = _row_of(module, example)
+    return isinstance(row, cst.Name) and row.value == name
 
 
 def _item(module: SyntaxTree, node: cst.Subscript) -> str:
@@ -114,7 +120,7 @@ def _in_list(module: SyntaxTree, call: PredictCall, made: cst.ListComp) -> list[
         raise Declined("the list is made of more than the predictions for one array")
     if not isinstance(part.iter, cst.Name) or not isinstance(part.target, cst.Name):
         raise Declined("the loop around predict() does not go through one array")
-    if _row_of(module, call.example) != part.target.value:
+    if not _is_row(module, call.example, part.target.value):
         raise Declined("predict() does not get the example of the loop as it is")
     _must_be_array(module, part.iter)
     once = _written(module, call, part.iter.value)
@@ -125,12 +131,12 @@ def _in_list(module: SyntaxTree, call: PredictCall, made: cst.ListComp) -> list[
 def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splice]:
     """Predict before the loop, and take each example's prediction from the result."""
     _must_run_each_time(module, call, loop)
-    through, at = _through(module, call, loop)
+    through, rows, at = _counted(module, call, loop) or _through(module, call, loop)
     _must_be_array(module, through)
     _must_stay(module, call, loop, through.value)
     name = _new_name(module, "predictions")
     start, lines = module.span(loop)[0], module.lines
-    before = f"{name} = {_written(module, call, through.value)}{lines.newline}{lines.indent(start)}"
+    before = f"{name} = {_written(module, call, rows)}{lines.newline}{lines.indent(start)}"
     splices = [insert(start, before)]
     if at:
         new = f"{name}[{at}]" if call.first else f"{name}[{at} : {at} + 1]"
@@ -141,12 +147,15 @@ def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splic
     return [*splices, Splice(*module.span(call.outer), 0, new)]
 
 
-def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> tuple[cst.Name, str]:
-    """Return the array that a loop goes through, and the name of the place in it; "" where there is none."""
-    row = _row_of(module, call.example)
+Through = tuple[cst.Name, str, str]
+"""An array, what of it a loop goes through, as written, and the name of the place in it; "" where there is none."""
+
+
+def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through:
+    """Return the array whose rows a loop goes through."""
     match loop.target, loop.iter:
-        case cst.Name(value=x), cst.Name() as through if row == x:
-            return through, ""
+        case cst.Name(value=x), cst.Name() as through if _is_row(module, call.example, x):
+            return through, through.value, ""
         case (
             cst.Tuple(
                 elements=[
@@ -155,40 +164,49 @@ def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> tuple[cst.
                 ]
             ),
             cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=cst.Name() as through)]),
-        ) if row == x:
-            return through, at
+        ) if _is_row(module, call.example, x):
+            return through, through.value, at
         case cst.Tuple(elements=[cst.Element(value=cst.Name(value=x)), *_]), cst.Call(
             func=cst.Name(value="zip"), args=[cst.Arg(value=cst.Name() as through, star=""), *_]
-        ) if row == x:
-            return through, ""
-        case cst.Name(value=at), cst.Call(
-            func=cst.Name(value="range"),
-            args=[
-                cst.Arg(
-                    value=cst.Call(
-                        func=cst.Name(value="len"), args=[cst.Arg(value=cst.Name() as through)]
-                    )
-                )
-            ],
-        ) if _is_row_at(module, call.example, through.value, at, row):
-            return through, at
+        ) if _is_row(module, call.example, x):
+            return through, through.value, ""
         case _:
             raise Declined("predict() does not get the example of the loop as it is")
 
 
-def _is_row_at(
-    module: SyntaxTree, example: cst.BaseExpression, through: str, at: str, row: str
-) -> bool:
-    """Say whether an example is ``xs[i : i + 1]``, ``xs[[i]]`` or ``xs[i][None]``."""
-    written = re.sub(r"\s", "", module.written(example))
-    return row == f"{through}[{at}]" or written in {f"{through}[{at}:{at}+1]", f"{through}[[{at}]]"}
+def _counted(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through | None:
+    """Return the array of which a loop counts the places: range(len(xs)), or range(n)."""
+    match loop.target, loop.iter:
+        case cst.Name(value=at), cst.Call(
+            func=cst.Name(value="range"), args=[cst.Arg(value=until)]
+        ):
+            array = _array_at(module, call.example, at)
+        case _:
+            return None
+    if array is None:
+        return None
+    if module.written(until) == f"len({array.value})":
+        return array, array.value, at
+    plain = isinstance(until, cst.Name | cst.Integer)
+    return (array, f"{array.value}[:{module.written(until)}]", at) if plain else None
+
+
+def _array_at(module: SyntaxTree, example: cst.BaseExpression, at: str) -> cst.Name | None:
+    """Return ``xs`` of ``xs[i : i + 1]``, ``xs[[i]]`` and ``xs[i][None]``; None of anything else."""
+    row = _row_of(module, example)
+    for part, items in ((example, {f"{at}:{at}+1", f"[{at}]"}), (row, {at})):
+        if not isinstance(part, cst.Subscript) or not isinstance(part.value, cst.Name):
+            continue
+        if re.sub(r"\s", "", _item(module, part)) in items:
+            return part.value
+    return None
 
 
 def _header(module: SyntaxTree, loop: cst.For, row: str, name: str) -> list[Splice]:
     """Have the loop go through the predictions as well."""
     target, through = module.written(loop.target), module.written(loop.iter)
     if isinstance(loop.iter, cst.Call):  # zip(xs, ys)
-        items, end = target.strip("()").rstrip(", "), module.span(loop.iter)[1] - 1
+        items, end = target.rstrip(", "), module.span(loop.iter)[1] - 1
         return [Splice(*module.span(loop.target), 0, f"{items}, {row}"), insert(end, f", {name}")]
     return [
         Splice(*module.span(loop.target), 0, f"{target}, {row}"),
