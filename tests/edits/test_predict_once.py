@@ -58,7 +58,10 @@ MADE = [
     ),
     (
         "for x, (a, b) in zip(xs, out):\n    p = model.predict(x[None])[0] == a\n",
-        "predictions = model.predict(xs)\nfor x, (a, b), prediction in zip(xs, out, predictions):\n    p = prediction == a\n",
+        (
+            "predictions = model.predict(xs)\nfor x, (a, b), prediction in zip(xs, out, predictions):\n"
+            "    p = prediction == a\n"
+        ),
     ),
     (
         "for i, x in enumerate(xs):\n    p = i, model.predict(x[None])\n",
