@@ -118,13 +118,15 @@ def _trained(diagnosis: Diagnosis, run: RunAccount) -> bool:
 
 
 def _step_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return what a step takes and which steps that stands for; nothing for a whole run without a step."""
+    """Return what a step takes and which steps that stands for; nothing where steps are little of the run."""
     run, step = diagnosis.run, _step_sentence(diagnosis.steps)
     if run is None:
         return (step,)
     if run.whole and not is_known(diagnosis.steps.median_ms):
         reason = text.prose(diagnosis.steps.missing).rstrip(".")
         return tuple(filter(None, (run_verdict.untraced_steps(run, reason),)))
+    if not _steps_matter(diagnosis):
+        return ()
     return tuple(filter(None, (step, run_verdict.traced_steps(run), run_verdict.window(run))))
 
 

@@ -17,6 +17,9 @@ LINES = 3
 LITTLE = 0.01
 """Share of a traced window below which a bar of what is no step in it shows nothing."""
 
+UNKNOWN = 0.01
+"""Share of the time of long steps below which its unknown part is rounding."""
+
 OTHERS = 8
 """Names of other processes in a sentence."""
 
@@ -159,5 +162,5 @@ def _long(long: LongStepTime) -> Iterator[str]:
         yield f"{which} of an epoch or of a pass over the data: {duration(long.first_beyond_ms)} of that."
     if long.every:
         yield f"One comes every {long.every:,} steps."
-    if is_known(long.unknown_ms) and long.unknown_ms > 0:
+    if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
         yield f"The cause of {duration(long.unknown_ms)} is unknown."

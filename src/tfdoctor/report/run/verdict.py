@@ -70,8 +70,12 @@ def untraced_steps(run: RunAccount, why: str) -> str:
 
 
 def steps_matter(run: RunAccount) -> bool:
-    """Return whether training steps are a part of the run that the verdict speaks of."""
-    return run.of(Phase.STEPS) >= MATTERS * whole_ms(run) > 0
+    """Return whether training steps are a part of the run that the verdict speaks of.
+
+    They are a part of what recurs in a longer run: a short one mostly imports.
+    """
+    recurring = run.recurring_ms if is_known(run.recurring_ms) and run.recurring_ms else 0.0
+    return run.of(Phase.STEPS) >= MATTERS * (recurring or whole_ms(run)) > 0
 
 
 def change(
