@@ -60,7 +60,7 @@ class PieceLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class RunPiece:
     """Some ms of a phase at a line; ``exact`` where a call at that line was timed, not sampled."""
 
     phase: Phase
@@ -106,7 +106,7 @@ class BucketPieces:
             functions={stack.at: stack.function for stack in log.stacks.values() if stack.at},
         )
 
-    def pieces(self, number: int) -> list[Piece]:
+    def pieces(self, number: int) -> list[RunPiece]:
         """Return the pieces of a bucket, which sum to its length."""
         bucket = self.log.buckets[number]
         calls, rest = _call_times(bucket, self.seen[number])
@@ -116,9 +116,9 @@ class BucketPieces:
             for piece in self._call(call, ms, number)
             if piece.ms
         ]
-        return [*pieces, Piece(phase=Phase.UNNAMED, ms=rest)] if rest else pieces
+        return [*pieces, RunPiece(phase=Phase.UNNAMED, ms=rest)] if rest else pieces
 
-    def _call(self, call: int, ms: float, number: int) -> Iterator[Piece]:
+    def _call(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
         phase = self.phases.of_call(call)
         if phase is None:
             yield from self._sampled(call, ms, number)
@@ -129,7 +129,7 @@ class BucketPieces:
             yield piece.part(piece.ms - stepping * share, phase)
             yield piece.part(stepping * share, Phase.STEPS)
 
-    def _sampled(self, call: int, ms: float, number: int) -> Iterator[Piece]:
+    def _sampled(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
         """Yield the pieces of a call whose samples say the phase."""
         here = self.seen[number].get(call, [])
         seen = here or self._near(call, number)
@@ -177,7 +177,7 @@ class BucketPieces:
         )
         return max(1.0, sum(steps))
 
-    def _placed(self, call: int, ms: float, number: int, shares: Shares) -> Iterator[Piece]:
+    def _placed(self, call: int, ms: float, number: int, shares: Shares) -> Iterator[RunPiece]:
         """Yield the pieces of a call of known phases, at its line or at lines of the user's within it."""
         seen = self.seen[number].get(call, [])
         total = sum(weight for _, weight, _ in seen)
@@ -187,10 +187,12 @@ class BucketPieces:
             for stack, weight, count in seen:
                 yield self._piece(call, stack, phase, share * ms * weight / total, share * count)
 
-    def _piece(self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float) -> Piece:
+    def _piece(
+        self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float
+    ) -> RunPiece:
         place = self.phases.tree.places.get(call)
         exact = place is not None and self._is_exact(place, stack)
-        return Piece(
+        return RunPiece(
             phase=phase,
             ms=ms,
             line=self._line_of_call(place, stack) if place and exact else self._line(place, stack),

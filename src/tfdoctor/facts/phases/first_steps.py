@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.bucket_pieces import Piece
+from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.kinds import Phase
@@ -36,7 +36,7 @@ class FirstSteps:
         found = [(step.start, step.start + step.ms / MS, _beyond(step, others)) for step in first]
         return cls(tuple(sorted(found)))
 
-    def move(self, start: float, end: float, pieces: list[Piece]) -> list[Piece]:
+    def move(self, start: float, end: float, pieces: list[RunPiece]) -> list[RunPiece]:
         """Return the pieces of a bucket, from s to s, with its part of these steps moved to the boundaries."""
         left = sum(ms * _share(step, start, end) for *step, ms in self._near(start, end))
         steps = sorted(

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tfdoctor.facts.phases.bucket_pieces import Piece, PieceLine
+from tfdoctor.facts.phases.bucket_pieces import RunPiece, PieceLine
 from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location
@@ -59,7 +59,7 @@ class _Sum:
     repeats: bool | None = None
     runs: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: RunPiece) -> None:
         self.ms += piece.ms
         self.samples += piece.samples
         self.exact_ms += piece.ms if piece.exact else 0.0
@@ -68,7 +68,7 @@ class _Sum:
             self.repeats = bool(self.repeats) or piece.repeats
 
 
-def run_lines(pieces: Iterable[Piece], place: Places) -> tuple[RunLine, ...]:
+def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
     sums: dict[tuple[Phase, PieceLine], _Sum] = defaultdict(_Sum)
     for piece in pieces:

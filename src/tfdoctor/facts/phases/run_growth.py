@@ -12,7 +12,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepTimes, main_loop, of_loop
+from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepDurations, main_loop, of_loop
 from tfdoctor.facts.phases.trend_line import TrendLine
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
@@ -156,7 +156,7 @@ def _steps(log: RunLog) -> Iterator[Measured]:
 
 def _points(bucket: Bucket, steps: BucketSteps) -> Iterator[tuple[float, float]]:
     """Yield the steps of a bucket evenly over it; where the recorder only counted them, their median alone."""
-    width, times = bucket.end - bucket.start, StepTimes.within(steps)
+    width, times = bucket.end - bucket.start, StepDurations.within(steps)
     if not steps.each:
         yield bucket.start + width / 2, times.quantile(MIDDLE)
         return

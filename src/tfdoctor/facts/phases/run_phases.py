@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.bucket_pieces import Piece
+from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.phase_lines import ENOUGH, RunLine, run_lines
 from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
@@ -120,7 +120,7 @@ class RunPhases:
         return tuple(line for line in self.lines if line.phase in phases)
 
 
-def _times(pieces: Iterable[Piece]) -> dict[Phase, float]:
+def _times(pieces: Iterable[RunPiece]) -> dict[Phase, float]:
     """Return the time of each phase that takes any, in the order of Phase."""
     times: dict[Phase, float] = defaultdict(float)
     for piece in pieces:

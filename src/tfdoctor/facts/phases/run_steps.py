@@ -7,7 +7,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
-from tfdoctor.facts.phases.step_times import MIDDLE, StepTimes, main_loop, of_loop
+from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -77,7 +77,7 @@ class RunSteps:
             )
         source, at = main_loop(log)
         steps = [one for bucket in log.buckets for one in of_loop(bucket, (source, at))]
-        times = StepTimes.of(log)
+        times = StepDurations.of(log)
         count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
@@ -142,7 +142,7 @@ def _joined(group: list[RunStep]) -> RunStep:
 
 
 def _window(
-    log: RunLog, times: StepTimes, manifest: Manifest | None
+    log: RunLog, times: StepDurations, manifest: Manifest | None
 ) -> tuple[float | None, float | None]:
     """Return the median traced step, and what such a step takes without the profiler; None without a window.
 
@@ -167,7 +167,7 @@ def _window(
     return median, min(median, others.quantile(MIDDLE))
 
 
-def _share_like(times: StepTimes, usual: float) -> float:
+def _share_like(times: StepDurations, usual: float) -> float:
     """Return which share of the time of all steps is in those like a usual one."""
     low, high = LIKE
     like = (times.ms >= low * usual) & (times.ms <= high * usual)

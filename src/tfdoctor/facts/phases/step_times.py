@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class StepTimes:
+class StepDurations:
     """Durations in ms per step, in order, each of ``calls`` calls that ended in bucket number ``bucket``."""
 
     ms: Floats
@@ -67,9 +67,9 @@ class StepTimes:
         low, high = self.ms[order][np.minimum(at, len(order) - 1)]
         return float(low + (high - low) * (position % 1.0))
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> "StepTimes":
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "StepDurations":
         """Return some of the steps."""
-        return StepTimes(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
+        return StepDurations(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
 
 
 def main_loop(log: RunLog) -> tuple[str, Line | None]:
@@ -101,4 +101,4 @@ def durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
 
 def usual_step(log: RunLog) -> float:
     """Return the median step in ms, of those that trace no function; 0 is unknown."""
-    return StepTimes.of(log).quantile(MIDDLE)
+    return StepDurations.of(log).quantile(MIDDLE)

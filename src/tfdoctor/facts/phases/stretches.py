@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.bucket_pieces import BucketPieces, Piece
+from tfdoctor.facts.phases.bucket_pieces import BucketPieces, RunPiece
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.first_steps import FirstSteps
 from tfdoctor.facts.phases.run_clock import MS, RunClock
@@ -25,13 +25,13 @@ class Stretch:
 
     start: float
     end: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[RunPiece, ...]
     number: int | None = None
 
     @classmethod
     def all(cls, start: float, end: float, phase: Phase) -> Self:
         """Return time of one phase."""
-        return cls(start, end, (Piece(phase=phase, ms=(end - start) * MS),))
+        return cls(start, end, (RunPiece(phase=phase, ms=(end - start) * MS),))
 
 
 def stretches(log: RunLog, tree: CallTree, course: RunCourse, clock: RunClock) -> list[Stretch]:
