@@ -253,7 +253,7 @@ CUT_OFF = """() => [...document.querySelectorAll(".trials *, .trial *, .key *")]
 def test_trials_fit_the_window(browser: Browser, files: dict[str, Path], width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 800})
     Visit(page, files["tried"])
-    assert page.locator(".trials > li .scale").count() == 10
+    assert page.locator(".trials > li .scale").count() == 11
     assert page.evaluate(CUT_OFF) == []
     ticks = page.locator(".trials .scale").first.locator(".tick span")
     boxes = [tick.bounding_box() for tick in ticks.all()]
