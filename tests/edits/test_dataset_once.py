@@ -65,6 +65,13 @@ def test_the_line_in_a_function_leads_to_the_call_of_it() -> None:
     assert edited(text, "return tf.data") == head + "dataset = make(x)\n" + LOOP.format(made="")
 
 
+def test_the_line_of_a_helper_leads_to_the_dataset_as_well() -> None:
+    helper = "def double(row):\n    return row * 2\n\n"
+    head = HEAD + helper + FUNCTION.replace("row * 2", "double(row)")
+    text = script("    dataset = make(x)\n", head)
+    assert edited(text, "return row * 2") == head + "dataset = make(x)\n" + LOOP.format(made="")
+
+
 LEFT = [
     MADE.replace("(x)", "(x[epoch:])"),
     MADE.replace("(x)", "(np.random.permutation(x))"),
@@ -97,5 +104,5 @@ def test_a_function_that_may_make_another_dataset_is_left(changed: str) -> None:
 
 
 def test_a_line_outside_of_loops_is_left() -> None:
-    with pytest.raises(Declined, match="in no loop"):
+    with pytest.raises(Declined, match="at each turn of a loop"):
         edited(HEAD + MADE.strip() + "\n", "dataset")

@@ -63,7 +63,15 @@ def test_a_function_belongs_to_the_loop_that_calls_it() -> None:
 
 def test_a_function_belongs_to_the_loop_that_begins_above_the_call_of_it() -> None:
     assert grouped(line(5, function="f", caller=41), line(40)) == [{5, 40}]
+    assert grouped(line(5, function="f", caller=40), line(42)) == [{5, 42}]
     assert len(grouped(line(5, function="f", caller=46), line(40))) == 2
+
+
+def test_the_lines_of_a_comprehension_are_called_by_what_calls_its_function() -> None:
+    inner = line(5, function="f.<locals>.<listcomp>", caller=5)
+    (group,) = line_groups([inner, line(5, function="f", caller=60, ms=9.0)])
+    assert group.caller == Location("a.py", 60)
+    assert group.function == "f"
 
 
 def test_a_function_that_is_called_once_stands_alone() -> None:

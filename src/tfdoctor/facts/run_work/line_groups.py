@@ -64,8 +64,15 @@ class LineGroup:
     @property
     def function(self) -> str:
         """The user's function that holds the line to name, as a name in code; "" for the script's own level."""
-        name = self.top.function.rpartition(".<locals>.")[2] if self.top else ""
-        return "" if name.endswith(">") else name
+        parts = self.top.function.split(".<locals>.") if self.top else ()
+        return next((part for part in reversed(parts) if not part.endswith(">")), "")
+
+    @property
+    def caller(self) -> Location | None:
+        """The user's line that calls the function, which is none of the group's own; None is unknown."""
+        own = {line.at for line in self.lines}
+        called = [line for line in self.lines if line.caller and line.caller not in own]
+        return max(called, key=lambda line: line.ms).caller if called else None
 
     @property
     def calls(self) -> str:
@@ -134,7 +141,7 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
     }
     into = list(range(len(chains)))
     for number, chain in enumerate(chains):
-        target = _caller(home, max(chain, key=lambda line: line.ms))
+        target = _caller(home, chain)
         if target is not None and _root(into, target) != number:
             into[number] = target
     joined: dict[int, list[RunLine]] = {}
@@ -143,13 +150,16 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
     return list(joined.values())
 
 
-def _caller(home: Mapping[tuple[Phase, Location | None], int], line: RunLine) -> int | None:
-    """Return the group of the line that calls a line's function, or of the loop that begins above that line."""
-    if line.caller is None:
+def _caller(
+    home: Mapping[tuple[Phase, Location | None], int], chain: Sequence[RunLine]
+) -> int | None:
+    """Return the group of the line that calls a group's function, or of the nearest one of the loop around it."""
+    group = LineGroup(tuple(chain))
+    at, phase = group.caller, group.phase
+    if at is None:
         return None
-    path, last = line.caller.path, line.caller.line
-    places = (Location(path, number) for number in range(last, last - NEAR - 1, -1))
-    return next((home[line.phase, at] for at in places if (line.phase, at) in home), None)
+    near = (Location(at.path, at.line + away) for away in sorted(range(-NEAR, NEAR + 1), key=abs))
+    return next((home[phase, other] for other in near if (phase, other) in home), None)
 
 
 def _root(into: Sequence[int], number: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.run_work.line_groups import LineGroup
-from tfdoctor.humanize import number
+from tfdoctor.humanize import location, number
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import Table
 
@@ -48,6 +48,14 @@ def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
         "your line", "function", "calls", "time per call", "time", "share of the run", "examples per call",
     )  # fmt: skip
     return (Table(columns, rows),) if rows else ()
+
+
+def in_function(group: LineGroup) -> str:
+    """Return " in load(), called at train.py:7": the function of a group's line, where it has one of its own."""
+    if not group.function:
+        return ""
+    called = f", called at {location(group.caller)}" if group.caller else ""
+    return f" in {group.function}(){called}"
 
 
 def call_name(call: MadeCall) -> str:

@@ -160,10 +160,8 @@ SAYS = {
 def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> str:
     first, *others = causes
     share, each = percent(first.time_ms / phases.total_ms), first.time_ms / calls.epochs
-    text = (
-        f"{SAYS[first.work]} at {location(first.at)}: {milliseconds(first.time_ms)} ({share} of the run), "
-        f"{milliseconds(each)} per epoch"
-    )
+    time = f"{milliseconds(first.time_ms)} ({share} of the run), {milliseconds(each)} per epoch"
+    text = f"{SAYS[first.work]} at {location(first.at)}{first.within}: {time}"
     if not others:
         return text
     all_ms = milliseconds(sum(cause.time_ms for cause in causes))

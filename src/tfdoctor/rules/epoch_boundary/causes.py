@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup
+from tfdoctor.facts.run_work.run_tables import in_function
 from tfdoctor.humanize import location
 from tfdoctor.kinds import Phase
 from tfdoctor.units import ms
@@ -43,6 +44,7 @@ class BoundaryCause:
     time_ms: float
     left: float = 0.0
     certain: bool = True
+    within: str = ""  # " in load(), called at train.py:7"
 
     @property
     def saved_ms(self) -> float:
@@ -53,7 +55,7 @@ class BoundaryCause:
     def remedy(self) -> Remedy:
         """The change, at the line."""
         action, code, edit_id = REMEDIES[self.work]
-        return Remedy(action, f"# {location(self.at)}\n{code}", self.at, edit_id)
+        return Remedy(action, f"# {location(self.at)}{self.within}\n{code}", self.at, edit_id)
 
     def effect(self, epochs: int) -> RunEffect:
         """The time of the line in the run, which comes with each epoch."""
@@ -78,6 +80,7 @@ class BoundaryCause:
             time_ms=group.ms,
             left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.OTHER} else 0.0,
             certain=work is not BoundaryWork.OTHER,
+            within=in_function(group),
         )
 
 

@@ -24,10 +24,8 @@ _LINE_RANDOM = re.compile(
 def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the statement on a line that makes a dataset, or calls the function that does, before its loop."""
     values = Values(module)
-    statement, made = _statement(module, values, line)
+    statement, made = _made(module, values, line)
     loop = _loop(module, statement)
-    if not values.is_dataset(made.value):
-        raise Declined("the file does not show that the line makes a dataset")
     for written in (module.written(made.value), *_functions(module, values, made.value)):
         if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
             raise Declined(
@@ -37,27 +35,40 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return _moved(module, statement, loop)
 
 
-def _statement(
-    module: SyntaxTree, values: Values, line: int
-) -> tuple[cst.SimpleStatementLine, cst.Assign]:
-    """Return the assignment on a line that is in a loop, else that which calls the function around the line."""
-    for statement in module.all(cst.SimpleStatementLine):
-        if module.covers(statement, line) and values.repeated(statement):
-            return statement, _assignment(statement)
-    function = next((f for f in module.all(cst.FunctionDef) if module.covers(f, line)), None)
-    calls = values.calls(function) if function and values.function(function.name.value) else []
-    around = [next(module.around(call, cst.SimpleStatementLine), None) for call in calls]
-    if len(around) != 1 or around[0] is None:
-        raise Declined("the line is in no loop, nor in a function that one line calls")
-    return around[0], _assignment(around[0])
+Made = tuple[cst.SimpleStatementLine, cst.Assign]
 
 
-def _assignment(statement: cst.SimpleStatementLine) -> cst.Assign:
+def _made(module: SyntaxTree, values: Values, line: int) -> Made:
+    """Return the assignment of a dataset on a line, else that which leads to the function around the line."""
+    found = [_assigned(statement) for statement in _statements(module, values, line)]
+    datasets = [made for made in found if made and values.is_dataset(made[1].value)]
+    repeated = [made for made in datasets if values.repeated(made[0])]
+    if not repeated:
+        raise Declined("the file does not show that a line makes a dataset at each turn of a loop")
+    return repeated[0]
+
+
+def _statements(module: SyntaxTree, values: Values, line: int) -> Iterator[cst.SimpleStatementLine]:
+    """Yield the statement on a line, then the only one that calls its function, and so on."""
+    on_line = (one for one in module.all(cst.SimpleStatementLine) if module.covers(one, line))
+    statement, seen = next(on_line, None), set[int]()
+    while statement is not None and id(statement) not in seen:
+        yield statement
+        seen.add(id(statement))
+        function = next(module.around(statement, cst.FunctionDef), None)
+        own = function is not None and values.function(function.name.value) is function
+        calls = values.calls(function) if function is not None and own else []
+        around = [next(module.around(call, cst.SimpleStatementLine), None) for call in calls]
+        statement = around[0] if len(around) == 1 else None
+
+
+def _assigned(statement: cst.SimpleStatementLine) -> Made | None:
+    """Return a statement that gives one name a value, with its assignment; None of any other."""
     match statement.body:
         case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) as made]:
-            return made
+            return statement, made
         case _:
-            raise Declined("the line does more than to give a dataset one name")
+            return None
 
 
 def _loop(module: SyntaxTree, statement: cst.SimpleStatementLine) -> cst.For | cst.While:

@@ -46,7 +46,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import line_table
+from tfdoctor.facts.run_work.run_tables import in_function, line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit
@@ -146,7 +146,7 @@ def _necessary(phases: RunPhases, prepared: Sequence[LineGroup]) -> str:
 def _summary(slow: Sequence[LineGroup], phases: RunPhases) -> str:
     first, *others = slow
     time = f"{milliseconds(first.ms)} ({percent(first.ms / phases.total_ms)} of the run)"
-    text = f"{ADVICE[first.work].fault} at {location(first.at)}{_within(first)}: {time}"
+    text = f"{ADVICE[first.work].fault} at {location(first.at)}{in_function(first)}: {time}"
     if not others:
         return text
     all_ms = sum(group.ms for group in slow)
@@ -154,17 +154,11 @@ def _summary(slow: Sequence[LineGroup], phases: RunPhases) -> str:
     return f"{text}; with {more} {milliseconds(all_ms)}"
 
 
-def _within(group: LineGroup) -> str:
-    """Name the function, and the line that calls it where that is a line of another function."""
-    if not group.function or group.top is None:
-        return ""
-    called = f", called at {location(group.top.caller)}" if group.top.caller else ""
-    return f" in {group.function}(){called}"
-
-
 def _remedy(group: LineGroup) -> Remedy:
     advice = ADVICE[group.work]
-    return Remedy(advice.action, f"# {location(group.at)}{_within(group)}\n{advice.code}", group.at)
+    return Remedy(
+        advice.action, f"# {location(group.at)}{in_function(group)}\n{advice.code}", group.at
+    )
 
 
 def _effect(group: LineGroup) -> RunEffect:
