@@ -139,7 +139,7 @@ def test_numbers_are_the_same_with_and_without_scripts(
 
 @pytest.mark.browser
 def test_rows_are_the_same_with_and_without_scripts(browser: Browser, tmp_path: Path) -> None:
-    compare_without_scripts(browser, tmp_path, reported(), 9)
+    compare_without_scripts(browser, tmp_path, reported(), 10)
 
 
 def compare_without_scripts(
