@@ -265,8 +265,8 @@ def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
     assert diagnosis.trials is not None
     assert trials.verdict(diagnosis.trials) == (
         "Measured: 1.59\N{MULTIPLICATION SIGN} as fast with two of the eleven changes tried: a step is 37 % "
-        "shorter (36.0 to 39.0 %). small-batch (saves 31 % (28 to 34 %) per example) saves time and changes what is "
-        "trained: compare the accuracy. half-the-batch.diff and float32-matmul make a step shorter, but do not "
+        "shorter (36.0 to 39.0 %). small-batch (saves 31 % (28 to 34 %) per example) saves time and changes what "
+        "is trained: compare the accuracy. half-the-batch.diff and float32-matmul make a step shorter, but do not "
         "train the same."
     )
 
