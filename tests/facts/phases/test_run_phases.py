@@ -204,6 +204,15 @@ def test_a_model_called_once_before_training_is_built() -> None:
     assert Phase.EVALUATION not in found
 
 
+def test_a_loop_around_a_model_is_known_from_its_first_call_on() -> None:
+    run = Run()
+    run.steps(400, 5.0, "train.py:12")
+    run.python(0.3, "train.py:20")
+    run.python(0.7, "train.py:20", tested=True)
+
+    assert seconds(phases(run))[Phase.EVALUATION] == pytest.approx(1.0, abs=0.05)
+
+
 def test_a_loop_around_fit_is_no_training_loop() -> None:
     run = Run()
     for _ in range(3):

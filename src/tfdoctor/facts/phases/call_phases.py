@@ -97,11 +97,11 @@ class CallPhases:
             return ((OF_WORK[stack.work], 1.0),)
         if stack.looped and self.course.own_loop:
             return ((Phase.STEPS, 1.0),)
-        if stack.tested or stack.work is RunWork.MODEL:
+        if self.course.tests(stack) or stack.work is RunWork.MODEL:
             return ((self._of_model(stack, number), 1.0),)
         return self.course.ordinary(stack, number)
 
     def _of_model(self, stack: SeenStack, number: int) -> Phase:
         """Return what a model's call is: one alone before the first step only builds the model."""
-        alone = not stack.tested and self.course.before_training(number)
+        alone = not self.course.tests(stack) and self.course.before_training(number)
         return Phase.BUILDING if self.course.trains and alone else self.course.models

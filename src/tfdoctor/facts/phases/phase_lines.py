@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tfdoctor.facts.phases.bucket_pieces import RunPiece, PieceLine
+from tfdoctor.facts.phases.bucket_pieces import PieceLine, RunPiece
 from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location

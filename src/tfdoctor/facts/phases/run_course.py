@@ -11,6 +11,9 @@ from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 Shares = tuple[tuple[Phase, float], ...]
 """Phases with the share of some time in each; the shares sum to 1."""
 
+CalledLine = tuple[Line | None, Line | None]
+"""A line of the user's, and the one that called its function."""
+
 MODEL_CALLS = (RunCall.STEP, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
@@ -25,7 +28,8 @@ class RunCourse:
     ``work`` is what steps, evaluations, predictions and calls of models are together. ``tail`` is the share of the
     script's own time in the last bucket with such work that comes after it. ``own_loop`` says that a loop of the
     user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps: after the
-    last step they end the last epoch.
+    last step they end the last epoch. ``tested`` are those that samples show in a loop around a model's calls: the
+    recorder knows such a loop only from its first call on.
     """
 
     first_step: int | None = None
@@ -36,7 +40,8 @@ class RunCourse:
     last_user: int | None = None
     tail: float = 1.0
     own_loop: bool = False
-    repeated: frozenset[tuple[Line | None, Line | None]] = frozenset()
+    repeated: frozenset[CalledLine] = frozenset()
+    tested: frozenset[CalledLine] = frozenset()
 
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
@@ -61,6 +66,7 @@ class RunCourse:
             tail=_tail(log.buckets[max(work)], log, tree) if work else 1.0,
             own_loop=own_loop,
             repeated=frozenset(_repeated(log, tree, steps)),
+            tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
         )
 
     @property
@@ -90,6 +96,10 @@ class RunCourse:
     def _repeats(self, stack: SeenStack) -> bool:
         return stack.at is not None and (stack.at, stack.caller) in self.repeated
 
+    def tests(self, stack: SeenStack) -> bool:
+        """Return whether a sample lies in a loop around calls of a model that do not train."""
+        return stack.tested or (stack.at, stack.caller) in self.tested
+
     def _between(self, number: int) -> Phase:
         trained = self.last_step is not None and number > self.last_step
         return Phase.PREPARING if self.before_training(number) or trained else Phase.BOUNDARIES
@@ -112,9 +122,7 @@ def stacks_in(bucket: Bucket, log: RunLog) -> Iterator[SeenStack]:
     return (log.stacks[number] for number in numbered(bucket.stacks) if number in log.stacks)
 
 
-def _repeated(
-    log: RunLog, tree: CallTree, steps: Sequence[int]
-) -> Iterator[tuple[Line | None, Line | None]]:
+def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[CalledLine]:
     """Yield the lines of the script between buckets with steps, and their callers."""
     for bucket in log.buckets[steps[0] + 1 : steps[-1]] if steps else ():
         for stack in stacks_in(bucket, log):
