@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from tests.builders import recording
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_ending import RunEnding
 from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -14,7 +14,6 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.kinds import DeviceKind, Phase
-from tfdoctor.recording import Recording
 
 ONCE = (Phase.START, Phase.IMPORTS, Phase.PREPARING, Phase.BUILDING, Phase.END)
 
@@ -66,14 +65,12 @@ def run_chart(
 ) -> Chart:
     """The chart of a run; what is not given is unavailable."""
     given = [part for part in (phases, steps, step, *more) if part is not None]
-    if not any(isinstance(part, Recording) for part in given):
-        given.append(recording())
     if phases is not None:
         given.append(RunModel(phases, steps, step))
     known = {type(part) for part in given}
     kinds: tuple[type, ...] = (
         *(RunPhases, RunSteps, StepModel, RunModel),
-        *(RunCalls, RunLongLines, Samples),
+        *(RunCalls, RunEnding, RunLongLines, Samples),
     )
     missing = {kind: Unavailable("not recorded") for kind in kinds if kind not in known}
     return Chart(given, missing=missing)

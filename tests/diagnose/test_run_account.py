@@ -1,21 +1,18 @@
 """The account of the run holds what the facts say: phases, lines, long steps, memory, epochs."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import recording
 from tests.diagnose.run_charts import phases_of, run_chart, steps_of
 from tfdoctor.diagnose.run_account import run_account
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunWork
-from tfdoctor.recording.run_log import Bucket, RunCounters, RunLog, RunProcess
 from tfdoctor.verdict import Location
 
 AT = Location("train.py", 12)
@@ -82,19 +79,17 @@ def test_without_an_epoch_nothing_is_extrapolated() -> None:
     assert epochs(90, RunCalls((), epochs=0)) is None
 
 
-def peak(samples: Samples | None, *rss: int) -> float | None:
-    buckets = tuple(Bucket(n, n + 1, counters=RunCounters(rss=one)) for n, one in enumerate(rss))
-    log = RunLog(RunProcess(), {}, {}, buckets)
-    more = (replace(recording(), run=log), *([samples] if samples else []))
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *more))
+@pytest.mark.parametrize(
+    ("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)]
+)
+def test_the_peak_of_memory_is_the_most_that_was_seen(
+    process: float | None, machine: float | None, peak: float | None
+) -> None:
+    ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
+    seen = (ending, Samples(4, run_bytes=machine))
+    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *seen))
     assert account
-    return account.peak_bytes
-
-
-def test_the_peak_of_memory_is_the_most_that_was_seen() -> None:
-    assert peak(Samples(4, run_bytes=3e9), 1_000, 2_000) == 3e9
-    assert peak(None, 1_000, 4_000, 2_000) == 4_000
-    assert peak(None) is None
+    assert account.peak_bytes == peak
 
 
 def long_account(*lines: LongLine) -> tuple[float, float, list[float]]:

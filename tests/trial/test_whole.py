@@ -1,20 +1,21 @@
 """Changes whose promise is about the whole run are measured by whole runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from tfdoctor.diagnosis import Difference, RunSaving, Trial, Trials
+from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
 from tfdoctor.errors import CaptureError
-from tfdoctor.trial import whole
+from tfdoctor.rule import Rule, RuleDoc, Topic
+from tfdoctor.trial import proposals, whole
 from tfdoctor.trial.enough import NEVER, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes
 from tfdoctor.trial.variants import AS_IS, Variant
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Recurrence
+from tfdoctor.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 
 
 @dataclass
@@ -39,6 +40,10 @@ class Program:
         self.tick(seconds)
         error = self.errors.get(variant.name, "")
         return TrialRun(NoTimes("no loop"), error=error, seconds=seconds)
+
+
+def fine() -> Verdict:
+    return Healthy(summary="All is well")
 
 
 def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_EPOCH) -> Variant:
@@ -129,6 +134,19 @@ def test_a_promise_about_each_step_is_measured_by_steps() -> None:
     assert whole.is_about_run(variant("a", recurs=Recurrence.ONCE))
     assert not whole.is_about_run(variant("a", recurs=Recurrence.PER_STEP))
     assert not whole.is_about_run(Variant("patch.diff"))
+
+
+def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
+    """A recording that ended after the traced steps, of a program of many epochs."""
+    told = variant("a", share=0.5).promised_run
+    assert told
+    rule = Rule("a", Topic.EXECUTION, "0.1.0", RuleDoc("A", {}), (), fine, fine, fine)
+    outcome = Finding(summary="a", evidence=(), remedies=())
+    result = Result(rule=rule, outcome=outcome, run=replace(told, extrapolated=0.02))
+    promised = proposals.of_whole_run(result)
+    assert promised
+    assert promised.share == 0.02
+    assert proposals.of_whole_run(replace(result, run=told)) == told
 
 
 def test_both_kinds_of_trials_are_one_report(passing: Callable[[float], None]) -> None:

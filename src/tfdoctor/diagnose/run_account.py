@@ -7,12 +7,12 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_ending import RunEnding
 from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import Phase
-from tfdoctor.recording import Recording
 
 SHOWN = 8
 """Lines of a phase: the largest; what the others take together is small and no reader changes it."""
@@ -98,10 +98,9 @@ def _window_steps(chart: Chart, steps: RunSteps | None) -> int:
 
 
 def _peak(chart: Chart) -> float | None:
-    """Return the most memory that was resident, in bytes, by the samples of the machine and the log of the run."""
-    samples, log = chart.get(Samples), chart.fact(Recording).run
-    counted = (bucket.counters.rss for bucket in log.buckets) if log else ()
-    known = (samples.run_bytes if samples else None, *counted)
+    """Return the most memory that was resident, in bytes, by the process itself and by samples of the machine."""
+    ending, samples = chart.get(RunEnding), chart.get(Samples)
+    known = (ending.peak_bytes if ending else None, samples.run_bytes if samples else None)
     return max((amount for amount in known if amount), default=None)
 
 

@@ -142,7 +142,9 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
         raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
     patched = proposals.of_patch(Path(path), folder)
-    return replace(patched, rules=(rule,), promised=result.saving, promised_run=result.run)
+    return replace(
+        patched, rules=(rule,), promised=result.saving, promised_run=proposals.of_whole_run(result)
+    )
 
 
 def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:

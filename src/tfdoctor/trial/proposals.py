@@ -6,12 +6,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
 
 from tfdoctor.capture.agent.masking import masked
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
@@ -105,10 +106,18 @@ def _of(result: Result, files: Mapping[Path, bytes], recording: Recording) -> Va
         files=files,
         rules=(result.rule.name,),
         promised=result.saving,
-        promised_run=result.run,
+        promised_run=of_whole_run(result),
         exact=_exact(result),
         reorders=_reorders(result, recording),
     )
+
+
+def of_whole_run(result: Result) -> RunSaving | None:
+    """Return what a change promises of the run that a trial makes: of all epochs, where fewer were recorded."""
+    run = result.run
+    if run is None or run.extrapolated is None:
+        return run
+    return replace(run, share=run.extrapolated)
 
 
 def _action(result: Result) -> str:
