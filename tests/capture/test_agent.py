@@ -133,6 +133,7 @@ def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
         ("<frozen importlib._bootstrap>", False),
         ("/tmp/__autograph_generated_file1.py", False),
         (str(FOLDER / "agent" / "steps.py"), False),
+        (str(FOLDER / "site" / "_tfdoctor_door.py"), False),
         ("/home/ann/python3.11/lib/train.py", True),
     ],
 )

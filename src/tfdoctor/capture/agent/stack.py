@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Way = tuple[tuple[str, int], ...]  # paths and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = (HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
+"""The folders of the agent and of what loads it, which lie outside of installed packages in a source tree."""
 START: str = getattr(sys.modules[__name__.rpartition(".")[0]], "START", None) or os.getcwd()
 """Scripts change their working directory; relative file names were made before that."""
 
@@ -39,7 +41,7 @@ def user_file(name: str) -> str | None:
     """Return the absolute path of a user's source file, or None when the file is not theirs."""
     if name not in _known:
         path = os.path.normpath(os.path.join(START, name))
-        foreign = FOREIGN.search(name) or path.startswith(HERE + os.sep)
+        foreign = FOREIGN.search(name) or path.startswith(OURS)
         _known[name] = None if foreign else path
     return _known[name]
 
