@@ -3,9 +3,9 @@
 ## What it checks
 
 The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
-other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of TensorFlow
-of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one, and loops in
-Python while the model is built.
+other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of
+TensorFlow of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one,
+and loops in Python while the model is built.
 
 The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
 model once, however large it is.
