@@ -8,7 +8,6 @@ from . import install, journal, stack
 from .earlier import Earlier
 from .earlier_use import EarlierUse
 from .journal import guarded
-from .run import process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ class Block:
     def __init__(self, plan: AgentPlan) -> None:
         self.log = journal.Journal(processes=plan["processes"])
         self.installed = install({**plan, "out": self.log.out}, self.log)
+        self.installed.recorder.watch_forks()
         self.earlier = Earlier(self.installed)
         self.installed.program.before.append(EarlierUse(self.earlier).complete)
 
@@ -42,7 +42,7 @@ class Block:
 
     def end(self, reason: str, what: str, error: BaseException | None = None) -> None:
         """End the recording; `what` is what was recorded, a block or a fit, and `error` what it raised."""
-        self.installed.recorder.end(process.of_end(error))  # first: the rest is our own work
+        self.installed.recorder.end(error)  # first: the rest is our own work
         window = self.installed.window
         window.close(reason)
         lacking = {entry["what"] for entry in self.log.lacking}
@@ -72,9 +72,7 @@ class Block:
     def _why_no_trace(self, what: str) -> str:
         """Return why nothing was traced, and what to do about it."""
         if "tensorflow" not in sys.modules:
-            return (
-                f"TensorFlow was not imported by the end of the {what}: if other code trains, record that"
-            )
+            return f"TensorFlow was not imported by the end of the {what}: if other code trains, record that"
         window = self.installed.window
         seen = max((source.seen for source in window.sources.values()), default=0)
         if not seen:

@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 
-from .masking import masked
 from .rank import rank
 
 TYPE_CHECKING = False
@@ -84,6 +83,8 @@ class Journal:
         with self.lock:
             try:
                 temporary = os.path.join(self.out, "agent.json.tmp")
+                if "argv" not in self.state:
+                    self.state["argv"] = _arguments()
                 with open(temporary, "w", encoding="utf-8") as file:
                     json.dump(self.state, file)
                 os.replace(temporary, os.path.join(self.out, "agent.json"))
@@ -114,10 +115,16 @@ def identity() -> dict[str, object]:
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "host": os.uname().nodename,
-        "argv": masked(list(getattr(sys, "orig_argv", None) or getattr(sys, "argv", []))),
         "rank": rank(os.environ),
         "versions": {"python": ".".join(map(str, sys.version_info[:3]))},
     }
+
+
+def _arguments() -> list[str]:
+    """Return the words of the command that has started this process, without secrets."""
+    from .masking import masked  # takes 10 ms of CPU to import, and few processes need it
+
+    return masked(list(getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])))
 
 
 def quietly(where: str, log: Journal) -> Callable[[Callable[P, R]], Callable[P, R | None]]:

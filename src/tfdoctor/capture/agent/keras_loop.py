@@ -202,6 +202,9 @@ class Trainers:
             outer = run.step_begins(caller, _kind(caller), k)
             try:
                 return marked(iterator, caller)
+            except BaseException as error:
+                run.step_fails(outer, error)
+                raise
             finally:
                 run.step_ends(outer)
 

@@ -51,6 +51,9 @@ def patch(module: SessionModule, installed: Installed) -> None:
             if key is None or window.quiet:
                 return original(session, fetches, *args, **kwargs)
             return step(key, session, fetches, *args, **kwargs)
+        except BaseException as error:
+            account.session_fails(begun, error)
+            raise
         finally:
             account.session_ends(begun)
 

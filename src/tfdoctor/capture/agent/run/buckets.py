@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from .counters import Counters
 from .stacks import Stacks
-from .step_times import MOST
+from .step_times import MOST, Ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ SHORTEST_S = 0.5
 GROWTH = 400
 """A bucket is at most so small a part of the run so far: a week has some 3,000 of them."""
 
+DOUBLES_EACH = 8_000_000
+"""Bytes of the file after each of which buckets become twice as wide: a program of many calls fills 64 MB never."""
+
 
 class Buckets:
     """Adds up what the clock, the samples and the counters say since the file was last told."""
@@ -28,7 +33,7 @@ class Buckets:
         self.start, self.each_left = began_ns, MOST
         self.totals: dict[Place, int] = {}
         self.entered: dict[Place, int] = {}
-        self.steps: Told = []
+        self.steps: dict[Place, Ended] = {}
         self.ms: dict[str, float] = {}
         self.samples: dict[str, int] = {}
 
@@ -36,17 +41,18 @@ class Buckets:
         """Return a moment in s since the process was started."""
         return round((ns - self.started) / 1e9, 6)
 
-    def is_full(self, now: int) -> bool:
-        """Say whether a bucket is wide enough by now."""
-        width = max(SHORTEST_S, self.seconds(now) / GROWTH)
+    def is_full(self, now: int, size: int = 0) -> bool:
+        """Say whether a bucket is wide enough by now, where the file has so many bytes."""
+        width = max(SHORTEST_S, self.seconds(now) / GROWTH) * math.pow(2.0, size / DOUBLES_EACH)
         return now - self.start >= 0.9 * width * 1e9
 
     def told(self) -> Told:
         """Return the new calls, stacks, spans and traces: what the file gets at once."""
         clock = self.clock
-        places, clock.places.new = clock.places.new, []
+        told: Told = []
+        while clock.places.new:
+            told.append(clock.places.new.popleft().describe())
         stacks, self.stacks.new = self.stacks.new, []
-        told: Told = [place.describe() for place in places]
         told += stacks
         for waiting in (clock.spans, clock.traces, clock.steps.long):
             while waiting:
@@ -81,12 +87,12 @@ class Buckets:
             },
             "stacks": self.ms,
             "samples": self.samples,
-            "steps": self.steps,
-            "counters": self.counters.read(),
+            "steps": [ended.describe(place) for place, ended in self.steps.items()],
+            "counters": self.counters.read(self.start / 1e9),
         }
         if closes:
             self.totals, self.entered, self.start = totals, entered, now
-            self.steps, self.ms, self.samples = [], {}, {}
+            self.steps, self.ms, self.samples = {}, {}, {}
         return line
 
     def _add(self) -> None:
@@ -97,7 +103,10 @@ class Buckets:
         for number, count in samples.items():
             self.samples[number] = self.samples.get(number, 0) + count
         steps, self.each_left = self.clock.steps.take(self.each_left)
-        self.steps += steps
+        for place, ended in steps.items():
+            known = self.steps.setdefault(place, ended)
+            if known is not ended:
+                known.join(ended)
 
     def open_spans(self, now: int) -> Told:
         """Return the calls that are told alone and are not over yet."""

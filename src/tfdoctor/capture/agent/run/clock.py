@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import collections
 import threading
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 
 from .. import by_identity
 from ..stack import user_line
@@ -35,6 +36,9 @@ MOST_TRACES = 5000
 WITHIN_LOOP = (BETWEEN, STEP)
 """Calls within which another one is no part of the step."""
 
+TRIES = 100
+"""How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted."""
+
 
 class Clock:
     """Which call is under way, since when, and how long each took so far.
@@ -61,6 +65,8 @@ class Clock:
         self.told = self.told_traces = self.dropped = 0
         self.inside = 0  # calls of tf.functions under way
         self.running = False  # a call that trains is under way
+        self.trains = False  # the thread has trained
+        self.following = _thread.allocate_lock()
         self.trained: Place | None = (
             None  # what is around the step that is the tf.function under way
         )
@@ -72,9 +78,13 @@ class Clock:
         self.profiled = False
         self.graph: int | None = None  # operations of TensorFlow 1's default graph
         self.functions = 0  # traced so far
-        self.failed: Place | None = None  # the innermost call that an exception has left
-        self.now: tuple[Place, int] | None = (self.places.script, perf_counter_ns())
+        self.failed: tuple[int, Place] | None = (
+            None  # an exception's id, and the innermost call it left
+        )
+        self.began = perf_counter_ns()
+        self.now: tuple[Place, int] | None = (self.places.script, self.began)
         self.current = self.places.script
+        self.owner = _object(thread)
         self.thread = thread
 
     def ours(self) -> bool:
@@ -86,18 +96,41 @@ class Clock:
         if self.thread is None:
             return False
         if self.thread != threading.get_ident():
-            if self.steps.any or self.current is not self.places.script:
-                return False
-            self.thread = threading.get_ident()
+            self.look_after_thread()
+            with self.following:
+                if self.trains or self.current is not self.places.script:
+                    return False
+                self._follow(threading.get_ident())
         return True
+
+    def _follow(self, thread: int) -> None:
+        self.owner = _object(thread)
+        self.thread, self.trains = thread, False
+
+    def look_after_thread(self) -> None:
+        """Where the thread has ended that trained, follow the main thread from now on, wherever that is."""
+        main = threading.main_thread().ident
+        if main is None or self.thread == main or not self._is_over():
+            return
+        with self.following:
+            if self.thread is not None and self._is_over():
+                self.inside, self.running = 0, False
+                self.pass_over()
+                self.switch(self.places.script)
+                self._follow(main)
+
+    def _is_over(self) -> bool:
+        """Say whether the thread that the account follows has ended: another one may have got its number."""
+        return _object(self.thread) is not self.owner
 
     def switch(self, place: Place) -> int:
         """Another call is under way from now on; return the time."""
         now = perf_counter_ns()
         before, self.now = self.now, None  # who reads meanwhile waits
-        if before is not None:
-            totals = self.totals
-            totals[before[0]] = totals.get(before[0], 0) + now - before[1]
+        totals = self.totals
+        if before is None:  # an exception of a signal's handler has interrupted the last switch
+            before = self.current, self.began + sum(totals.values())
+        totals[before[0]] = totals.get(before[0], 0) + now - before[1]
         self.current = place
         self.now = place, now
         return now
@@ -112,8 +145,12 @@ class Clock:
     def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
         """A call is over, and all within it."""
         before, began, place = entered
+        if place not in self.places:
+            return  # it began in an earlier recording
         if place.kind == EVALUATE:
             before = _epoch(before)
+        if place.kind == FIT:
+            self._leave_epochs(place)
         now = self.switch(before)
         if before.kind in WITHIN_LOOP:
             self.steps.apart += now - began
@@ -141,16 +178,20 @@ class Clock:
 
     def read(self) -> tuple[dict[Place, int], int]:
         """Return the time of each call so far and the present time, ns; from another thread."""
-        while True:
+        for _ in range(TRIES):
             before = self.now
             if before is None:
-                _yield()
+                sleep(0.0001)
                 continue
             totals = dict(self.totals)
             if self.now is before:
-                now = perf_counter_ns()
-                totals[before[0]] = totals.get(before[0], 0) + now - before[1]
-                return totals, now
+                break
+        else:
+            totals = dict(self.totals)
+            before = self.current, self.began + sum(totals.values())
+        now = perf_counter_ns()
+        totals[before[0]] = totals.get(before[0], 0) + now - before[1]
+        return totals, now
 
     # Calls of tf.functions
 
@@ -164,16 +205,16 @@ class Clock:
 
     def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
         """It is over: where it trained, what follows lies between two steps."""
-        self.inside -= 1
+        self.inside = max(0, self.inside - 1)  # a recording may begin within the call
         now = self.current
         if now.kind == TRACE and now.parent is not None:
             self._traced(function, name, now)
             self.switch(now.parent)
         trained, caller, self.caller = self.trained, self.caller, None
-        if entered is None:
-            return
-        if trained is not None:
+        if trained is not None and trained in self.places:
             self.step_ends(trained)
+            return
+        if entered is None or entered[2] not in self.places:
             return
         self.testing.add(caller)
         self.switch(entered[0])
@@ -227,19 +268,15 @@ class Clock:
         self.steps.begins(place, now, k, first=self.first, traced=self.profiled)
         if tracing:
             self.steps.traces()
-        self.first, self.running = False, True
+        self.first, self.running, self.trains = False, True, True
         return outer
 
-    def step_ends(self, outer: Place, *, failed: bool = False) -> None:
+    def step_ends(self, outer: Place) -> None:
         """It is over; what comes until the next call lies between two steps."""
         between = outer.between
         if between is None:
             between = outer.between = self.places.of(BETWEEN, outer.at, "", outer)
-        now = self.switch(between)
-        if failed:
-            self.steps.retract()
-        else:
-            self.steps.ends(now)
+        self.steps.ends(self.switch(between))
         self.running = False
 
     def function_trains(self, source: str) -> None:
@@ -253,7 +290,9 @@ class Clock:
             self.step_ends(self.step_begins(frame, "eager-gradient", 1))
 
     def pass_over(self) -> None:
-        """The data have ended: what follows lies between two passes."""
+        """The data have ended: what follows lies between two passes; within a step it is other data."""
+        if self.running:
+            return
         self.first = True
         if self.current.kind == BETWEEN and self.current.parent is not None:
             parent = self.current.parent
@@ -288,6 +327,12 @@ class Clock:
         epoch, began, told = self.open.pop()
         self.tell(epoch, began, self.switch(fit), told)
 
+    def _leave_epochs(self, fit: Place) -> None:
+        """A fit is over: tell its epoch that an exception has ended."""
+        while self.open and self.open[-1][0].parent is fit:
+            epoch, began, told = self.open.pop()
+            self.tell(epoch, began, perf_counter_ns(), told)
+
     def _fit(self) -> Place | None:
         """Return the fit that is under way, where nothing but its epochs is within it."""
         place: Place | None = self.current
@@ -299,6 +344,21 @@ class Clock:
         """Say whether a call that begins now is no part of another one."""
         return self.current.kind in OPEN
 
+    def fails(self, error: BaseException, place: Place) -> None:
+        """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
+        if self.failed is None or self.failed[0] != id(error):
+            self.failed = id(error), place
+
+    def ended_in(self, error: BaseException | None) -> Place:
+        """Return the call that the exception has left that ends the run; the one under way without."""
+        failed, seen = self.failed, set[int]()
+        while error is not None and id(error) not in seen:
+            if failed is not None and failed[0] == id(error):
+                return failed[1]
+            seen.add(id(error))
+            error = error.__cause__ or error.__context__
+        return self.current
+
 
 def _epoch(place: Place) -> Place:
     """Return the epoch of fit that lies around the steps under way; the call itself where there is none."""
@@ -306,6 +366,7 @@ def _epoch(place: Place) -> Place:
     return outer if outer is not None and outer.kind == EPOCH else place
 
 
-def _yield() -> None:
-    """Let the other thread go on."""
-    threading.Event().wait(0.0001)
+def _object(thread: int | None) -> object:
+    """Return Python's object of a thread; None where it has none, which `current_thread` would make."""
+    active: dict[int | None, object] = vars(threading)["_active"]
+    return active.get(thread)

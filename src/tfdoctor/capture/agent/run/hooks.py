@@ -150,10 +150,12 @@ class RunHooks:
     @guarded("run call")
     def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
         """It is over."""
-        clock = self.clock
-        if sys.exc_info()[0] is not None and clock.failed is None:
-            clock.failed = entered[2]
-        clock.leave(entered, told)
+        self.clock.leave(entered, told)
+
+    @guarded("run call")
+    def fails(self, error: BaseException, entered: Enter) -> None:
+        """An exception leaves it."""
+        self.clock.fails(error, entered[2])
 
     # Calls that are one phase
 
@@ -185,6 +187,9 @@ class RunHooks:
             told = self._told(args, kwargs) if tells else None
             try:
                 return original(*args, **kwargs)
+            except BaseException as error:
+                self.fails(error, entered)
+                raise
             finally:
                 self.leave(entered, told)
 
@@ -255,6 +260,9 @@ class RunHooks:
             entered = self.function_begins(name, sys._getframe(1))
             try:
                 return original(function, *args, **kwargs)
+            except BaseException as error:
+                self.function_fails(error)
+                raise
             finally:
                 self.function_ends(entered, function, name)
 
@@ -264,6 +272,13 @@ class RunHooks:
     def function_begins(self, name: str, frame: FrameType | None) -> Enter | None:
         """An outermost call of a tf.function begins."""
         return self.clock.function_begins(name, frame)
+
+    @guarded("run function")
+    def function_fails(self, error: BaseException) -> None:
+        """An exception leaves it."""
+        self.clock.fails(error, self.clock.current)
+        if self.clock.trained is not None:
+            self.clock.steps.retract()
 
     @guarded("run function")
     def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
@@ -291,6 +306,9 @@ class RunHooks:
             outer = self.step_begins(sys._getframe(1), source, 1)
             try:
                 return original(function, *args, **kwargs)
+            except BaseException as error:
+                self.step_fails(outer, error)
+                raise
             finally:
                 self.step_ends(outer)
 
@@ -303,17 +321,22 @@ class RunHooks:
 
     @guarded("run step")
     def step_begins(self, frame: FrameType | None, source: str, k: int) -> Place | None:
-        """A call that trains begins."""
-        return self.clock.step_begins(frame, source, k) if self.clock.adopt() else None
+        """A call that trains begins; None where it is part of another one."""
+        clock = self.clock
+        return clock.step_begins(frame, source, k) if clock.adopt() and not clock.running else None
 
     @guarded("run step")
     def step_ends(self, outer: Place | None) -> None:
-        """It is over; one that an exception ends was none."""
+        """It is over."""
         if outer is not None:
-            failed = sys.exc_info()[0] is not None
-            if failed and self.clock.failed is None:
-                self.clock.failed = self.clock.current
-            self.clock.step_ends(outer, failed=failed)
+            self.clock.step_ends(outer)
+
+    @guarded("run step")
+    def step_fails(self, outer: Place | None, error: BaseException) -> None:
+        """An exception ends it: it is none."""
+        if outer is not None:
+            self.clock.fails(error, self.clock.current)
+            self.clock.steps.retract()
 
     def _patch_graphs(self, module: Foreign) -> None:
         original, clock = module.func_graph_from_py_func, self.clock
@@ -374,12 +397,20 @@ class RunHooks:
         return (clock.enter(kinds.FUNCTION, "Session.run", frame) if clock.opens() else None), None
 
     @guarded("run session")
+    def session_fails(
+        self, begun: tuple[Enter | None, Place | None] | None, error: BaseException
+    ) -> None:
+        """An exception ends it."""
+        if begun is not None:
+            self.step_fails(begun[1], error)
+
+    @guarded("run session")
     def session_ends(self, begun: tuple[Enter | None, Place | None] | None) -> None:
         """It is over."""
         entered, outer = begun or (None, None)
         if outer is not None:
             self.step_ends(outer)
-        elif entered is not None:
+        elif entered is not None and entered[2] in self.clock.places:
             self.clock.testing.add(sys._getframe(2))
             self.clock.switch(entered[0])
 

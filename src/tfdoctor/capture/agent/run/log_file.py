@@ -15,27 +15,41 @@ MOST_BYTES = 60_000_000
 ALWAYS = ("bucket", "end", "dropped", "process")
 
 
+MOST_WAITING = 2_000_000
+"""Bytes that wait for a full disk to have room again; what comes then is lost."""
+
+
 class LogFile:
     """The two files in the folder of a process."""
 
     def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, "run.jsonl")
         self.now = os.path.join(folder, "run-now.json")
-        self.size = 0
+        self.size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
+        self.waiting = b""  # what could not be written
 
     def append(self, lines: Iterable[Mapping[str, object]]) -> None:
         """Add lines for good.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: the file cannot be written; the lines wait for the next call.
         """
         full = self.size >= MOST_BYTES
         texts = [_text(line) for line in lines if not full or line["kind"] in ALWAYS]
-        if texts:
-            data = "".join(texts).encode()
-            with open(self.path, "ab") as file:
-                file.write(data)
-            self.size += len(data)
+        data = self.waiting + "".join(texts).encode()
+        if not data:
+            return
+        self.waiting = data if len(data) <= MOST_WAITING else self.waiting
+        with open(self.path, "ab", buffering=0) as file:
+            try:
+                written = 0
+                while written < len(data):
+                    written += file.write(data[written:])
+            except OSError:
+                file.truncate(self.size)
+                raise
+        self.size += len(data)
+        self.waiting = b""
 
     def replace(self, lines: Iterable[Mapping[str, object]]) -> None:
         """Write what is not over yet, in place of what was not over before.

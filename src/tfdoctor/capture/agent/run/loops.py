@@ -11,35 +11,99 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    Range = tuple[int, int]  # the first and the last instruction of a loop, offsets in bytes
+    # The instructions of a loop: from an offset in bytes to another one, which is no part of it.
+    Loop = tuple[tuple[int, int], ...]
 
 JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
 
+ENDS = frozenset(
+    (
+        "JUMP_FORWARD",
+        "JUMP_BACKWARD",
+        "JUMP_BACKWARD_NO_INTERRUPT",
+        "JUMP_ABSOLUTE",
+        "RETURN_VALUE",
+        "RETURN_CONST",
+        "RAISE_VARARGS",
+        "RERAISE",
+    )
+)
+"""Instructions that the next one in a function's code never follows."""
 
-def ranges(code: CodeType) -> list[Range]:
-    """Return the loops of a function: from where a jump leads back to, to the last jump that leads there."""
-    ends: dict[int, int] = {}
-    for instruction in dis.get_instructions(code):
-        target = instruction.argval
-        if instruction.opcode in JUMPS and isinstance(target, int) and target <= instruction.offset:
-            ends[target] = max(ends.get(target, 0), instruction.offset)
-    return list(ends.items())
+WAITS = "JUMP_BACKWARD_NO_INTERRUPT"
+"""How `await` and `yield from` go round: no loop of the user's."""
 
 
-def innermost(code: CodeType, instruction: int) -> Range | None:
+def loops(code: CodeType) -> list[Loop]:
+    """Return the loops of a function: what leads from where a jump goes back to, to such a jump.
+
+    Where exceptions are handled stands at the end of a function's code, behind what follows the loop.
+    """
+    ends: dict[int, int] = {}  # of each instruction
+    before: dict[int, list[int]] = {}  # the instructions after which one may come
+    heads: dict[int, list[int]] = {}  # where jumps lead back to, and those jumps
+    last = None
+    bytecode = dis.Bytecode(code)
+    for instruction in bytecode:
+        offset, target = instruction.offset, instruction.argval
+        if last is not None:
+            ends[last.offset] = offset
+            if last.opname not in ENDS:
+                before.setdefault(offset, []).append(last.offset)
+        if instruction.opcode in JUMPS and isinstance(target, int):
+            before.setdefault(target, []).append(offset)
+            if target <= offset and instruction.opname != WAITS:
+                heads.setdefault(target, []).append(offset)
+        last = instruction
+    if last is not None:
+        ends[last.offset] = len(code.co_code)
+    for handled in getattr(bytecode, "exception_entries", ()):  # from Python 3.11 on
+        raising = (offset for offset in ends if handled.start <= offset < handled.end)
+        before.setdefault(handled.target, []).extend(raising)
+    return [_joined(_leading(head, jumps, before), ends) for head, jumps in heads.items()]
+
+
+def _leading(head: int, jumps: list[int], before: dict[int, list[int]]) -> set[int]:
+    """Return the instructions from which a jump is reached that leads to the head, without passing that."""
+    found, waiting = {head}, list(jumps)
+    while waiting:
+        offset = waiting.pop()
+        if offset not in found:
+            found.add(offset)
+            waiting += before.get(offset, ())
+    return found
+
+
+def _joined(offsets: set[int], ends: dict[int, int]) -> Loop:
+    """Return instructions as ranges: a frame may be at any byte of one."""
+    found: list[tuple[int, int]] = []
+    for offset in sorted(offsets):
+        if found and found[-1][1] == offset:
+            found[-1] = found[-1][0], ends[offset]
+        else:
+            found.append((offset, ends[offset]))
+    return tuple(found)
+
+
+def holds(loop: Loop, instruction: int) -> bool:
+    """Say whether an instruction is one of a loop's."""
+    return any(first <= instruction < end for first, end in loop)
+
+
+def innermost(code: CodeType, instruction: int) -> Loop | None:
     """Return the smallest loop of a function that holds an instruction."""
-    around = [one for one in _loops(code) if one[0] <= instruction <= one[1]]
-    return min(around, key=lambda one: one[1] - one[0], default=None)
+    around = [loop for loop in _loops(code) if holds(loop, instruction)]
+    return min(around, key=lambda loop: sum(end - first for first, end in loop), default=None)
 
 
 @functools.lru_cache(maxsize=2000)
-def _loops(code: CodeType) -> tuple[Range, ...]:
-    return tuple(ranges(code))
+def _loops(code: CodeType) -> tuple[Loop, ...]:
+    return tuple(loops(code))
 
 
 def in_a_loop(frame: FrameType) -> bool:
     """Say whether a frame is in a loop of its function."""
-    return any(first <= frame.f_lasti <= last for first, last in _loops(frame.f_code))
+    return any(holds(loop, frame.f_lasti) for loop in _loops(frame.f_code))
 
 
 APPLIES = ("pandas.", "numpy.", "concurrent.futures.")
@@ -76,7 +140,7 @@ class CalledLoops:
         self.known: set[tuple[int, int]] = (
             set()
         )  # calls whose loop is known: a code and an instruction
-        self.loops: dict[int, list[Range]] = {}  # by the id of a function's code
+        self.loops: dict[int, list[Loop]] = {}  # by the id of a function's code
         self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
 
     def add(self, frame: FrameType | None) -> bool:
@@ -107,7 +171,7 @@ class CalledLoops:
             of_code = loops.get(id(frame.f_code))
             if of_code is not None:
                 at = frame.f_lasti
-                if any(first <= at <= last for first, last in of_code):
+                if any(holds(loop, at) for loop in of_code):
                     return True
             frame = frame.f_back
         return False

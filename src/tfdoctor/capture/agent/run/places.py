@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 from .kinds import SCRIPT
 
 TYPE_CHECKING = False
@@ -42,7 +44,8 @@ class Places:
 
     def __init__(self) -> None:
         self.known: dict[Key, Place] = {}
-        self.new: list[Place] = []
+        self.made: list[Place] = []  # by their numbers
+        self.new: collections.deque[Place] = collections.deque()
         self.script = self.of(SCRIPT, None, "", None)
 
     def of(self, kind: str, at: Line | None, name: str, parent: Place | None) -> Place:
@@ -55,6 +58,10 @@ class Places:
                 key = kind, at, name, key[3]
                 if key in self.known:
                     return self.known[key]
-            place = self.known[key] = Place(len(self.known), kind, at, name, parent)
+            place = self.known[key] = Place(len(self.made), kind, at, name, parent)
+            self.made.append(place)
             self.new.append(place)
         return place
+
+    def __contains__(self, place: Place) -> bool:
+        return place.number < len(self.made) and self.made[place.number] is place

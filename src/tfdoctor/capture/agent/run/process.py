@@ -6,7 +6,6 @@ import os
 import sys
 import time
 
-from ..masking import clean
 from ..stack import user_file
 
 TYPE_CHECKING = False
@@ -36,9 +35,9 @@ def started_ns() -> int | None:
     return time.perf_counter_ns() - int(max(0.0, age) * 1e9)
 
 
-def ending() -> dict[str, object]:
-    """Return how the interpreter is ending, as far as it tells."""
-    return of_end(getattr(sys, "last_value", None))
+def last_error() -> BaseException | None:
+    """Return the exception that is ending the interpreter, as far as it tells."""
+    return getattr(sys, "last_value", None)
 
 
 def of_end(error: BaseException | None) -> dict[str, object]:
@@ -51,7 +50,9 @@ def of_end(error: BaseException | None) -> dict[str, object]:
 
 def of_error(error: BaseException) -> dict[str, object]:
     """Return an exception's class, its message as far as it is kept, and the user's line that raised it."""
-    text = str(error).strip()
+    from ..masking import clean  # takes 10 ms of CPU to import, and few processes need it
+
+    text = _said(error)
     if len(text) > BEGIN + END:
         text = f"{text[:BEGIN]} … {text[-END:]}"
     return {
@@ -59,6 +60,13 @@ def of_error(error: BaseException) -> dict[str, object]:
         "message": clean(text),
         "at": _line(error.__traceback__),
     }
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error).strip()
+    except Exception:  # of the user's own class
+        return ""
 
 
 def _line(trace: TracebackType | None) -> Line | None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import _thread
+import _signal  # type: ignore[import-not-found]  # built in: no file of the user's hides it
 import os
 import threading
 import time
-from time import perf_counter_ns
+from _thread import RLock, allocate_lock, start_new_thread
+from time import perf_counter_ns, sleep, thread_time
 
 from ..journal import guarded
+from . import process
 from .buckets import Buckets
 from .clock import Clock
 from .log_file import LogFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
+
     from ..journal import Journal
 
 OFTEN_S, FIRST_S = 0.02, 10.0
@@ -23,16 +27,20 @@ OFTEN_S, FIRST_S = 0.02, 10.0
 USUAL_S = 0.05
 """Time between two samples afterwards."""
 
-AT_MOST = 300
-"""A sample is followed by so many times its own duration of rest: 0.33 % of one core."""
+AT_MOST = 400
+"""A sample is followed by so many times its own CPU time of rest: 0.25 % of one core."""
 
-WRITE_S = 0.5
-"""How often to write: what a killed run did before that is there."""
+WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
+"""How often to write, and after the first minute: what a killed run did up to its last second is there."""
 
-SECOND_S = 1.0
+WRITE_AT_MOST = 800
+"""Writing is followed by so many times its own CPU time without: 0.125 % of one core."""
 
 PATIENCE_S = 0.5
-"""How long to wait for the thread to end: it samples for less than a ms, and writes for a few."""
+"""How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few."""
+
+LAST_S = 5.0
+"""How long the end waits for that: a disk may be slow, and what was not written would be lost."""
 
 
 class Recorder:
@@ -46,6 +54,13 @@ class Recorder:
         self.file: LogFile | None = None  # None: nothing is written until TensorFlow is imported
         self.first: list[dict[str, object]] = []
         self.waits = False
+        self.cpu_s = 0.0  # that the thread has taken
+        self._renew()
+
+    def _renew(self) -> None:
+        """Have locks of this process's own, and no thread."""
+        self.forking, self.forks = RLock(), 0  # under way, in several threads
+        self.over = self.ended = allocate_lock()
 
     @guarded("run")
     def begin(self, started_ns: int | None = None, *, waits: bool = False) -> None:
@@ -70,46 +85,59 @@ class Recorder:
         ]
         self._start()
 
+    # The thread: plain locks, which no library that replaces those of `threading` makes its own
+
     def _start(self) -> None:
         """Start the thread; it is none that the script can see."""
-        self.over, self.ended = threading.Event(), _thread.allocate_lock()
+        self.over, self.ended = allocate_lock(), allocate_lock()
+        self.over.acquire()
         self.ended.acquire()
-        _thread.start_new_thread(self._run, (self.over, self.ended))
+        start_new_thread(self._run, (self.over, self.ended))
 
-    def _stop(self) -> None:
-        """Have the thread end, and wait for that."""
-        self.over.set()
-        self.ended.acquire(timeout=PATIENCE_S)
+    def _stop(self, patience: float) -> bool:
+        """Have the thread end, wait for that, and say whether it has ended."""
+        if not self.over.locked():
+            return True
+        self.over.release()
+        return self.ended.acquire(timeout=patience)
 
-    def _run(self, over: threading.Event, ended: _thread.LockType) -> None:
+    def _run(self, over: LockType, ended: LockType) -> None:
         try:
+            _leave_signals_alone()
             self._loop(over)
         finally:
             ended.release()
 
     @guarded("run")
-    def _loop(self, over: threading.Event) -> None:
+    def _loop(self, over: LockType) -> None:
         """Sample, rest, and write now and then."""
         buckets = self.buckets
         if buckets is None:
             return
         last = began = perf_counter_ns()
-        written, took = began, 0.0
-        while not over.wait(self._rest(took, last)):
-            cost = time.thread_time()
+        write_at, took = began + int(WRITE_S * 1e9), 0.0
+        while not over.acquire(timeout=self._rest(took, last)):
+            cpu = thread_time()
             now = perf_counter_ns()
             buckets.stacks.sample(now, now - last)
             last = now
-            took = time.thread_time() - cost
-            if now - written >= WRITE_S * 1e9:
-                written = now
+            took = thread_time() - cpu
+            if now >= write_at:
                 self._write(now)
+                wrote = thread_time() - cpu - took
+                write_at = now + int(max(self._write_every(now), WRITE_AT_MOST * wrote) * 1e9)
+            self.cpu_s += thread_time() - cpu
 
     def _rest(self, took: float, now: int) -> float:
         """Return how long to rest after a sample that took so many s."""
         buckets = self.buckets
         early = buckets is not None and buckets.seconds(now) < FIRST_S
         return max(OFTEN_S if early else USUAL_S, AT_MOST * took)
+
+    def _write_every(self, now: int) -> float:
+        buckets = self.buckets
+        later = buckets is not None and buckets.seconds(now) >= LATER_FROM_S
+        return LATER_S if later else WRITE_S
 
     @guarded("run file")
     def _write(self, now: int, *, last: bool = False) -> None:
@@ -118,79 +146,87 @@ class Recorder:
         if buckets is None or (self.waits and not last):
             return
         file = self._open()
-        if file is None:
-            return
-        lines = self.first + buckets.told()
-        self.first = []
+        lines, self.first = self.first, []
         types = buckets.counters.census(buckets.seconds(now), last=last)
         if types is not None:
             lines.append({"kind": "census", "at_s": buckets.seconds(now), "types": types})
-        if last or buckets.is_full(now):
-            file.append([*lines, *buckets.told(), buckets.bucket(closes=True)])
-            file.replace(buckets.open_spans(now))
+        closes = last or buckets.is_full(now, file.size)
+        bucket = buckets.bucket(closes=closes)
+        lines += buckets.told()  # after the bucket, which uses their numbers
+        spans = buckets.open_spans(now)
+        if closes:
+            file.append([*lines, bucket])
+            file.replace(spans)
         else:
             file.append(lines)
-            open_bucket = buckets.bucket(closes=False)
-            file.append(buckets.told())
-            file.replace([*buckets.open_spans(now), open_bucket])
+            file.replace([*spans, bucket])
 
-    def _open(self) -> LogFile | None:
+    def _open(self) -> LogFile:
         if self.file is None:
             self.file = LogFile(self.log.out)
         return self.file
 
     @guarded("run end")
-    def end(self, ending: dict[str, object] | None = None) -> None:
-        """Write the last of it; what comes now is recorded no more."""
+    def end(self, error: BaseException | None = None) -> None:
+        """Write the last of it, where an exception ends it or None does; what comes now is recorded no more."""
         if not self.active or self.pid != os.getpid():
             return
         self.active = False
-        self._stop()
+        ended = self._stop(LAST_S)
         clock, buckets = self.clock, self.buckets
-        now = perf_counter_ns()
-        place = clock.failed or clock.current
+        now, place = perf_counter_ns(), clock.ended_in(error)
         clock.thread = None
         clock.steps.passes_over()
-        if self.waits or buckets is None:
+        if self.waits or buckets is None or not ended:
             return
         self._write(now, last=True)
+        dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []
+        end = {"kind": "end", "end": buckets.seconds(now), "call": place.number}
         file = self._open()
-        if file is not None:
-            file.append(
-                [
-                    *([{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []),
-                    {
-                        "kind": "end",
-                        "end": buckets.seconds(now),
-                        "call": place.number,
-                        **(ending or {"why": "exit"}),
-                    },
-                ]
-            )
-            file.settle()
+        file.append([*dropped, {**end, **process.of_end(error)}])
+        file.settle()
         self.file = None
 
     # Forks
+
+    def watch_forks(self) -> None:
+        """Take part in the forks that the process makes."""
+        os.register_at_fork(
+            before=self.before_fork,
+            after_in_parent=self.after_fork_in_parent,
+            after_in_child=self.after_fork_in_child,
+        )
 
     @guarded("fork")
     def before_fork(self) -> None:
         """Have no thread of ours while the process forks: Python warns of threads then."""
         if self.active and self.pid == os.getpid():
-            self._stop()
-            _gone()
+            with self.forking:
+                self.forks += 1
+                if self.forks == 1:
+                    self._stop(PATIENCE_S)
+                    sleep(GONE_S)
 
     @guarded("fork")
     def after_fork_in_parent(self) -> None:
         """Go on."""
         if self.active and self.pid == os.getpid():
-            self._start()
+            with self.forking:
+                self.forks = max(0, self.forks - 1)
+                if not self.forks:
+                    self._start()
 
     def after_fork_in_child(self) -> None:
         """A fork records nothing, unless it trains and begins anew."""
         self.active, self.file, self.waits = False, None, False
         self.clock.thread = None
+        self._renew()
 
 
-def _gone() -> None:
-    """Give the system the time to remove a thread that has ended."""
-    time.sleep(0.0002)
+GONE_S = 0.0002
+"""What the system needs to remove a thread that has ended."""
+
+
+def _leave_signals_alone() -> None:
+    """Let the script's threads get the signals of the process: some wait for them by `sigwait`."""
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..other_threads import OtherThreads
 from ..stack import Stack, public_name, user_file
-from .compiled_calls import compiled_call
 from .kinds import IMPORTING
 from .loops import repeats
 from .work import Works, imported
@@ -19,29 +18,39 @@ if TYPE_CHECKING:
     # The number of the call under way, what was seen, and whether in a long step:
     Key = tuple[int, object, bool]
 
-MOST_KNOWN = 4000
-"""Ways through the program that are remembered; to read one anew takes 0.1 ms."""
+MOST_FRAMES = 200_000
+"""Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms."""
 
 MOST_STACKS = 4000
-"""Stacks that the file tells apart; later ones by their line alone, and then not at all."""
+"""Stacks that the file tells apart; of later ones the line and the call, and then the call alone."""
 
 
 class Seen:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
-    __slots__ = ("function", "key", "looped", "named", "repeats", "stack", "tested", "work")
+    __slots__ = ("function", "imports", "key", "looped", "repeats", "stack", "tested", "work")
 
     def __init__(self, frame: FrameType, clock: Clock, works: Works) -> None:
         self.stack = Stack.of(frame, None)
         self.function, self.work = _user_function(frame), works.of(frame)
-        self.named = ""  # what the line calls, where no frame of the stack says it
-        if self.work == IMPORTING:
-            self.named = imported(frame)
-        elif self.stack.calls is None:
-            self.named = compiled_call(frame)
+        self.imports = imported(frame) if self.work == IMPORTING else ""
         self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
         self.repeats = repeats(frame)
-        self.key = (self.stack, self.work, self.named, self.looped, self.tested, self.repeats)
+        self.key = self._key()
+
+    def _key(self) -> tuple[object, ...]:
+        return self.stack, self.work, self.imports, self.looped, self.tested, self.repeats
+
+    def shortened(self, *, with_line: bool) -> Seen:
+        """Return the same without what tells many stacks apart."""
+        short: Seen = object.__new__(Seen)
+        short.stack, short.work, short.imports = Stack(), self.work, ""
+        short.stack.line = self.stack.line if with_line else None
+        short.function = self.function if with_line else ""
+        short.looped, short.tested = self.looped, self.tested
+        short.repeats = self.repeats if with_line else None
+        short.key = short._key()
+        return short
 
 
 class Stacks:
@@ -59,6 +68,7 @@ class Stacks:
     def forget(self) -> None:
         """The loops have changed: read stacks anew."""
         self.known: dict[Ways, Seen] = {}
+        self.frames = 0  # of all that is known
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.loops = self._loops()
 
@@ -69,6 +79,7 @@ class Stacks:
     def sample(self, now: int, ns: int) -> None:
         """See where the thread is at a moment; the sample stands for so many ns."""
         clock = self.clock
+        clock.look_after_thread()
         if self.loops != self._loops():
             self.forget()
         with OtherThreads() as frames:
@@ -89,8 +100,9 @@ class Stacks:
         known = self.known.get(way)
         if known is None:
             known = Seen(frame, self.clock, self.works)
-            if len(self.known) >= MOST_KNOWN:
+            if self.frames >= MOST_FRAMES:
                 self.forget()
+            self.frames += len(way) // 2
             self.known[way] = known
             at: FrameType | None = frame
             while at is not None:
@@ -103,10 +115,8 @@ class Stacks:
         call, _, long = key
         stack = seen.stack
         if len(self.numbers) >= MOST_STACKS:
-            short = Stack()
-            short.line = None if len(self.numbers) >= 2 * MOST_STACKS else stack.line
-            stack = short
-            key = call, (stack.line, *seen.key[1:]), long
+            seen = seen.shortened(with_line=len(self.numbers) < 2 * MOST_STACKS)
+            stack, key = seen.stack, (call, seen.key, long)
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.numbers)
@@ -117,7 +127,7 @@ class Stacks:
                     "call": call,
                     "at": stack.line,
                     "caller": stack.caller,
-                    "calls": seen.named or public_name(stack.calls),
+                    "calls": seen.imports or public_name(stack.calls),
                     "runs": public_name(stack.runs),
                     "function": seen.function,
                     "work": seen.work,

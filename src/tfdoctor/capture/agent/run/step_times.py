@@ -71,7 +71,8 @@ class StepTimes:
     def __init__(self) -> None:
         self.any = False
         self.loops: dict[Place, Loop] = {}
-        self.passes: dict[Place, int] = {}  # over the data, begun since the file was last told
+        self.passes: dict[Place, int] = {}  # over the data, begun so far
+        self.told_passes: dict[Place, int] = {}
         self.under_way: dict[Place, StepTime] = {}  # begun, and not followed by another one yet
         self.now: StepTime | None = None  # the one that began last
         self.apart = (
@@ -153,35 +154,74 @@ class StepTimes:
             return False
         return loop.is_long(now - step.began - self.apart + step.apart)
 
-    def take(self, each_left: int) -> tuple[list[dict[str, object]], int]:
-        """Return what ended since the last time, for the file, and how many more may be told one by one."""
+    def take(self, each_left: int) -> tuple[dict[Place, Ended], int]:
+        """Return what ended since the last time, and how many more calls may be told one by one."""
         by_place: dict[Place, list[StepTime]] = {}
         while self.ended:
             step = self.ended.popleft()
             by_place.setdefault(step.place, []).append(step)
-        found = []
+        found = {}
         for place, steps in by_place.items():
+            ended = found[place] = Ended()
             alone = len(steps) <= each_left
             each_left -= len(steps) if alone else 0
-            passes = self.passes.pop(place, 0)
-            found.append({**_described(place, steps, alone=alone), "passes": passes})
+            ended.passes = self.passes.get(place, 0) - self.told_passes.get(place, 0)
+            self.told_passes[place] = self.passes.get(place, 0)
+            for step in steps:
+                ended.add(step, alone=alone)
         return found, each_left
 
 
-def _described(place: Place, steps: list[StepTime], *, alone: bool) -> dict[str, object]:
-    told: dict[str, object] = {
-        "source": place.name,
-        "at": place.at,
-        "steps": sum(step.k for step in steps),
-        "calls": len(steps),
-        "ms": round(sum(step.took for step in steps) / 1e6, 3),
-        "inside_ms": round(sum(step.inside for step in steps) / 1e6, 3),
-        "traced": any(step.traced for step in steps),
-    }
-    if alone:
-        return {**told, "each": [round(step.took / 1e6, 3) for step in steps]}
-    bins: dict[str, int] = {}
-    for step in steps:
-        number = str(int(math.log(max(step.took / 1e3, 1.0)) / BIN))
-        bins[number] = bins.get(number, 0) + 1
-    return {**told, "bins": bins}
+class Ended:
+    """Calls of one place that ended in a bucket."""
+
+    __slots__ = ("bins", "calls", "each", "inside", "passes", "steps", "took", "traced")
+
+    def __init__(self) -> None:
+        self.steps = self.calls = self.took = self.inside = self.passes = 0
+        self.traced = False
+        self.each: list[float] = []  # ms
+        self.bins: dict[int, int] = {}
+
+    def add(self, step: StepTime, *, alone: bool) -> None:
+        """One more; it is told with its own time, or counted with those that took about as long."""
+        self.steps, self.calls = self.steps + step.k, self.calls + 1
+        self.took, self.inside = self.took + step.took, self.inside + step.inside
+        self.traced = self.traced or step.traced
+        if alone:
+            self.each.append(round(step.took / 1e6, 3))
+        else:
+            self._count(step.took / 1e3)
+
+    def _count(self, us: float, calls: int = 1) -> None:
+        number = int(math.log(max(us, 1.0)) / BIN)
+        self.bins[number] = self.bins.get(number, 0) + calls
+
+    def join(self, later: Ended) -> None:
+        """Later calls come on top; where some have lost their own times, all have."""
+        self.steps, self.calls = self.steps + later.steps, self.calls + later.calls
+        self.took, self.inside = self.took + later.took, self.inside + later.inside
+        self.passes, self.traced = self.passes + later.passes, self.traced or later.traced
+        self.each += later.each
+        for number, calls in later.bins.items():
+            self.bins[number] = self.bins.get(number, 0) + calls
+        if self.bins:
+            for ms in self.each:
+                self._count(ms * 1e3)
+            self.each = []
+
+    def describe(self, place: Place) -> dict[str, object]:
+        """Return what the file says of them."""
+        told: dict[str, object] = {
+            "source": place.name,
+            "at": place.at,
+            "steps": self.steps,
+            "calls": self.calls,
+            "ms": round(self.took / 1e6, 3),
+            "inside_ms": round(self.inside / 1e6, 3),
+            "traced": self.traced,
+            "passes": self.passes,
+        }
+        if self.bins:
+            return {**told, "bins": {str(number): calls for number, calls in self.bins.items()}}
+        return {**told, "each": list(self.each)}

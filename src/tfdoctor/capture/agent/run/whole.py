@@ -19,11 +19,20 @@ def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> Recorder:
     recorder = Recorder(log)
     if plan.get("trial"):
         return recorder
-    recorder.begin(process.started_ns(), waits=waits)
-    atexit.register(lambda: recorder.end(process.ending()))  # the last one, since it came first
-    os.register_at_fork(
-        before=recorder.before_fork,
-        after_in_parent=recorder.after_fork_in_parent,
-        after_in_child=recorder.after_fork_in_child,
-    )
+    recorder.begin(None if replaces(log, waits=waits) else process.started_ns(), waits=waits)
+    atexit.register(lambda: _end(recorder))  # the last one, since it came first
+    recorder.watch_forks()
     return recorder
+
+
+def replaces(log: Journal, *, waits: bool) -> bool:
+    """Say whether the process ran another program before, which has its account: the folder has a number."""
+    return not waits and not log.out.endswith(f".{os.getpid()}")
+
+
+def _end(recorder: Recorder) -> None:
+    """End the account of a process that ends; who presses Ctrl-C meanwhile wants it to end."""
+    try:
+        recorder.end(process.last_error())
+    except KeyboardInterrupt:
+        return
