@@ -1,0 +1,444 @@
+"""The clock of the run: whatever calls whatever, every ns is in exactly one call."""
+
+import contextlib
+import inspect
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.capture import agent
+
+clocks: Any = agent.load("run.clock")
+kinds = agent.load("run.kinds")
+
+
+class BrokenError(Exception):
+    """An exception of the user's."""
+
+
+def frame() -> FrameType | None:
+    return inspect.currentframe()
+
+
+@dataclass
+class Time:
+    """A clock that goes on when the program works, and by one ns at each look."""
+
+    now: int = 1_000
+
+    def __call__(self) -> int:
+        self.now += 1
+        return self.now
+
+
+@contextlib.contextmanager
+def fake_time() -> Iterator[Time]:
+    before, time = clocks.perf_counter_ns, Time()
+    clocks.perf_counter_ns = time
+    try:
+        yield time
+    finally:
+        clocks.perf_counter_ns = before
+
+
+def started() -> Any:
+    clock = clocks.Clock()
+    clock.begin(threading.get_ident())
+    return clock
+
+
+# Programs: what a user's script does, as a tree
+
+LEAVES = st.one_of(
+    st.tuples(st.just("python"), st.integers(0, 10**9)),
+    st.just(("tape",)),
+    st.just(("pass over",)),
+    st.just(("raise",)),
+)
+KINDS = st.sampled_from(
+    [
+        kinds.EVALUATE,
+        kinds.PREDICT,
+        kinds.COMPILE,
+        kinds.BUILD,
+        kinds.ADAPT,
+        kinds.SAVE,
+        kinds.PROFILER,
+    ]
+)
+
+
+def bodies(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    body = st.lists(children, max_size=4)
+    return st.one_of(
+        st.tuples(st.just("call"), KINDS, body),
+        st.tuples(st.just("function"), st.booleans(), st.booleans(), body),
+        st.tuples(st.just("step"), st.integers(1, 3), body),
+        st.tuples(st.just("fit"), st.lists(body, max_size=3)),
+        st.tuples(st.just("try"), body),
+    )
+
+
+PROGRAMS = st.lists(st.recursive(LEAVES, bodies, max_leaves=25), max_size=6)
+
+
+class Script:
+    """Runs a program as the hooks would see it."""
+
+    def __init__(self, clock: Any, time: Time) -> None:
+        self.clock, self.time = clock, time
+        self.functions: list[object] = []
+
+    def check(self) -> None:
+        totals, now = self.clock.read()
+        assert sum(totals.values()) == now - self.clock.began
+        assert all(ns >= 0 for ns in totals.values())
+        assert set(totals) <= set(self.clock.places.made)
+
+    def run(self, program: list[Any]) -> None:
+        for name, *rest in program:
+            getattr(self, "do_" + name.replace(" ", "_"))(*rest)
+            self.check()
+
+    def do_python(self, ns: int) -> None:
+        self.time.now += ns
+
+    def do_tape(self) -> None:
+        if not self.clock.inside and not self.clock.running:
+            self.clock.step_at(frame())
+
+    def do_pass_over(self) -> None:
+        self.clock.pass_over()
+
+    def do_raise(self) -> None:
+        raise BrokenError
+
+    def do_try(self, body: list[Any]) -> None:
+        with contextlib.suppress(BrokenError):
+            self.run(body)
+
+    def do_call(self, kind: str, body: list[Any]) -> None:
+        clock = self.clock
+        if clock.current.kind == kind:
+            self.run(body)
+            return
+        entered = clock.enter(kind, kind, frame())
+        try:
+            self.run(body)
+        except BrokenError as error:
+            clock.fails(error, entered[2])
+            raise
+        finally:
+            clock.leave(entered)
+
+    def do_function(self, traces: bool, trains: bool, body: list[Any]) -> None:  # noqa: FBT001
+        clock, function = self.clock, lambda: None
+        self.functions.append(function)
+        if clock.inside:
+            self.run(body)
+            return
+        entered = clock.function_begins("f", frame())
+        try:
+            if traces:
+                clock.trace_begins()
+            if trains and not clock.running:
+                clock.function_trains("repeated-call")
+            self.run(body)
+        finally:
+            clock.function_ends(entered, function, "f")
+
+    def do_step(self, k: int, body: list[Any]) -> None:
+        clock = self.clock
+        if clock.running:
+            self.run(body)
+            return
+        outer = clock.step_begins(frame(), "keras-train-on-batch", k)
+        try:
+            self.run(body)
+        except BrokenError as error:
+            clock.fails(error, clock.current)
+            clock.steps.retract()
+            raise
+        finally:
+            clock.step_ends(outer)
+
+    def do_fit(self, epochs: list[Any]) -> None:
+        clock = self.clock
+        if clock.current.kind == kinds.FIT:
+            return
+        entered = clock.enter(kinds.FIT, "Model.fit", frame())
+        try:
+            for number, body in enumerate(epochs):
+                clock.epoch_begins(number)
+                self.run(body)
+                clock.steps_over()
+                clock.epoch_ends()
+        except BrokenError as error:
+            clock.fails(error, entered[2])
+            raise
+        finally:
+            clock.leave(entered)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PROGRAMS)
+def test_whatever_calls_whatever_every_ns_is_in_one_call(program: list[Any]) -> None:
+    with fake_time() as time:
+        clock = started()
+        script = Script(clock, time)
+        with contextlib.suppress(BrokenError):
+            script.run(program)
+        script.check()
+        clock.pass_over()
+        assert clock.current is clock.places.script
+        assert not clock.inside
+        assert not clock.running
+        assert not clock.open
+        for span in clock.spans:
+            assert clock.began <= span["start"] <= span["end"] <= time.now
+        steps, _ = clock.steps.take(10**9)
+        for ended in steps.values():
+            assert 0 < ended.inside <= ended.took <= time.now
+            assert len(ended.each) == ended.calls <= ended.steps
+
+
+def call(clock: Any, kind: str, body: Any = None) -> None:
+    entered = clock.enter(kind, kind, None)
+    if body:
+        body()
+    clock.leave(entered)
+
+
+def ms_of(clock: Any) -> dict[str, float]:
+    """Return the ms in each kind of call."""
+    found: dict[str, float] = {}
+    for place, ns in clock.read()[0].items():
+        found[place.kind] = round(found.get(place.kind, 0) + ns / 1e6, 3)
+    return found
+
+
+def test_a_call_within_another_takes_its_time_from_it() -> None:
+    with fake_time() as time:
+        clock = started()
+
+        def sleep(ms: int) -> None:
+            time.now += ms * 1_000_000
+
+        def evaluation() -> None:
+            sleep(20)
+            call(clock, kinds.SAVE, lambda: sleep(5))
+            sleep(1)
+
+        sleep(3)
+        call(clock, kinds.EVALUATE, evaluation)
+        found = ms_of(clock)
+    assert found == {"script": 3, "evaluate": 21, "save": 5}
+    assert {span["call"]: round((span["end"] - span["start"]) / 1e6) for span in clock.spans} == {
+        1: 26,
+        2: 5,
+    }
+
+
+def test_what_evaluates_within_a_step_is_no_part_of_it() -> None:
+    with fake_time() as time:
+        clock = started()
+        for _ in range(3):
+            outer = clock.step_begins(None, "eager-gradient", 1)
+            time.now += 10_000_000
+            clock.step_ends(outer)
+            call(clock, kinds.SAVE, lambda: setattr(time, "now", time.now + 500_000_000))
+        clock.pass_over()
+        (ended,) = clock.steps.take(10)[0].values()
+    assert [round(ms) for ms in ended.each] == [10, 10, 10]
+    assert clock.current is clock.places.script
+
+
+def test_an_epoch_that_an_exception_ends_is_told() -> None:
+    with fake_time() as time:
+        clock = started()
+        fit = clock.enter(kinds.FIT, "Model.fit", None)
+        clock.epoch_begins(0)
+        time.now += 10
+        clock.leave(fit)
+        assert clock.open == []
+        assert [span["call"] for span in clock.spans] == [2, 1]
+
+
+def test_the_call_that_failed_is_that_of_the_exception_that_ends_the_run() -> None:
+    clock = started()
+    caught, fatal = BrokenError(), RuntimeError()
+    for kind, error in ((kinds.BUILD, caught), (kinds.PREDICT, fatal)):
+        outer = clock.enter(kinds.EVALUATE, "", None)
+        entered = clock.enter(kind, kind, None)
+        for left in (entered, outer):
+            clock.fails(error, left[2])
+            clock.leave(left)
+    assert clock.ended_in(fatal).kind == kinds.PREDICT
+    assert clock.ended_in(None).kind == kinds.SCRIPT
+    assert clock.ended_in(caught).kind == kinds.SCRIPT
+    last = KeyError()
+    last.__cause__ = fatal
+    assert clock.ended_in(last).kind == kinds.PREDICT
+
+
+def test_exceptions_that_cause_each_other_end_the_search() -> None:
+    clock = started()
+    one, other = BrokenError(), BrokenError()
+    one.__cause__, other.__cause__ = other, one
+    assert clock.ended_in(one) is clock.places.script
+
+
+# Interrupts
+
+
+def test_an_interrupted_switch_loses_no_time_and_keeps_nobody_waiting() -> None:
+    """A handler of a signal may raise between any two lines: here within the switch."""
+    with fake_time() as time:
+        clock = started()
+        time.now += 1_000
+        entered = clock.enter(kinds.SAVE, "", None)
+        time.now += 1_000
+        clock.now = None  # what an interrupted switch leaves behind
+        totals, now = clock.read()
+        assert sum(totals.values()) == now - clock.began
+        assert totals[entered[2]] >= 1_000
+        clock.leave(entered)
+        totals, now = clock.read()
+        assert sum(totals.values()) == now - clock.began
+
+
+def test_another_thread_reads_while_calls_come_and_go() -> None:
+    clock = started()
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            call(clock, kinds.SAVE)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    last = 0
+    for _ in range(300):
+        totals, now = clock.read()
+        assert sum(totals.values()) == now - clock.began
+        assert now > last
+        last = now
+    over.set()
+    thread.join()
+
+
+# Threads
+
+
+def in_a_thread(function: Any) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+def train(clock: Any) -> None:
+    for _ in range(3):
+        if clock.adopt():
+            clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+
+
+def test_a_thread_that_trains_is_followed_until_it_ends() -> None:
+    clock = started()
+    main = clock.thread
+    in_a_thread(lambda: train(clock))
+    assert clock.thread != main
+    assert clock.current.kind == kinds.BETWEEN
+    clock.look_after_thread()
+    assert clock.thread == main
+    assert clock.ours()
+    assert clock.current is clock.places.script
+
+
+def test_one_thread_after_the_other_trains() -> None:
+    clock = started()
+    for _ in range(3):
+        in_a_thread(lambda: train(clock))
+    assert sum(clock.entered.values()) == 9
+
+
+def test_no_other_thread_is_followed_than_the_one_that_trains() -> None:
+    clock = started()
+    train(clock)
+    in_a_thread(lambda: train(clock))
+    assert clock.ours()
+    assert sum(clock.entered.values()) == 3
+
+
+def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
+    clock = started()
+    call(clock, kinds.PREDICT, lambda: in_a_thread(lambda: train(clock)))
+    assert clock.ours()
+    assert set(ms_of(clock)) == {"script", "predict"}
+
+
+def test_the_main_thread_is_followed_on() -> None:
+    clock = started()
+    clock.look_after_thread()
+    assert clock.ours()
+
+
+# Recordings one after another
+
+
+def test_a_call_of_an_earlier_recording_ends_unseen() -> None:
+    clock = started()
+    fit = clock.enter(kinds.FIT, "Model.fit", None)
+    function = clock.enter(kinds.FUNCTION, "f", None)
+    clock.begin(threading.get_ident())
+    predict = clock.enter(kinds.PREDICT, "Model.predict", None)
+    clock.leave(fit)
+    clock.function_ends(function, None, "f")
+    assert clock.current is predict[2]
+    assert not clock.spans
+    assert not clock.inside
+
+
+def test_nothing_is_recorded_before_the_begin() -> None:
+    clock = clocks.Clock()
+    assert not clock.ours()
+    assert not clock.adopt()
+
+
+# Bounds
+
+
+def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "MOST_SPANS", 5)
+    monkeypatch.setattr(clocks, "MOST_LONG_SPANS", 12)
+    with fake_time() as time:
+        clock = started()
+        for number in range(20):
+            slow = number % 2
+            call(
+                clock,
+                kinds.PREDICT,
+                lambda slow=slow: setattr(time, "now", time.now + slow * clocks.LONG_NS),
+            )
+    assert len(clock.spans) == 5 + 4
+    assert clock.dropped == 11
+
+
+def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "MOST_TRACES", 3)
+    clock = started()
+
+    def function() -> None:
+        """Stand for a tf.function."""
+
+    for _ in range(5):
+        entered = clock.function_begins("f", None)
+        clock.trace_begins()
+        clock.function_ends(entered, function, "f")
+    assert [line["made"] for line in clock.traces] == [0, 0, 0]
+    assert clock.dropped == 2

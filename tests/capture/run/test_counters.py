@@ -1,0 +1,178 @@
+"""Counters: cheap, whatever the heap and the system are like."""
+
+import contextlib
+import gc
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.capture import agent
+
+counters = agent.load("run.counters")
+
+
+@pytest.fixture
+def clock() -> Any:
+    return SimpleNamespace(graph=12, functions=3)
+
+
+def test_what_grows_is_read(clock: Any) -> None:
+    found = counters.Counters(clock).read()
+    assert found["graph"] == 12
+    assert found["functions"] == 3
+    assert 5_000_000 < found["rss"] < 10**12
+    assert found["blocks"] == pytest.approx(sys.getallocatedblocks(), rel=0.2)
+    assert found["files"] >= 3
+    assert found["children"] >= 0
+    assert "device" not in found
+
+
+def test_open_files_and_memory_are_those_of_the_process(clock: Any) -> None:
+    before = counters.Counters(clock).read()
+    with contextlib.ExitStack() as files:
+        for _ in range(40):
+            files.enter_context(Path(__file__).open())
+        block = b"\1" * 60_000_000
+        after = counters.Counters(clock).read()
+    assert after["files"] - before["files"] == 40
+    assert after["rss"] - before["rss"] > 50_000_000
+    assert len(block) == 60_000_000
+
+
+# Counters that take long
+
+
+def busy(seconds: float) -> int:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+    return 7
+
+
+def test_a_counter_that_takes_long_is_read_rarely() -> None:
+    calls: list[int] = []
+
+    def read() -> int:
+        calls.append(busy(0.01))
+        return len(calls)
+
+    paced = counters.Paced(read)
+    moments = [at / 10 for at in range(1000)]
+    seen = [paced.read(at) for at in moments]
+    assert len(calls) == 100 // 20 or len(calls) == 100 // 20 - 1
+    assert seen[0] == 1
+    assert seen[-1] == len(calls)
+
+
+def test_a_counter_that_fails_is_asked_no_more(clock: Any) -> None:
+    calls: list[int] = []
+
+    def read() -> int:
+        calls.append(1)
+        raise RuntimeError("no statistics")
+
+    every = counters.Counters(clock)
+    every.paced["device"] = counters.Paced(read)
+    for _ in range(3):
+        assert "device" not in every.read()
+        assert "rss" in every.read()
+    assert calls == [1]
+
+
+def test_a_value_of_an_earlier_bucket_is_not_told_again(clock: Any) -> None:
+    every = counters.Counters(clock)
+    every.paced["blocks"] = counters.Paced(lambda: busy(0.01))
+    assert every.read()["blocks"] == 7
+    assert "blocks" in every.read(time.perf_counter() - 5)
+    assert "blocks" not in every.read(time.perf_counter() + 5)
+
+
+# Live objects
+
+
+class Kept:
+    """An object of the user's."""
+
+
+def test_live_objects_are_counted_by_type() -> None:
+    before = counters.named(counters.live_types()).get(f"{__name__}.Kept", 0)
+    kept = [Kept() for _ in range(100_000)]
+    types = counters.named(counters.live_types())
+    assert types[f"{__name__}.Kept"] == before + len(kept)
+    assert len(types) <= counters.MOST_TYPES
+
+
+def test_objects_are_counted_where_memory_grows(clock: Any) -> None:
+    every = counters.Counters(clock)
+    assert every.census(5.0) is None  # the program begins
+    assert every.census(100.0) is None
+    assert every.census(200.0) is None  # nothing has grown
+    every.blocks = int(every.blocks / 2)
+    every.paced["blocks"].due = 0.0
+    assert every.census(300.0)
+    assert every.census(301.0) is None
+    assert every.census(400.0, last=True)
+
+
+def test_objects_are_not_counted_at_the_end_of_a_run_that_never_grew(clock: Any) -> None:
+    every = counters.Counters(clock)
+    every.census(100.0)
+    assert every.census(200.0, last=True) is None
+
+
+def test_counting_takes_its_share_of_the_run(clock: Any) -> None:
+    every = counters.Counters(clock)
+    every.paced["blocks"] = counters.Paced(lambda: 10_000_000)  # 1 s to count, as it seems
+    every.census(20.0)
+    every.blocks = 1
+    assert every.census(400.0) is None
+    assert every.census(600.0)
+    every.blocks, every.spent, every.each = 1, 1.0, 1.0
+    assert every.census(900.0) is None
+    assert every.census(1100.0)
+
+
+def test_counting_does_not_break_a_tuple_that_another_thread_fills() -> None:
+    """With `collections.Counter(map(type, gc.get_objects()))` this fails within a second."""
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def fill() -> None:
+        while not over.is_set():
+            try:
+                assert len(tuple(slowly())) == 3000
+            except SystemError as error:
+                failed.append(error)
+
+    def slowly() -> Any:
+        for _ in range(3000):
+            yield [0]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread = threading.Thread(target=fill)
+    thread.start()
+    try:
+        kept: list[list[int]] = [[] for _ in range(100_000)]
+        for _ in range(30):
+            counters.live_types()
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(before)
+    assert failed == []
+    assert len(kept) == 100_000
+
+
+def test_counting_leaves_nothing_behind() -> None:
+    counters.live_types()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(5):
+        counters.live_types()
+    assert abs(len(gc.get_objects()) - before) < 50
