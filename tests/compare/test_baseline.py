@@ -11,7 +11,7 @@ from tfdoctor.compare import baseline
 from tfdoctor.diagnosis import Diagnosis, HostFinding, KnownFinding, Off, Settings
 from tfdoctor.errors import InputError, OutputError, TfdoctorError
 from tfdoctor.rule import Topic
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity
 
 REPORT = {"schema": 1, "tfdoctor": "0.1.0", "steps": {}, "results": []}
 
@@ -103,6 +103,22 @@ def test_writing_keeps_what_this_run_did_not_check(tmp_path: Path) -> None:
     healthy = replace(first, outcome=Healthy(summary="ok"))
     after = written(replace(base, results=(healthy, *others)), path).findings
     assert [one.rule for one in before if one not in after] == ["input-bound"]
+
+
+def test_a_finding_about_the_run_is_known_by_its_file(tmp_path: Path) -> None:
+    at = Location("prepare.py", 33)
+    found = Finding(
+        summary="iterrows takes 19.8 s",
+        evidence=(),
+        remedies=(Remedy("Read the table once", at=at),),
+        concern=Concern.RUN,
+    )
+    base = diagnoses.full()
+    of_run = replace(base.results[0], outcome=found, saving=None)
+    diagnosis = replace(base, results=(of_run,), hosts=None)
+    known = written(diagnosis, tmp_path / "b.json")
+    assert [one.file for one in known.findings] == ["prepare.py"]
+    assert marks(baseline.compared(diagnosis, known, "b.json")) == [True]
 
 
 def test_a_doubt_about_the_recording_is_in_no_baseline(tmp_path: Path) -> None:

@@ -123,6 +123,16 @@ def test_a_finding_of_the_step_and_of_the_run_saves_both() -> None:
     assert saving.recurs is Recurrence.PER_EPOCH  # most of it
 
 
+def test_a_trifle_of_the_step_may_be_much_of_the_run() -> None:
+    effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH)
+    found = priced(chart(boundaries=20_000.0), states("both", part(0.1), effect))["both"]
+    assert isinstance(found.outcome, Finding)
+    assert found.saving is None
+    assert found.run
+    assert found.run.total.value == pytest.approx(20_000.0)
+    assert found.severity is Severity.WARNING
+
+
 def test_a_ceiling_stays_one() -> None:
     effect = of(Phase.PREPARING, 50_000.0, bound=Bound.AT_MOST)
     saving = priced(chart(preparing=50_000.0), states("slow-preparation", effect))[

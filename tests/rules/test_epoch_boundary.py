@@ -135,7 +135,12 @@ def test_a_checkpoint_in_each_epoch_is_priced_per_epoch() -> None:
         ),
         ("gc.collect", False, "garbage", None),
         ("matplotlib.pyplot.savefig", False, "draws", None),
-        ("", True, "A loop in Python", None),
+        (
+            "",
+            True,
+            "A loop in Python",
+            Severity.NOTE,
+        ),  # or one large operation in the loop of epochs
         ("numpy.random.permutation", False, "The script works", Severity.NOTE),
     ],
 )
@@ -149,9 +154,18 @@ def test_lines_between_epochs_are_named(
     assert finding.remedies[0].at == Location("train.py", 50)
 
 
+def test_several_lines_between_epochs_are_a_loop() -> None:
+    finding = found(lines=(between(20_000.0), between(9_000.0, number=51)))
+    assert finding.severity is None
+    assert finding.run_effects[0].of.value == pytest.approx(29_000.0)
+
+
 def test_what_may_be_wanted_is_left_out_beside_what_is_too_much() -> None:
     finding = found(
-        lines=(between(9_000.0), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
+        lines=(
+            between(9_000.0, "gc.collect"),
+            between(30_000.0, "scipy.signal.fft", repeats=False, number=90),
+        )
     )
     assert [effect.subject for effect in finding.run_effects] == ["train.py:50"]
 

@@ -58,6 +58,13 @@ def test_other_imports_are_healthy(other: RunLine) -> None:
     assert isinstance(judged(TENSORFLOW, other), Healthy)
 
 
+def test_a_module_that_the_script_uses_is_necessary() -> None:
+    pandas = imported(3, 4_000.0, "pandas")
+    used = line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
+    assert isinstance(judged(TENSORFLOW, pandas), Finding)
+    assert isinstance(judged(TENSORFLOW, pandas, used), Healthy)
+
+
 def test_a_module_that_imports_tensorflow_may_take_its_time() -> None:
     assert isinstance(judged(imported(1, 9_000.0, "transformers")), Healthy)
 

@@ -127,7 +127,7 @@ def _step_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(filter(None, (run_verdict.untraced_steps(run, reason),)))
     if not _steps_matter(diagnosis):
         return ()
-    return tuple(filter(None, (step, run_verdict.traced_steps(run), run_verdict.window(run))))
+    return tuple(filter(None, (step, run_verdict.traced_steps(run))))
 
 
 def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
@@ -178,6 +178,7 @@ def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     kept = whole_run(diagnosis) is not None
     sentences = [_seen(steps, kept=kept), _spread(steps)] if steps.rows else []
     sentences += [text.sentence(reason) for reason in diagnosis.trust.reasons]
+    sentences += [run_verdict.window(diagnosis.run)] if diagnosis.run else []
     if code:
         sentences.append(f"The run ended with exit code {code}.")
     return tuple(filter(None, sentences))

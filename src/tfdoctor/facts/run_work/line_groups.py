@@ -57,6 +57,12 @@ class LineGroup:
         return next(iter(own + sure), None)
 
     @property
+    def spread(self) -> bool:
+        """Whether several lines or a comprehension take the time; one line may be one large operation."""
+        sure = {line.at for line in self.lines if line.sure}
+        return len(sure) > 1 or any(_nested(line) for line in self.lines if line.sure)
+
+    @property
     def at(self) -> Location | None:
         """The place of ``top``."""
         return self.top.at if self.top else None

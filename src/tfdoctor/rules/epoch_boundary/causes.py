@@ -79,7 +79,8 @@ class BoundaryCause:
             phase=group.phase,
             time_ms=group.ms,
             left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.OTHER} else 0.0,
-            certain=work is not BoundaryWork.OTHER,
+            certain=work is not BoundaryWork.OTHER
+            and (group.work is not CalledWork.PYTHON or group.spread),
             within=in_function(group),
         )
 

@@ -3,8 +3,9 @@
 ## What it checks
 
 The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
-other than TensorFlow whose import takes 2 s and more, an import of TensorFlow of 15 s and more, a model or weights
-that a loop loads again and again, weights that are set one by one, and loops in Python while the model is built.
+other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of
+TensorFlow of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one,
+and loops in Python while the model is built.
 
 The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
 model once, however large it is.
@@ -141,7 +142,8 @@ def _imports(phases: RunPhases, limits: Limits) -> list[Cause]:
     others = [group for group in groups if group not in own]
     if not own:
         others = others[1:]
-    known = [group for group in others if package_and_name(group.calls)[0] not in NO_MODULE]
+    needed = NO_MODULE | _used(phases)
+    known = [group for group in others if _module(group) not in needed]
     slow = [group for group in own if group.ms >= limits.tensorflow_ms]
     return [
         Cause.of_group(kind, group, group.at, _module(group))
@@ -149,6 +151,12 @@ def _imports(phases: RunPhases, limits: Limits) -> list[Cause]:
         for group in found
         if group.at
     ]
+
+
+def _used(phases: RunPhases) -> set[str]:
+    """Return the packages that samples show at work after their import: the script needs these."""
+    lines = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
+    return {package_and_name(name)[0] for line in lines for name in (line.calls, line.runs)}
 
 
 def _module(group: LineGroup) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..other_threads import OtherThreads
 from ..stack import Stack, public_name, user_file
+from .compiled_calls import compiled_call
 from .kinds import IMPORTING
 from .loops import repeats
 from .work import Works, imported
@@ -28,23 +29,27 @@ MOST_STACKS = 4000
 class Seen:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
-    __slots__ = ("function", "imports", "key", "looped", "repeats", "stack", "tested", "work")
+    __slots__ = ("function", "key", "looped", "named", "repeats", "stack", "tested", "work")
 
     def __init__(self, frame: FrameType, clock: Clock, works: Works) -> None:
         self.stack = Stack.of(frame, None)
         self.function, self.work = _user_function(frame), works.of(frame)
-        self.imports = imported(frame) if self.work == IMPORTING else ""
+        self.named = ""  # what the line calls, where no frame of the stack says it
+        if self.work == IMPORTING:
+            self.named = imported(frame)
+        elif self.stack.calls is None:
+            self.named = compiled_call(frame)
         self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
         self.repeats = repeats(frame)
         self.key = self._key()
 
     def _key(self) -> tuple[object, ...]:
-        return self.stack, self.work, self.imports, self.looped, self.tested, self.repeats
+        return self.stack, self.work, self.named, self.looped, self.tested, self.repeats
 
     def shortened(self, *, with_line: bool) -> Seen:
         """Return the same without what tells many stacks apart."""
         short: Seen = object.__new__(Seen)
-        short.stack, short.work, short.imports = Stack(), self.work, ""
+        short.stack, short.work, short.named = Stack(), self.work, ""
         short.stack.line = self.stack.line if with_line else None
         short.function = self.function if with_line else ""
         short.looped, short.tested = self.looped, self.tested
@@ -127,7 +132,7 @@ class Stacks:
                     "call": call,
                     "at": stack.line,
                     "caller": stack.caller,
-                    "calls": seen.imports or public_name(stack.calls),
+                    "calls": seen.named or public_name(stack.calls),
                     "runs": public_name(stack.runs),
                     "function": seen.function,
                     "work": seen.work,
