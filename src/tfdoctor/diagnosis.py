@@ -276,6 +276,7 @@ class LongStepTime:
     first: int = 0  # of these, first steps of an epoch or of a pass over the data
     first_beyond_ms: float = 0.0
     every: int | None = None  # their period in steps, where they have one
+    other_cores: float = 0.0  # that other programs used while none was free: they delay steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

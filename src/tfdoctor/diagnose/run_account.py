@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
@@ -56,7 +57,9 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         peak_bytes=_peak(chart),
         others=phases.others,
         notes=phases.notes,
-        long_steps=_long_steps(steps.long, chart.get(RunLongLines)) if steps else None,
+        long_steps=_long_steps(steps.long, chart.get(RunLongLines), chart.get(Cores))
+        if steps
+        else None,
     )
 
 
@@ -104,7 +107,9 @@ def _peak(chart: Chart) -> float | None:
     return max((amount for amount in known if amount), default=None)
 
 
-def _long_steps(long: LongSteps | None, seen: RunLongLines | None) -> LongStepTime | None:
+def _long_steps(
+    long: LongSteps | None, seen: RunLongLines | None, cores: Cores | None
+) -> LongStepTime | None:
     """Return the time of long steps; that beyond usual ones is divided as the samples of them are."""
     if long is None or not long.count:
         return None
@@ -123,4 +128,5 @@ def _long_steps(long: LongSteps | None, seen: RunLongLines | None) -> LongStepTi
         first=long.first,
         first_beyond_ms=long.first_beyond_ms,
         every=long.every,
+        other_cores=cores.others if cores and cores.contended else 0.0,
     )

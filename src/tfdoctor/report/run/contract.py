@@ -121,5 +121,6 @@ class RunContract:
             "first_count": long.first,
             "first_beyond_ms": self.number(long.first_beyond_ms),
             "every": long.every,
+            "other_cores": self.number(long.other_cores),
             "lines": [self._line(line) for line in long.lines],
         }

@@ -163,4 +163,4 @@ def _long(long: LongStepTime) -> Iterator[str]:
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
-        yield f"The cause of {duration(long.unknown_ms)} is unknown."
+        yield f"The cause of {duration(long.unknown_ms)} is unknown{verdict.disturbed(long)}."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tfdoctor import text
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
-from tfdoctor.humanize import about_duration, counted, duration, factor, milliseconds, share
+from tfdoctor.humanize import about_duration, counted, duration, factor, milliseconds, number, share
 from tfdoctor.kinds import Phase
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.words import PHASE_NOUNS, amount, is_known, times, whole_ms
@@ -169,7 +169,16 @@ def _long(run: RunAccount) -> str:
     long = run.long_steps
     if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
         return ""
+    if long.other_cores and long.unknown_ms >= MOST * long.beyond_ms:
+        return ""  # the machine's noise, which the account shows
     return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{_cause(long)}."
+
+
+def disturbed(long: LongStepTime) -> str:
+    """Return that other programs may have delayed long steps, as the end of a sentence; "" where none did."""
+    if not long.other_cores:
+        return ""
+    return f": other programs used {number(round(long.other_cores, 1))} cores meanwhile"
 
 
 def long_steps(long: LongStepTime) -> str:
