@@ -25,6 +25,10 @@ FORMATS: Mapping[str, Callable[[Any], str]] = {
     "ms": humanize.milliseconds,
     "place": lambda place: f"`{humanize.location(place)}`",
     "saves": sentences.saves,
+    "duration": humanize.duration,
+    "of-run": lambda saving: (
+        f"{humanize.duration(saving.total.value)} of the run ({humanize.share(saving.share)})"
+    ),
 }
 """How a figure is written: as in the reports."""
 

@@ -29,8 +29,8 @@ from tfdoctor.recording.run_log import (
     FunctionTrace,
     Line,
     LongStep,
+    ProcessEnd,
     RunCounters,
-    RunEnd,
     RunLog,
     RunProcess,
     SeenStack,
@@ -224,7 +224,7 @@ class Run:
             traces=tuple(self.traces),
             long_steps=tuple(self.long_steps),
             censuses=tuple(self.censuses),
-            end=RunEnd(self.now, why, **end) if why else None,
+            end=ProcessEnd(self.now, why, **end) if why else None,
         )
 
     def recording(self, why: str | None = "exit", **manifest: Any) -> Recording:

@@ -16,7 +16,7 @@ from tfdoctor.recording.manifest import (
     MissingPart,
     StepsSeen,
 )
-from tfdoctor.recording.run_log import Bucket, CallPlace, RunEnd, RunLog, RunProcess
+from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Errored, NotApplicable
@@ -26,7 +26,7 @@ SCRIPT = RunLog(
     {0: CallPlace(0, RunCall.SCRIPT)},
     {},
     (Bucket(0.0, 5.0, {"0": 5000.0}),),
-    end=RunEnd(5.0, "exit"),
+    end=ProcessEnd(5.0, "exit"),
 )
 
 NO_TENSORFLOW = Missing(MissingPart.TRACE, "the script did not import TensorFlow")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from tfdoctor.diagnose.accounts import unexplained
-from tfdoctor.diagnose.rank import Rank
+from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.window import only_traced
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
 from tfdoctor.errors import ConfigError
@@ -64,7 +64,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     ]
     questions = [_question(result, model) for one in general for result in _judged([one], model)]
     results += _with_hidden(general, questions, model, named=named)
-    rank = Rank(partial(_time_ms, beyond_ms=_beyond(chart)))
+    rank = ResultRank(partial(_time_ms, beyond_ms=_beyond(chart)))
     if few:  # in the order of what they would save
         return tuple(_note(result) for result in sorted(results, key=rank))
     return tuple(sorted((_bounded(result, slow) for result in results), key=rank))

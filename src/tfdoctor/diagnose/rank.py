@@ -9,7 +9,7 @@ from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class ResultRank:
     """Orders results by outcome, then severity; those that name a cause before equally severe ones of a place.
 
     A note about the recording is no fault of the run: it comes after all findings. ``time_ms`` is the time that a

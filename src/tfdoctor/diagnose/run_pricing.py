@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.diagnose.engine import WORTH_SAYING, relief
-from tfdoctor.diagnose.rank import Rank
+from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.run_account import epochs_to
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.facts.chart import Chart
@@ -105,7 +105,7 @@ class RunPricing:
             self._judged(result, relief(result.rule.name, effects) if result.saving else ())
             for result in results
         ]
-        return tuple(sorted(judged, key=Rank(self.time_ms)))
+        return tuple(sorted(judged, key=ResultRank(self.time_ms)))
 
     def together(self, results: Iterable[Result], steps: Together | None) -> RunTogether | None:
         """Return what all changes save of the run: those that do together for the step, and those about the run."""

@@ -14,7 +14,7 @@ from tfdoctor.recording.run_log import (
     Census,
     FunctionTrace,
     LongStep,
-    RunEnd,
+    ProcessEnd,
     RunLog,
     RunProcess,
     SeenStack,
@@ -33,7 +33,7 @@ KINDS: dict[str, type] = {
     "trace": FunctionTrace,
     "long": LongStep,
     "census": Census,
-    "end": RunEnd,
+    "end": ProcessEnd,
 }
 """The dataclass of each kind of line."""
 
@@ -65,7 +65,7 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
         traces=tuple(_of(FunctionTrace, lines)),
         long_steps=tuple(_of(LongStep, lines)),
         censuses=tuple(_of(Census, lines)),
-        end=next(iter(_of(RunEnd, lines)), None),
+        end=next(iter(_of(ProcessEnd, lines)), None),
         dropped=dropped,
     )
 

@@ -170,7 +170,7 @@ class LongStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnd:
+class ProcessEnd:
     """How the process ended; `error` is the class of the exception, `at` the user's line that raised it."""
 
     end: Amount = 0.0
@@ -193,7 +193,7 @@ class RunLog:
     traces: tuple[FunctionTrace, ...] = ()
     long_steps: tuple[LongStep, ...] = ()
     censuses: tuple[Census, ...] = ()
-    end: RunEnd | None = None  # None: killed, or still running
+    end: ProcessEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
 
     @property

@@ -16,7 +16,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import Phase
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import RunEnd, RunLog
+from tfdoctor.recording.run_log import ProcessEnd, RunLog
 from tfdoctor.verdict import Location
 
 SHELL = 128
@@ -67,7 +67,7 @@ class RunEnding:
             raise Unavailable(
                 "how the run ended was not recorded", "record it with `tfdoctor profile`"
             )
-        end = (log.end if log else None) or RunEnd()
+        end = (log.end if log else None) or ProcessEnd()
         times = manifest.times
         kind = _told(end) or _seen(manifest, log)
         wanted = MemoryWanted.of(end.message)
@@ -88,7 +88,7 @@ class RunEnding:
         )
 
 
-def _told(end: RunEnd) -> EndKind | None:
+def _told(end: ProcessEnd) -> EndKind | None:
     """Return what the process said of its end; None if it said nothing."""
     if end.why == "exception" and is_memory_error(end.error, end.message):
         return EndKind.OUT_OF_MEMORY

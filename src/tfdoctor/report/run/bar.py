@@ -28,7 +28,7 @@ LAST_TICK = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class RunPiece:
+class RunBarPiece:
     """A piece of the bar: where it begins and how wide it is, shares of the run; phase, times and line in words."""
 
     phase: Phase
@@ -61,7 +61,7 @@ def stretches(run: RunAccount) -> tuple[PhaseSegment, ...]:
     return tuple(found)
 
 
-def pieces(run: RunAccount) -> tuple[RunPiece, ...]:
+def pieces(run: RunAccount) -> tuple[RunBarPiece, ...]:
     """Return the stretches as pieces of the bar; cells of the bar where there are too many stretches."""
     found = stretches(run)
     if len(found) > MOST_PIECES:
@@ -130,7 +130,7 @@ def _merged(filled: Sequence[PhaseSegment]) -> Iterator[PhaseSegment]:
         yield held
 
 
-def _piece(one: PhaseSegment, total_ms: float) -> RunPiece:
+def _piece(one: PhaseSegment, total_ms: float) -> RunBarPiece:
     left, width = one.start_ms / total_ms, (one.end_ms - one.start_ms) / total_ms
     start, end = duration(one.start_ms) if one.start_ms > 0 else "0", duration(one.end_ms)
     facts = (
@@ -139,6 +139,6 @@ def _piece(one: PhaseSegment, total_ms: float) -> RunPiece:
         location(one.at),
     )
     shown = round(max(width, LEAST), 5)
-    return RunPiece(
+    return RunBarPiece(
         one.phase, round(min(left, 1 - shown), 5), shown, ", ".join(filter(None, facts))
     )

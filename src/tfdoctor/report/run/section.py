@@ -72,7 +72,7 @@ class RunSection:
     account: RunAccount
     title: str  # "The run in time order, 131 s"
     words: str  # the bar, for those who do not see it
-    pieces: tuple[bar.RunPiece, ...]
+    pieces: tuple[bar.RunBarPiece, ...]
     ticks: tuple[bar.RunTick, ...]
     phases: tuple[RunPhaseText, ...]
     notes: tuple[str, ...]
