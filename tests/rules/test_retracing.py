@@ -21,6 +21,9 @@ def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
         Breakdown.of(device=5.0, host=5.0, between=7.0),
         None,
         run,
+        None,
+        None,
+        None,
     )
 
 

@@ -41,7 +41,6 @@ REASONS = {
     "repeated-computation": "which line keeps the value for the others is a choice in the code of the step",
     "recurrent-loop": "batch size, sequence length and unrolling change training or memory",
     "repeated-conversion": "the recording does not show one loop whose arrays stay the same",
-    "retracing": "whether the function may compute with a tensor instead of a Python value is not in the file",
     "serial-batch": "the option is set where the file does not show it",
     "serial-reads": "there is only one file to read: it has to be written again as several",
     "serial-transfer": "what a prefetch to the device may hold depends on the memory of the device",

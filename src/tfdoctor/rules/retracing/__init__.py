@@ -2,11 +2,13 @@
 
 ## What it checks
 
-Calls of a `tf.function` in the traced steps that rebuilt its graph, how long building and preparing the graph
-took, and which argument changed. The first two traces of a function are not counted: TensorFlow traces twice where
-a function creates variables. Where the traced steps show no repeated retracing, the rule counts the calls of the
-whole run that traced the function, and their time. Functions that one definition makes for the same model are one
-function: `compile` discards the training function, and the next step traces a new one.
+All calls of the run that traced a `tf.function`: how often, how long, and whether that went on in the later half
+of the run. Functions that one definition makes at one line are one function: `compile` discards the training
+function, and the next step traces a new one. In the traced steps also how long building and preparing the graph
+took, and which argument changed. The first two traces of a function are not counted there: TensorFlow traces twice
+where a function creates variables.
+
+Functions of several models that are built one after another are tuning-loop's.
 
 ## Why it matters
 
@@ -18,13 +20,13 @@ the graph.
 Pass numbers as tensors (`tf.constant(step)`): a Python number is part of the graph, so each value gets its own
 graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `input_signature` or
 `reduce_retracing=True`. Create functions once, outside of the loop. Call `compile` once: assign a learning rate to
-`model.optimizer.learning_rate`.
+`model.optimizer.learning_rate`. The optimizer then keeps its state, such as momentum, from epoch to epoch.
 
 ## Holds for
 
 TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argument changed, and what happened
-outside of the traced steps. The time over the run has no saving: it falls with the length of the run if
-new shapes or values become rare. A function that was traced in the first half of its calls only is healthy.
+outside of the traced steps. Where shapes or values change, the saving is an upper bound: some of them need a graph
+of their own. A function that was traced early in the run only is healthy.
 
 ## Sources
 
@@ -32,16 +34,23 @@ new shapes or values become rare. A function that was traced in the first half o
 - [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.run_tracing import RunTracing, TracedInRun
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.retracing import over_run
+from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
+from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Concern,
@@ -61,6 +70,10 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+
+BY_HAND = (
+    "whether the function may compute with a tensor instead of a Python value is not in the file"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,11 @@ class Limits:
         "Smallest number of calls of the run, after the first, that trace a function which is hardly traced in the "
         "traced steps; TensorFlow itself warns from 5 on",
     )
+    made: float = limit(
+        3.0,
+        "Smallest number of function objects of one name and line from which on the function is made again and "
+        "again; two are a model and its fine-tuned copy",
+    )
     share: float = limit(
         0.05,
         "Smallest share of the run that such calls take; xprof reports waits from 5 % on",
@@ -92,22 +110,78 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
-    retracing: Retracing,
-    breakdown: Breakdown,
+def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the run around them
+    retracing: Retracing | Unavailable,
+    breakdown: Breakdown | None,
     samples: StackSamples | None,
     run: RunTracing | None,
+    traces: RunTraces | None,
+    phases: RunPhases | None,
+    calls: RunCalls | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report functions that are retraced repeatedly, in the traced steps or over the run."""
+    again = repeated(
+        traces, phases, calls, again=limits.again, made=limits.made, share=limits.share
+    )
+    if isinstance(retracing, Unavailable) or breakdown is None:
+        return _without_steps(retracing, again, traces, phases)
     retraced = _retraced(retracing, limits)
-    if not retraced and run and (again := _over_the_run(run, breakdown, limits)):
-        return _of_run(again, breakdown)
+    if again:
+        return _of_both(again, retracing, retraced, run)
+    if not retraced and run and traces is None and (older := _over_the_run(run, breakdown, limits)):
+        return _of_run(older, breakdown)
     if not retracing.functions:
         return NotApplicable(reason="the trace contains no call of a tf.function")
     if not retraced:
-        calls = sum(function.calls for function in retracing.functions)
-        return Healthy(summary=f"No tf.function was retraced repeatedly in {calls} calls")
+        number = sum(function.calls for function in retracing.functions)
+        return Healthy(summary=f"No tf.function was retraced repeatedly in {number} calls")
+    return _of_window(retracing, retraced, breakdown, samples.called_at if samples else None)
+
+
+def _without_steps(
+    retracing: Retracing | Unavailable,
+    again: RepeatedTracing | None,
+    traces: RunTraces | None,
+    phases: RunPhases | None,
+) -> Verdict:
+    """Judge the run alone: it has no traced training steps."""
+    if again:
+        return over_run.finding(again, {})
+    if traces and phases and phases.whole:
+        return over_run.healthy(traces, phases)
+    missing = retracing if isinstance(retracing, Unavailable) else "the run has no training steps"
+    return NotApplicable(reason=str(missing))
+
+
+def _of_both(
+    again: RepeatedTracing,
+    retracing: Retracing,
+    retraced: Sequence[Retraced],
+    run: RunTracing | None,
+) -> Finding:
+    """State the run's time; where the traced steps show the same, it has a part in the typical step as well."""
+    changed = {function.name: function.changed for function in (run.functions if run else ())}
+    changed |= {function.name: function.changed for function in retraced}
+    found = over_run.finding(again, changed)
+    names = {function.name for function in again.functions}
+    if not retraced or not {function.name for function in retraced} & names:
+        return found
+    evidence = (
+        Measure("retracing time per typical step", ms(retracing.total_ms)),
+        _table(retraced),
+    )
+    return replace(
+        found,
+        evidence=(*found.evidence, *evidence),
+        effects=_effects(retracing),
+        concern=Concern.TYPICAL_STEP,
+    )
+
+
+def _of_window(
+    retracing: Retracing, retraced: Sequence[Retraced], breakdown: Breakdown, at: Location | None
+) -> Finding:
     worst = max(retraced, key=lambda function: function.traced)
     return Finding(
         summary=f"{worst.name} was retraced in {worst.traced} of {worst.calls} calls, "
@@ -117,7 +191,7 @@ def check(
             Measure("step time", ms(breakdown.step_ms)),
             _table(retraced),
         ),
-        remedies=(_remedy(worst, samples.called_at if samples else None),),
+        remedies=(for_change(worst, at),),
         effects=_effects(retracing),
     )
 
@@ -167,7 +241,7 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
             Measure("typical step", ms(breakdown.step_ms)),
             _table(retraced),
         ),
-        remedies=(_once(worst) if worst.remade else _remedy(retraced[0], worst.at),),
+        remedies=(_once(worst) if worst.remade else for_change(retraced[0], worst.at),),
         severity=Severity.of(share),
         concern=Concern.LONG_STEPS,
     )
@@ -210,69 +284,37 @@ def _change(function: Retraced) -> str:
     return ", ".join(function.changed[:SHOWN_VALUES]) + rest
 
 
-def _remedy(function: Retraced, at: Location | None) -> Remedy:
-    """Choose by what changes: a Python number, a shape, or something else."""
-    if function.changed and all(NUMBER.fullmatch(value) for value in function.changed):
-        action = f"Pass {function.name} a tensor instead of a Python number"
-        return Remedy(action, TENSOR.format(function.name), at, "tensor-argument")
-    matches = [SHAPED.match(value) for value in function.changed]
-    shapes = {match[0] for match in matches if match}
-    if None in matches or len(shapes) < SEVERAL:
-        action = f"Find what changes in each call of {function.name} and keep it constant"
-        return Remedy(action, ONCE, at)
-    if len({match[1] for match in matches if match}) < SEVERAL:
-        action = f"Give {function.name} batches of one shape, or leave the shape open"
-        return Remedy(action, SHAPE.format(function.name), at, "reduce-retracing")
-    action = f"Leave the input shape of {function.name} open, or pad the input to a few lengths"
-    return Remedy(action, OPEN.format(function.name), at, "reduce-retracing")
-
-
-SEVERAL = 2
-"""Different shapes from which on the shape is what changes."""
-
-SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
-"""A tensor's shape; the group is the shape without its first dimension, the batch size."""
-
-NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
-
-TENSOR = "loss = {}(x, y, tf.constant(step))  # one graph for all values"
-
-SHAPE = """\
-dataset = dataset.batch(128, drop_remainder=True)
-
-@tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, 32], tf.float32)]
-def {}(x): ..."""
-
-OPEN = """\
-@tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, None], tf.int64)]
-def {}(x): ...
-
-dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16, 8])"""
-
-ONCE = """\
-@tf.function  # create it once, outside of the loop; pass the same objects and Python values in each call
-def train_step(x, y): ..."""
-
-
-COMPILE = """\
-model.compile(optimizer, loss)  # each call discards the training function
-for epoch in range(epochs):
-    model.optimizer.learning_rate = schedule(epoch)  # assigns a variable: nothing is traced anew
-    model.fit(dataset)"""
-
-
 def sick() -> Verdict:
-    """The step number is a Python number, and each of 19 calls retraces."""
-    function = Retraced("train_step", 19, 19, 30, ("10", "11", "12", "13"))
+    """Each of ten epochs compiles the model again, so each traces the training function."""
+    at = Location("train.py", 31)
+    step = TracedDefinition(
+        name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
+        made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
+    )  # fmt: skip
+    compiled = MadeCall(
+        call=RunCall.COMPILE,
+        name="Sequential.compile",
+        at=at,
+        count=10,
+        ms=80.0,
+        looped=True,
+        models=1,
+    )
     return check(
-        Retracing((function,), host_ms=13.0, between_ms=26.0),
-        Breakdown.of(device=6.0, host=14.0, between=26.5),
-        StackSamples(called_at=Location("train.py", 29)),
+        Unavailable("the run was recorded without a trace"),
         None,
+        None,
+        None,
+        RunTraces((step,), 10_300.0),
+        RunPhases(
+            total_ms=18_400.0,
+            times={Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0, Phase.STEPS: 100.0},
+        ),
+        RunCalls((compiled,), epochs=10, fits=10),
     )
 
 
 def healthy() -> Verdict:
     """The function was traced before the traced steps."""
     retracing = Retracing((Retraced("train_step", 19, 0, 1),))
-    return check(retracing, Breakdown.of(device=6.0, host=0.4), None, None)
+    return check(retracing, Breakdown.of(device=6.0, host=0.4), None, None, None, None, None)

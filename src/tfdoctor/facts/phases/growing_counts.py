@@ -1,0 +1,71 @@
+"""Counts that grow over the run: graphs, traced functions, live objects. They tell what time or memory grows by."""
+
+from collections.abc import Iterable
+
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.humanize import number
+from tfdoctor.units import count
+from tfdoctor.verdict import Table
+
+LEAST = {
+    Grows.GRAPH: 20.0,
+    Grows.FUNCTIONS: 5.0,
+    Grows.OBJECTS: 500.0,
+    Grows.FILES: 20.0,
+    Grows.BLOCKS: 10_000.0,
+}
+"""The growth in the whole run from which on a count is named.
+
+A summary or a saver adds a few operations late; TensorFlow itself warns of five traces of a function; callbacks and
+Keras' History keep some hundred objects, and 10,000 of Python's blocks are about 1 MB.
+"""
+
+LEAST_SHARE = 0.1
+"""The growth relative to the first value from which on a count is named: less is no cause of what grows by more."""
+
+
+def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
+    """Return the counts that certainly grow, in the order in which they explain time and memory."""
+    if growth is None:
+        return ()
+    found = [trend for trend in growth.trends if trend.what is not Grows.OBJECTS]
+    by_order = sorted(found, key=lambda trend: _ORDER.get(trend.what, 0))
+    counts = [t for t in (*by_order, *growth.objects) if _is_named(t)]
+    return tuple(sorted(counts, key=lambda trend: _ORDER[trend.what]))
+
+
+_ORDER = {kind: place for place, kind in enumerate(LEAST)}
+
+
+def _is_named(trend: Trend) -> bool:
+    least = LEAST.get(trend.what)
+    grown = trend.last - trend.first
+    return least is not None and trend.grows and grown >= max(least, LEAST_SHARE * abs(trend.first))
+
+
+def clause(trend: Trend, steps: int = 0) -> str:
+    """Return how a count grew, as a clause; per step where the steps meanwhile are known."""
+    steps = trend.over_steps or steps
+    grown = trend.last - trend.first
+    each = f"by {number(float(f'{grown / steps:.2g}'))} {{}} a step" if steps else ""
+    span = f"from {number(round(trend.first))} to {number(round(trend.last))}"
+    match trend.what:
+        case Grows.GRAPH:
+            return f"the default graph grew {each.format('operations') or f'{span} operations'}"
+        case Grows.FUNCTIONS:
+            return f"{number(round(grown))} functions were traced meanwhile"
+        case Grows.OBJECTS:
+            return f"live {trend.name} objects grew {span}"
+        case _:
+            return f"{trend.what} grew {span}"
+
+
+def named(trend: Trend) -> str:
+    """Return what a trend is of, as a cell of a table."""
+    return f"live {trend.name} objects" if trend.what is Grows.OBJECTS else str(trend.what)
+
+
+def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:
+    """Return the counts as evidence; () without any."""
+    rows = tuple((named(t), count(round(t.first)), count(round(t.last))) for t in trends)
+    return (Table(("what grows", "at the beginning", "at the end"), rows),) if rows else ()

@@ -1,0 +1,150 @@
+"""The user's lines in the training steps: what each takes of a step at the beginning of the run and at its end."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_phases import ENOUGH
+from tfdoctor.facts.run.program import Places
+from tfdoctor.kinds import RunCall, RunWork
+from tfdoctor.recording import Recording
+from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
+from tfdoctor.verdict import Location
+
+SKIPPED = 0.1
+"""Share of the steps that is left out at the beginning: they warm up."""
+
+PART = 1 / 3
+"""Share of the other steps that is compared, at their beginning and at their end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine:
+    """Time of a line per training step, in ms; ``samples`` are those at the end, ``calls`` what it calls most.
+
+    ``graph_samples`` are those in which it makes operations of a graph.
+    """
+
+    at: Location
+    first_ms: float
+    last_ms: float
+    samples: int
+    calls: str = ""
+    graph_samples: int = 0
+
+    @property
+    def grown_ms(self) -> float:
+        """What it takes longer at the end."""
+        return self.last_ms - self.first_ms
+
+    @property
+    def sure(self) -> bool:
+        """Whether there are enough samples to name it."""
+        return self.samples >= ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
+class StepLines:
+    """The lines with time in the steps or between them, those that grow most first."""
+
+    lines: tuple[StepLine, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Add up the stack samples of the steps, by line.
+
+        Raises:
+            Unavailable: the run was not recorded as a whole, or has too few steps.
+        """
+        if recording.run is None:
+            raise Unavailable(
+                "the run was not recorded as a whole", "record it with `tfdoctor profile`"
+            )
+        steps = [_Part.of(bucket, recording.run) for bucket in recording.run.buckets]
+        first, last = _ends([part for part in steps if part.steps])
+        if not first or not last:
+            raise Unavailable(
+                "the run has too few training steps to compare the first with the last"
+            )
+        before, after = _sum(first), _sum(last)
+        place = Places.of(recording)
+        lines = [_line(at, line, before, after) for line in after.ms if (at := place(line))]
+        return cls(tuple(sorted(lines, key=lambda line: -line.grown_ms)))
+
+
+@dataclass(slots=True)
+class _Part:
+    """Steps in a stretch of time, with the time and the samples of their lines, by what these call."""
+
+    steps: int
+    ms: dict[Line, float]
+    samples: Counter[tuple[Line, str]]
+    graph: Counter[Line]
+
+    @classmethod
+    def of(cls, bucket: Bucket, run: RunLog) -> Self:
+        """Take what a bucket holds of training steps."""
+        part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter())
+        for number, line, stack in _lines(run, bucket.stacks):
+            seen = bucket.samples.get(number, 0)
+            part.ms[line] = part.ms.get(line, 0.0) + bucket.stacks[number]
+            part.samples[line, stack.calls or ""] += seen
+            part.graph[line] += seen if stack.work in MAKES_GRAPH else 0
+        return part
+
+
+MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)
+"""Work that adds operations to a graph."""
+
+
+def _line(at: Location, line: Line, before: _Part, after: _Part) -> StepLine:
+    seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
+    return StepLine(
+        at=at,
+        first_ms=before.ms.get(line, 0.0) / before.steps,
+        last_ms=after.ms[line] / after.steps,
+        samples=sum(seen.values()),
+        calls=max(seen, key=lambda calls: seen[calls], default=""),
+        graph_samples=after.graph[line],
+    )
+
+
+def _lines(run: RunLog, numbers: Iterable[str]) -> Iterator[tuple[str, Line, SeenStack]]:
+    for number in numbers:
+        stack = run.stacks.get(int(number)) if number.isdecimal() else None
+        if stack and stack.at and _trains(stack, run.calls.get(stack.call)):
+            yield number, stack.at, stack
+
+
+def _trains(stack: SeenStack, call: CallPlace | None) -> bool:
+    """Say whether a stack is part of the steps: in a call that trains, or in the loop around it."""
+    kind = call.call if call else RunCall.SCRIPT
+    return kind in (RunCall.STEP, RunCall.BETWEEN) or (stack.looped and kind is RunCall.SCRIPT)
+
+
+def _ends(parts: Sequence[_Part]) -> tuple[list[_Part], list[_Part]]:
+    """Return the parts at the beginning and at the end of the steps, which do not overlap."""
+    total, done = sum(part.steps for part in parts), 0
+    first: list[_Part] = []
+    last: list[_Part] = []
+    for part in parts:
+        middle = (done + part.steps / 2) / total
+        done += part.steps
+        if SKIPPED <= middle <= SKIPPED + PART * (1 - SKIPPED):
+            first.append(part)
+        elif middle >= 1 - PART * (1 - SKIPPED):
+            last.append(part)
+    return first, last
+
+
+def _sum(parts: Iterable[_Part]) -> _Part:
+    total = _Part(0, {}, Counter(), Counter())
+    for part in parts:
+        total.steps += part.steps
+        for line, ms in part.ms.items():
+            total.ms[line] = total.ms.get(line, 0.0) + ms
+        total.samples.update(part.samples)
+        total.graph.update(part.graph)
+    return total

@@ -1,0 +1,229 @@
+"""The memory of the run grows without end.
+
+## What it checks
+
+The memory of the process, and of its accelerator, once a second for the whole run: whether it certainly grows, and
+as much in the second half as in the first. What fills once and then stays (a model, a cache, the memory that an
+allocator keeps for later) has a plateau and is healthy. Named beside it is what grows along: operations of
+TensorFlow 1's default graph, traced functions, and live Python objects by type.
+
+The severity follows from when memory would be full at this rate: critical within the planned run or an hour, a
+warning within a day, otherwise a note. Growth has no saving in time.
+
+## Why it matters
+
+A run that leaks dies when memory is full, often after hours, and loses what it did since its last checkpoint.
+Before that it may swap, and slow down every other program of the machine.
+
+## How to fix
+
+Keep numbers, not tensors: `losses.append(float(loss))`, since a tensor keeps its memory, and in eager loops that of
+what it was computed from. Create functions, datasets and models once, outside of the loop. Where models are
+built one after another, call `keras.backend.clear_session()` before each. In a loop over single batches call
+`model(x, training=False)` or `predict_on_batch` instead of `predict`. What is kept for later (predictions,
+features) belongs in a file or an array of fixed size. `tracemalloc` shows the line of what Python holds.
+
+## Holds for
+
+Runs recorded as a whole by `tfdoctor profile`, for a minute or more; the limit is the machine's memory or the
+cgroup's. The recording does not show which line allocated the memory. In a first epoch the growth of a
+`Dataset.cache()` in memory looks the same: it is a note there.
+
+## Sources
+
+- [tf.keras.backend.clear_session](https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session)
+- [Better performance with tf.function: tracing](https://www.tensorflow.org/guide/function)
+- [tracemalloc, Python](https://docs.python.org/3/library/tracemalloc.html)
+- [Model.predict](https://www.tensorflow.org/api_docs/python/tf/keras/Model)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.phases.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.program import Program
+from tfdoctor.humanize import milliseconds, quantity
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.growing_memory.causes import remedies
+from tfdoctor.units import nbytes
+from tfdoctor.verdict import (
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Severity,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "what keeps the memory alive is not certain from the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    growth: float = limit(
+        100e6,
+        "Smallest growth of memory in the recorded run, in bytes; allocators keep some ten megabytes more or "
+        "less, and a list of a million losses takes 32 MB",
+    )
+    along: float = limit(
+        32e6,
+        "Smallest growth of memory, in bytes, where graphs, traced functions or live objects grow along and so "
+        "confirm it",
+    )
+    share: float = limit(
+        0.05,
+        "Smallest share of the first level that memory grows by; fragmentation of a large heap may reach some "
+        "percent",
+    )
+    once: float = limit(
+        0.5,
+        "Largest share of the run in what comes once, such as loading data, whose growth ends with it",
+        most=1.0,
+    )
+    models: float = limit(
+        3.0, "Number of models fitted one after another from which on tuning-loop judges the memory"
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    phases: RunPhases,
+    memory: MemoryTrends,
+    growth: RunGrowth,
+    calls: RunCalls | None,
+    program: Program | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Report memory that certainly grows and does not level off."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing)
+    if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
+        return NotApplicable(
+            reason="most of the run is what comes once, such as loading data, so its memory shows no trend"
+        )
+    if (
+        calls
+        and max((call.models or 0 for call in calls.of(RunCall.FIT)), default=0) >= limits.models
+    ):
+        return NotApplicable(
+            reason="models are fitted one after another, so tuning-loop judges the memory"
+        )
+    counts = growing_counts(growth)
+    growing = [one for one in memory.memories if _grows(one, counts, limits)]
+    if not growing:
+        return Healthy(
+            summary=_healthy(memory, growth),
+            evidence=_evidence(memory.memories[0], counts, limits),
+            concern=Concern.RUN,
+        )
+    worst = max(growing, key=lambda one: one.severity)
+    return Finding(
+        summary=_summary(worst, counts, growth),
+        evidence=_evidence(worst, counts, limits),
+        remedies=remedies(worst, counts, _predicts(calls)),
+        severity=_severity(worst, counts, phases, calls, program),
+        concern=Concern.RUN,
+    )
+
+
+def _grows(memory: FillingMemory, counts: tuple[Trend, ...], limits: Limits) -> bool:
+    least = limits.along if counts else limits.growth
+    return memory.trend.grows and memory.grown >= max(least, limits.share * memory.trend.first)
+
+
+def _severity(
+    memory: FillingMemory,
+    counts: tuple[Trend, ...],
+    phases: RunPhases,
+    calls: RunCalls | None,
+    program: Program | None,
+) -> Severity:
+    """Return that of the memory, and at most a note where the growth may be what the run must keep."""
+    datasets = program.datasets if program else ()
+    caches = any("Cache" in dataset.kind for dataset in datasets)
+    first_pass = caches and (calls is None or calls.epochs <= 1)
+    results = not counts and not phases.of(Phase.STEPS)
+    kept = first_pass or results
+    return Severity.NOTE if kept and not memory.ran_out else memory.severity
+
+
+def _predicts(calls: RunCalls | None) -> MadeCall | None:
+    """Return the call of predict that a loop makes most often."""
+    found = [call for call in calls.of(RunCall.PREDICT) if call.looped] if calls else []
+    return max(found, key=lambda call: call.count, default=None)
+
+
+def _summary(memory: FillingMemory, counts: tuple[Trend, ...], growth: RunGrowth) -> str:
+    trend = memory.trend
+    grew = (
+        f"{memory.name.capitalize()} grew from {quantity(nbytes(trend.first))} to "
+        f"{quantity(nbytes(trend.last))} in {milliseconds(1000 * growth.seconds)}"
+    )
+    ends = f", {memory.end}" if memory.end else ""
+    along = f"; {clause(counts[0])}" if counts else ""
+    return f"{grew}{ends}{along}"
+
+
+def _evidence(
+    memory: FillingMemory, counts: tuple[Trend, ...], limits: Limits
+) -> tuple[Evidence, ...]:
+    least = limits.along if counts else limits.growth
+    bound = (Measure("limit of the memory", nbytes(memory.limit)),) if memory.limit else ()
+    return (
+        Measure(f"{memory.name} at the beginning", nbytes(memory.trend.first)),
+        Measure("growth in the run", nbytes(max(0.0, memory.grown)), nbytes(least)),
+        Measure("growth per hour", nbytes(max(0.0, 3600 * memory.trend.slope))),
+        *bound,
+        *counts_table(counts),
+    )
+
+
+def _healthy(memory: MemoryTrends, growth: RunGrowth) -> str:
+    """State the numbers: less than a limit is said as such, and a plateau too."""
+    one = memory.memories[0]
+    seconds = milliseconds(1000 * growth.seconds)
+    if one.grown <= 0:
+        level = quantity(nbytes(one.trend.last))
+        return f"{one.name.capitalize()} did not grow in {seconds}: it was {level} at the end"
+    grew = f"{one.name.capitalize()} grew by {quantity(nbytes(one.grown))} in {seconds}"
+    return f"{grew}, which is little" if one.trend.grows else f"{grew}, and not steadily"
+
+
+def sick() -> Verdict:
+    """Memory grows by 20 MB a second, and live tensors with it."""
+    tensors = Trend(
+        what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000, slope=500, low=480, high=520,
+        steady=True, points=20,
+    )  # fmt: skip
+    return _example(Trend(
+        what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120,
+    ), tensors)  # fmt: skip
+
+
+def healthy() -> Verdict:
+    """A list of losses grows by 3 MB in two minutes."""
+    return _example(Trend(
+        what=Grows.RESIDENT, first=1.1e9, last=1.103e9, slope=25e3, low=2e4, high=3e4, steady=True, points=120,
+    ))  # fmt: skip
+
+
+def _example(resident: Trend, *counts: Trend) -> Verdict:
+    growth = RunGrowth((resident, *counts), 120.0)
+    memory = MemoryTrends((FillingMemory(trend=resident, limit=32e9),))
+    phases = RunPhases(
+        total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3
+    )
+    return check(phases, memory, growth, None, None)

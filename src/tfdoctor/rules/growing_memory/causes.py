@@ -1,0 +1,81 @@
+"""What to change about memory that grows, by what grows along with it."""
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory
+from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.phases.run_growth import Grows, Trend
+from tfdoctor.verdict import Remedy
+
+MODELS = frozenset(["Functional", "Model", "Sequential"])
+"""Types of live objects that are models of Keras."""
+
+TENSORS = frozenset(["EagerTensor", "Tensor"])
+"""Types of live objects that are tensors."""
+
+
+def remedies(
+    memory: FillingMemory, counts: tuple[Trend, ...], predicts: MadeCall | None
+) -> tuple[Remedy, ...]:
+    """Return what to change, the likeliest first; a line is named only where a call is known to make it."""
+    kinds = {trend.what for trend in counts}
+    types = {trend.name for trend in counts if trend.what is Grows.OBJECTS}
+    found = []
+    if Grows.GRAPH in kinds:
+        found.append(Remedy("Make all operations once, before the loop", GRAPH))
+    if types & MODELS:
+        found.append(Remedy("Forget each model before the next one is built", SESSION))
+    if types & TENSORS:
+        found.append(Remedy("Keep numbers or NumPy arrays, not tensors", NUMBERS))
+    if Grows.FUNCTIONS in kinds:
+        found.append(Remedy("Create each tf.function once, outside of the loop", ONCE))
+    if Grows.FILES in kinds:
+        found.append(Remedy("Close the files that are opened in the loop", CLOSE))
+    if predicts:
+        found.append(
+            Remedy(f"Call the model itself in the loop, not {predicts.name}", CALL, predicts.at)
+        )
+    return (
+        (*found, Remedy("Find the line that holds the memory", FIND))
+        if not found or _unclear(memory, kinds)
+        else tuple(found)
+    )
+
+
+def _unclear(memory: FillingMemory, kinds: set[Grows]) -> bool:
+    """Say whether what grows along may be a companion of the cause only."""
+    return memory.trend.what is Grows.RESIDENT and kinds <= {Grows.BLOCKS, Grows.FILES}
+
+
+GRAPH = """\
+update = weights.assign(value)  # each call in the loop would add operations to the graph
+tf.compat.v1.get_default_graph().finalize()  # a new operation now raises an error that shows its line
+for batch in batches:
+    session.run(update, {value: batch})"""
+
+SESSION = """\
+for units in (32, 64, 128):
+    keras.backend.clear_session()  # forgets the models, layers and functions made so far
+    model = build(units)"""
+
+NUMBERS = """\
+losses.append(float(loss))  # a number; a kept tensor keeps its memory alive
+outputs[start:end] = model(batch, training=False).numpy()  # into an array of fixed size"""
+
+ONCE = """\
+@tf.function  # once, outside of the loop: each new function object keeps its graphs
+def train_step(x, y): ..."""
+
+CLOSE = """\
+with open(path, "rb") as file:  # closes it, also after an error
+    data = file.read()"""
+
+CALL = """\
+for batch in dataset:
+    outputs.append(model(batch, training=False).numpy())  # or model.predict_on_batch(batch)"""
+
+FIND = """\
+import tracemalloc
+tracemalloc.start()
+before = tracemalloc.take_snapshot()
+# ... some hundred steps ...
+for line in tracemalloc.take_snapshot().compare_to(before, "lineno")[:5]:
+    print(line)  # what Python and NumPy hold; if little grew here, TensorFlow holds it: a dataset, a graph"""

@@ -1,0 +1,319 @@
+"""The training steps get slower and slower.
+
+## What it checks
+
+The time of every training step of the run, without the first tenth and without what happens between epochs:
+whether it certainly grows, and as much in the second half as in the first. Named beside it is what grows along:
+operations of TensorFlow 1's default graph, traced functions, live Python objects by type; and the lines of the
+script that take longer in the last third of the steps than in the first.
+
+The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note:
+inputs that get longer (a curriculum) and a machine that slows down look the same.
+
+## Why it matters
+
+Work that grows with the number of steps makes the time of the run grow with its square: ten times as many steps
+take a hundred times as long.
+
+## How to fix
+
+In TensorFlow 1, make all operations before the loop, feed what changes, and call `graph.finalize()`: a line that
+adds an operation then raises an error. Do not process a whole list in each step: keep a sum, or the last
+hundred values. Keep numbers instead of tensors, and assign variables instead of making new ones.
+
+## Holds for
+
+Runs recorded as a whole by `tfdoctor profile`, with some hundred steps. A GPU that reduces its clock meanwhile is
+throttled-device's; its steps are no finding here.
+
+## Sources
+
+- [tf.Graph.finalize](https://www.tensorflow.org/api_docs/python/tf/Graph#finalize)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [Understanding Performance Problems in Deep Learning Systems](https://arxiv.org/abs/2112.01771)
+"""
+
+from dataclasses import dataclass, replace
+
+from tfdoctor.facts.machine.gpu_clocks import GpuClocks
+from tfdoctor.facts.phases.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.step_lines import StepLine, StepLines
+from tfdoctor.humanize import location, milliseconds, number, percent, time_span
+from tfdoctor.kinds import Phase
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.growing_step.causes import remedies
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Recurrence,
+    RunEffect,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "what each step does with what grows is not certain from the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    ratio: float = limit(
+        1.2,
+        "Smallest ratio of the step time at the end to that at the beginning; clocks and caches change it by "
+        "some percent",
+    )
+    share: float = limit(
+        0.05,
+        "Smallest share of the time of all steps that lies beyond their first level; as for other findings",
+        most=1.0,
+    )
+    steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
+    line: float = limit(
+        0.5,
+        "Smallest share of the growth of a step in one line for which that line is the cause",
+        most=1.0,
+    )
+    throttled: float = limit(
+        0.1,
+        "Smallest share of the busy time in which heat or power reduce the clock of a GPU, which then explains "
+        "the growth; as for throttled-device",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    phases: RunPhases,
+    growth: RunGrowth,
+    steps: RunSteps,
+    lines: StepLines | None,
+    clocks: GpuClocks | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Report a step time that certainly grows, with what grows along."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing)
+    trend = growth.of(Grows.STEP)
+    if trend is None or trend.over_steps < limits.steps:
+        return NotApplicable(reason="the run has too few training steps for a trend of their time")
+    if not _grows(trend, steps, limits):
+        return Healthy(
+            summary=_healthy(trend), evidence=_measures(trend, limits), concern=Concern.RUN
+        )
+    if throttled := _throttled(clocks, limits):
+        summary = f"{_grew(trend)} while {throttled}, which throttled-device judges"
+        return Healthy(summary=summary, evidence=_measures(trend, limits), concern=Concern.RUN)
+    counts = growing_counts(growth)
+    return _finding(trend, counts, _causes(lines, trend, counts, steps, limits), steps, limits)
+
+
+def _finding(
+    trend: Trend,
+    counts: tuple[Trend, ...],
+    causes: tuple[StepLine, ...],
+    steps: RunSteps,
+    limits: Limits,
+) -> Finding:
+    """State the growth and its cause; without one it is a note, since the machine may have become slower."""
+    cause = next(iter(causes), None)
+    return Finding(
+        summary=_summary(trend, counts, cause),
+        evidence=(
+            *_measures(trend, limits),
+            *_beyond(trend, steps, limits),
+            *counts_table(counts),
+            *_table(causes),
+        ),
+        remedies=remedies(counts, cause),
+        severity=None if counts or cause else Severity.NOTE,
+        concern=Concern.RUN,
+        run_effects=(_effect(trend, cause.at if cause else None, steps),),
+    )
+
+
+def _grows(trend: Trend, steps: RunSteps, limits: Limits) -> bool:
+    enough = _beyond_ms(trend, steps) >= limits.share * steps.total_ms
+    return trend.grows and trend.last >= limits.ratio * trend.first and enough
+
+
+def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
+    """Return the time of the steps beyond the first level, as the trend has it: half of the last excess each."""
+    return min(steps.total_ms, trend.over_steps * max(0.0, trend.last - trend.first) / 2)
+
+
+def _throttled(clocks: GpuClocks | None, limits: Limits) -> str:
+    """Return which GPU was slowed by heat or power, as a clause; the power cap alone is usual."""
+    shares = {
+        gpu.name: max(
+            (gpu.share(reason) for reason in gpu.reasons if reason != "power-cap"), default=0.0
+        )
+        for gpu in (clocks.gpus if clocks else ())
+    }
+    name = max(shares, key=lambda name: shares[name], default="")
+    if not name or shares[name] < limits.throttled:
+        return ""
+    return f"{name} reduced its clock for {percent(shares[name])} of its busy time"
+
+
+def _causes(
+    lines: StepLines | None,
+    trend: Trend,
+    counts: tuple[Trend, ...],
+    steps: RunSteps,
+    limits: Limits,
+) -> tuple[StepLine, ...]:
+    """Return the lines that are the cause, first the one to change.
+
+    Of a growing graph that is the line that makes operations; otherwise the line that holds most of the growth,
+    unless that is the training call itself, or all lines grow alike: a slower machine does that.
+    """
+    known = lines.lines if lines else ()
+    makers = [line for line in known if line.graph_samples >= ENOUGH]
+    if counts and counts[0].what is Grows.GRAPH and makers:
+        first = max(makers, key=lambda line: line.graph_samples)
+        return (first, *_longer(known, first))[:SHOWN_LINES]
+    found = _longer(known)
+    if not found or found[0].grown_ms < limits.line * (trend.last - trend.first):
+        return ()
+    if not counts and (found[0].at == steps.at or _alike(found[0], trend, limits)):
+        return ()
+    return found[:SHOWN_LINES]
+
+
+def _longer(lines: tuple[StepLine, ...], without: StepLine | None = None) -> tuple[StepLine, ...]:
+    """Return the lines that take longer at the end, those that grow most first."""
+    return tuple(line for line in lines if line.sure and line.grown_ms > 0 and line is not without)
+
+
+def _alike(line: StepLine, trend: Trend, limits: Limits) -> bool:
+    """Say whether the rest of a step, where there is enough of it, became slower by the same factor as a line."""
+    first, last = trend.first - line.first_ms, trend.last - line.last_ms
+    is_rest = first >= LEAST_REST * trend.first
+    return is_rest and line.last_ms * first <= limits.ratio * line.first_ms * last
+
+
+LEAST_REST = 0.1
+"""Share of a step outside of a line from which on it can be compared: less is within the error of samples."""
+
+SHOWN_LINES = 3
+"""Lines in the table of those that grow."""
+
+
+def _effect(trend: Trend, at: Location | None, steps: RunSteps) -> RunEffect:
+    return RunEffect(
+        phase=Phase.STEPS,
+        of=ms(_beyond_ms(trend, steps)),
+        subject=location(at) or "growth of the step time",
+        recurs=Recurrence.PER_STEP,
+        times=steps.count,
+        bound=Bound.AT_MOST,
+    )
+
+
+def _grew(trend: Trend) -> str:
+    span = time_span(trend.first, trend.last)
+    return f"Step time grew from {span} over {number(trend.over_steps)} steps"
+
+
+def _summary(trend: Trend, counts: tuple[Trend, ...], cause: StepLine | None) -> str:
+    grown = [clause(counts[0], trend.over_steps)] if counts else []
+    if cause:
+        grown.append(_of_line(cause))
+    unknown = (
+        "" if grown else "; nothing else that was recorded grew along, so the cause is unknown"
+    )
+    return "; ".join([_grew(trend), *grown]) + unknown
+
+
+def _of_line(cause: StepLine) -> str:
+    if cause.graph_samples >= ENOUGH:
+        return f"{location(cause.at)} makes operations in each step"
+    return f"of it {location(cause.at)} takes {time_span(cause.first_ms, cause.last_ms)}"
+
+
+def _measures(trend: Trend, limits: Limits) -> tuple[Measure, ...]:
+    return (
+        Measure("step time at the beginning", ms(trend.first)),
+        Measure("step time at the end", ms(trend.last)),
+        Measure(
+            "ratio of the last to the first", ratio(trend.last / trend.first), ratio(limits.ratio)
+        ),
+    )
+
+
+def _beyond(trend: Trend, steps: RunSteps, limits: Limits) -> tuple[Evidence, ...]:
+    beyond = _beyond_ms(trend, steps)
+    share = ratio(beyond / steps.total_ms)
+    return (
+        Measure("training steps", count(steps.count)),
+        Measure("time of the steps beyond the first level", ms(beyond)),
+        Measure("share of the steps' time beyond the first level", share, ratio(limits.share)),
+    )
+
+
+def _table(lines: tuple[StepLine, ...]) -> tuple[Table, ...]:
+    columns = ("line", "ms per step at the beginning", "ms per step at the end", "what it calls")
+    rows = tuple((line.at, ms(line.first_ms), ms(line.last_ms), line.calls) for line in lines)
+    return (Table(columns, rows),) if rows else ()
+
+
+def _healthy(trend: Trend) -> str:
+    span = f"{milliseconds(trend.first)} at the beginning and {milliseconds(trend.last)} at the end"
+    return f"A training step took {span} of {number(trend.over_steps)} steps"
+
+
+def sick() -> Verdict:
+    """The default graph grows by 12 operations a step, and the steps get slower."""
+    graph = Trend(
+        what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190, steady=True, points=20,
+        over_steps=300,
+    )  # fmt: skip
+    lines = StepLines(
+        (
+            StepLine(
+                at=Location("train.py", 48),
+                first_ms=36.0,
+                last_ms=90.0,
+                samples=180,
+                calls="Session.run",
+            ),
+        )
+    )
+    return _example(GROWS, graph, lines=lines)
+
+
+def healthy() -> Verdict:
+    """The steps take the same time at the end."""
+    return _example(replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06))
+
+
+GROWS = Trend(
+    what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
+)  # fmt: skip
+"""The step time of the examples."""
+
+
+def _example(*trends: Trend, lines: StepLines | None = None) -> Verdict:
+    steps = RunSteps(
+        at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0, inside_ms=20_000.0,
+        mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
+    )  # fmt: skip
+    phases = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
+    return check(phases, RunGrowth(trends, 22.6), steps, lines, None)

@@ -1,0 +1,209 @@
+"""The run died for lack of memory.
+
+## What it checks
+
+How the run ended: by a `MemoryError`, by TensorFlow's `ResourceExhaustedError`, or by the kernel, which kills the
+process that takes the last memory. Reported are the phase and the line, the tensor that did not fit, the peak of
+the memory and its limit.
+
+## Why it matters
+
+What the run did since its last checkpoint is lost, and the next try ends in the same way.
+
+## How to fix
+
+On the device: a smaller batch, several small batches for one update (gradient accumulation), and a 16-bit policy,
+which halves the activations. In the host's memory: read files and convert arrays in batches with tf.data instead of
+one array, keep `uint8` and `float32` instead of `float64`, and class numbers with a sparse loss instead of one-hot
+rows. In `predict` and `evaluate`: a smaller `batch_size`, and a loop that writes results to a file. Where models
+are built one after another: `keras.backend.clear_session()` before each.
+
+## Holds for
+
+Runs recorded as a whole by `tfdoctor profile`. A kill is told as one for lack of memory only where the kernel
+counts it for the run's cgroup. A process that catches the error and goes on is not reported.
+
+## Sources
+
+- [Use a GPU: limiting GPU memory growth](https://www.tensorflow.org/guide/gpu)
+- [Mixed precision](https://www.tensorflow.org/guide/mixed_precision)
+- [Memory controller: events, Linux](https://docs.kernel.org/admin-guide/cgroup-v2.html)
+- [SparseCategoricalCrossentropy](https://www.tensorflow.org/api_docs/python/tf/keras/losses/SparseCategoricalCrossentropy)
+"""
+
+from math import prod
+
+from tfdoctor.facts.phases.filling_memory import MemoryTrends
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.program import Program
+from tfdoctor.humanize import location, quantity
+from tfdoctor.kinds import Phase
+from tfdoctor.rule import Topic
+from tfdoctor.rules.out_of_memory.remedies import Fit, remedies
+from tfdoctor.units import nbytes
+from tfdoctor.verdict import (
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "a smaller batch or other data change the training"
+
+ENDED = {
+    EndKind.EXIT: "by itself",
+    EndKind.EXCEPTION: "by an exception",
+    EndKind.INTERRUPT: "by an interrupt",
+}
+"""How runs end that had enough memory."""
+
+WIDTHS = {"double": 8, "float64": 8, "int64": 8, "complex64": 8, "float": 4, "float32": 4, "int32": 4, "half": 2,
+          "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
+"""Bytes of an element, by the names of NumPy and of TensorFlow's messages."""
+
+
+def check(
+    ending: RunEnding,
+    phases: RunPhases | None,
+    calls: RunCalls | None,
+    memory: MemoryTrends | None,
+    program: Program | None,
+) -> Verdict:
+    """Report the end of the run, if it was for lack of memory."""
+    if ending.kind is EndKind.OUT_OF_MEMORY:
+        return _finding(ending, phases, _fit(ending, phases, calls, memory, program))
+    if ending.kind is EndKind.RUNNING:
+        return NotApplicable(reason="the end of the run was not recorded")
+    if ending.kind is EndKind.KILLED:
+        return NotApplicable(
+            reason="a signal killed the run, and the kernel counted no kill for lack of memory"
+        )
+    return Healthy(summary=_healthy(ending), evidence=_peaks(ending), concern=Concern.RUN)
+
+
+def _finding(ending: RunEnding, phases: RunPhases | None, fit: Fit) -> Finding:
+    return Finding(
+        summary=_summary(ending),
+        evidence=(*_wanted(ending), *_peaks(ending), *_place(ending, phases)),
+        remedies=remedies(ending, fit),
+        severity=Severity.CRITICAL,
+        concern=Concern.RUN,
+    )
+
+
+def _fit(
+    ending: RunEnding,
+    phases: RunPhases | None,
+    calls: RunCalls | None,
+    memory: MemoryTrends | None,
+    program: Program | None,
+) -> Fit:
+    """Gather what decides which change fits."""
+    lines = phases.lines if phases else ()
+    made = [call.models or 0 for call in calls.calls] if calls else []
+    return Fit(
+        batch=program.batch_size if program else None,
+        calls=frozenset(
+            line.calls for line in lines if ending.at and line.at == ending.at and line.calls
+        ),
+        models=max(made, default=0),
+        grew=any(one.trend.grows for one in (memory.memories if memory else ())),
+    )
+
+
+def _summary(ending: RunEnding) -> str:
+    who = (
+        "The kernel killed the run for lack of memory"
+        if ending.killed_by_kernel
+        else "The run ran out of memory"
+    )
+    device = f" of {ending.allocator}" if ending.allocator else ""
+    phase = f" during {_phase(ending.phase)}" if ending.phase else ""
+    at = f" at {location(ending.at)}" if ending.at else ""
+    wanted = bytes_wanted(ending)
+    asked = f", which asked for {quantity(nbytes(wanted))}" if wanted else ""
+    shape = f" of shape {list(ending.shape)}" if ending.shape else ""
+    return f"{who}{device}{phase}{at}{asked}{shape if asked else ''}"
+
+
+def _phase(phase: Phase) -> str:
+    """Return a phase as the object of "during"."""
+    return {
+        Phase.START: "the start",
+        Phase.STEPS: "the training steps",
+        Phase.BUILDING: "the building of the model",
+        Phase.BOUNDARIES: "the boundary of an epoch",
+        Phase.END: "the end of the run",
+        Phase.UNNAMED: "a part of the run without a name",
+    }.get(phase, str(phase))
+
+
+def bytes_wanted(ending: RunEnding) -> float | None:
+    """Return what was asked for: as the message says, else by the tensor's shape and type."""
+    if ending.wanted_bytes:
+        return ending.wanted_bytes
+    width = WIDTHS.get(ending.dtype)
+    return float(prod(ending.shape) * width) if ending.shape and width else None
+
+
+def _wanted(ending: RunEnding) -> tuple[Evidence, ...]:
+    wanted = bytes_wanted(ending)
+    return (Measure("memory asked for last", nbytes(wanted)),) if wanted else ()
+
+
+def _peaks(ending: RunEnding) -> tuple[Measure, ...]:
+    values = {
+        "peak of the process (RSS)": ending.peak_bytes,
+        "limit of the memory": ending.limit_bytes,
+        "peak of the accelerator": ending.device_peak_bytes,
+    }
+    return tuple(Measure(label, nbytes(value)) for label, value in values.items() if value)
+
+
+def _place(ending: RunEnding, phases: RunPhases | None) -> tuple[Evidence, ...]:
+    """Return where it ended; without a line, the line that ran most in that phase says where it may have been."""
+    if ending.at:
+        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
+        return (Table(("line", "phase", "error"), rows),)
+    if phases is None or ending.phase is None:
+        return ()
+    lines = [line for line in phases.at(ending.phase) if line.at and line.sure]
+    rows_of = tuple((line.at, str(line.phase), "not known") for line in lines[:1] if line.at)
+    return (
+        (Table(("line with most time of the phase", "phase", "error"), rows_of),) if rows_of else ()
+    )
+
+
+def _healthy(ending: RunEnding) -> str:
+    ended = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
+    if not ending.peak_bytes:
+        return ended
+    of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
+    return f"{ended}; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
+
+
+def sick() -> Verdict:
+    """The activations of a batch of 512 do not fit on the GPU."""
+    ending = RunEnding(
+        kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
+        shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
+        device_peak_bytes=15.2e9,
+    )  # fmt: skip
+    return check(ending, None, None, None, None)
+
+
+def healthy() -> Verdict:
+    """The run ends by itself, with a tenth of the memory."""
+    ending = RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9)
+    return check(ending, None, None, None, None)

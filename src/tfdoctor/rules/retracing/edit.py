@@ -1,0 +1,217 @@
+"""The edits that make a function once: compile in front of the loop, and tf.function in front of it."""
+
+import re
+
+import libcst as cst
+
+from tfdoctor.edits.by_id import Kind
+from tfdoctor.edits.execution import FUNCTION, undecorated
+from tfdoctor.edits.loop_bodies import Loop, bound_in, moved_up, must_be_the_same, own_loop
+from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.splice import Declined, Splice, spliced
+from tfdoctor.edits.values import Values
+
+OPTIMIZERS = frozenset(
+    ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"]
+)
+"""Keras' optimizers whose first argument is the learning rate, which ``optimizer.learning_rate`` assigns."""
+
+RATES = ("learning_rate", "lr")
+
+_RECOMPILED = re.compile(
+    r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler"
+)
+"""What needs a new compile, or sets the learning rate in another way, which compile resets."""
+
+
+_ELSEWHERE = re.compile(r"\.trainable\s*=|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
+"""The same outside of the loop, where a function that the loop calls may do it."""
+
+
+def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Move ``model.compile`` in front of its loop; a learning rate that changes is assigned in the loop."""
+    call, statement = _compile(module, line)
+    loop, values = own_loop(module, statement), Values(module)
+    model = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(model, cst.Name):
+        raise Declined("the model is not a name of the file")
+    changed = bound_in(module, loop) - {model.value}
+    _must_be_one_model(module, values, model, loop)
+    if found := _RECOMPILED.search(module.written(loop)) or _ELSEWHERE.search(module.text):
+        raise Declined(
+            f"the file has `{found[0].strip()}`, after which the model may have to be compiled again"
+        )
+    rate = None
+    for place, argument in enumerate(call.args):
+        if argument.star:
+            raise Declined("compile() is called with * or **")
+        if argument.keyword.value == "optimizer" if argument.keyword else place == 0:
+            rate = _changing_rate(module, values, argument.value, changed)
+        else:
+            must_be_the_same(module, values, argument.value, changed)
+    instead = (
+        f"{model.value}.optimizer.learning_rate = {module.written(rate.value)}" if rate else ""
+    )
+    return moved_up(module, statement, loop, _without(module, call, rate), instead)
+
+
+def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStatementLine]:
+    """Return the only call of compile() on a line, and the statement that it is."""
+    calls = [
+        call
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Attribute)
+        and last_name(call.func) == "compile"
+        and module.covers(call, line)
+    ]
+    if len(calls) != 1:
+        raise Declined(f"line {line} has no single call of compile()")
+    return calls[0], _statement(module, module.parent(calls[0]))
+
+
+def _statement(module: SyntaxTree, part: cst.CSTNode | None) -> cst.SimpleStatementLine:
+    """Return the line of a statement that stands alone on it."""
+    line = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        raise Declined("the call is not a statement of its own")
+    return line
+
+
+def _must_be_one_model(module: SyntaxTree, values: Values, model: cst.Name, loop: Loop) -> None:
+    bound = module.bound(model)
+    made = values.object(model)
+    if not bound or any(module.within(node, loop) for node in bound):
+        raise Declined(f"`{model.value}` is another model in each turn of the loop")
+    if not isinstance(made, cst.Call) or not values.makes_model(made):
+        raise Declined(f"the file does not show that `{model.value}` is a Keras model")
+
+
+def _changing_rate(
+    module: SyntaxTree, values: Values, optimizer: cst.BaseExpression, changed: frozenset[str]
+) -> cst.Arg | None:
+    """Return the argument that is the learning rate, if it is another one in each turn; nothing else may be."""
+    rate = _rate(values, optimizer)
+    if rate is None:
+        must_be_the_same(module, values, optimizer, changed)
+        return None
+    if isinstance(optimizer, cst.Call):
+        for argument in optimizer.args:
+            if argument is not rate:
+                must_be_the_same(module, values, argument.value, changed)
+    try:
+        must_be_the_same(module, values, rate.value, changed)
+    except Declined:
+        return rate
+    return None
+
+
+def _rate(values: Values, optimizer: cst.BaseExpression) -> cst.Arg | None:
+    """Return the argument of one of Keras' optimizers that is its learning rate."""
+    if not isinstance(optimizer, cst.Call) or last_name(optimizer.func) not in OPTIMIZERS:
+        return None
+    if ".optimizers." not in values.from_tensorflow(optimizer.func) or not optimizer.args:
+        return None
+    named = [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
+    first = optimizer.args[0]
+    return first if first.keyword is None and not first.star else next(iter(named), None)
+
+
+def _without(module: SyntaxTree, call: cst.Call, rate: cst.Arg | None) -> str:
+    """Return the call as it is written, without the argument that is assigned in the loop."""
+    begin = module.span(call)[0]
+    if rate is None:
+        return module.written(call)
+    optimizer = module.parent(rate)
+    if not isinstance(optimizer, cst.Call):
+        raise Declined("the learning rate is no argument of a call")
+    place = list(optimizer.args).index(rate)
+    start, end = module.span(rate)
+    if place + 1 < len(optimizer.args):
+        end = module.span(optimizer.args[place + 1])[0]
+    elif place:
+        start = module.span(optimizer.args[place - 1].value)[1]
+    return spliced(module.written(call), [Splice(start - begin, end - begin, 0, "")])
+
+
+def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Move the definition of a tf.function, or the call that makes one, in front of its loop."""
+    loops = [
+        loop
+        for kind in (cst.For, cst.While)
+        for loop in module.all(kind)
+        if module.covers(loop, line)
+    ]
+    if not loops:
+        raise Declined(f"line {line} is in no loop of the file")
+    made = [part for loop in loops for part in loop.body.body if _makes_function(module, part)]
+    if len(made) != 1:
+        raise Declined("the loop does not show one tf.function that it makes in each turn")
+    statement, values = made[0], Values(module)
+    loop = own_loop(module, statement)
+    name = _name(statement)
+    changed = _others(module, loop, statement, name) - _locals(module, statement)
+    must_be_the_same_function(module, values, statement, changed)
+    return moved_up(module, statement, loop)
+
+
+def _makes_function(module: SyntaxTree, part: cst.CSTNode) -> bool:
+    match part:
+        case cst.FunctionDef(decorators=decorators):
+            return any(module.means(undecorated(each), FUNCTION) for each in decorators)
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call(func=func))
+            ]
+        ):
+            return module.means(func, FUNCTION)
+        case _:
+            return False
+
+
+def _name(statement: cst.CSTNode) -> str:
+    match statement:
+        case cst.FunctionDef(name=name):
+            return name.value
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)])]):
+            return last_name(target)
+        case _:
+            return ""
+
+
+def _others(module: SyntaxTree, loop: Loop, statement: cst.CSTNode, name: str) -> frozenset[str]:
+    """Return the names that a loop binds otherwise; decline if one is the function's."""
+    bound = [
+        node
+        for node in (*module.all(cst.AssignTarget), *module.all(cst.FunctionDef))
+        if module.within(node, loop) and not module.within(node, statement)
+    ]
+    written = {module.written(node.target) for node in bound if isinstance(node, cst.AssignTarget)}
+    written |= {node.name.value for node in bound if isinstance(node, cst.FunctionDef)}
+    if name in written:
+        raise Declined(f"`{name}` is assigned elsewhere in the loop")
+    return bound_in(module, loop) - {name}
+
+
+def _locals(module: SyntaxTree, statement: cst.CSTNode) -> frozenset[str]:
+    """Return the parameters and the names that a function binds for itself."""
+    if not isinstance(statement, cst.FunctionDef):
+        return frozenset()
+    parameters = [node for node in module.all(cst.Param) if module.within(node, statement)]
+    return bound_in(module, statement.body) | {node.name.value for node in parameters}
+
+
+def must_be_the_same_function(
+    module: SyntaxTree, values: Values, statement: cst.CSTNode, changed: frozenset[str]
+) -> None:
+    """Decline where the function may be another one in each turn, or makes variables of its own."""
+    if re.search(r"\bglobal\b|\bnonlocal\b|\bVariable\(", module.written(statement)):
+        raise Declined("the function binds names outside of itself, or makes variables")
+    if isinstance(statement, cst.FunctionDef):
+        names = [n.value for n in module.all(cst.Name) if module.within(n, statement)]
+        if found := next((name for name in names if name in changed), ""):
+            raise Declined(f"`{found}` is another one in each turn of the loop")
+        return
+    must_be_the_same(module, values, statement, changed)
+
+
+EDITS: dict[str, Kind] = {"compile-once": compile_once, "function-once": function_once}

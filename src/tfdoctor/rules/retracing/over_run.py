@@ -1,0 +1,220 @@
+"""Functions that the run traces again and again, whatever the traced steps show of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.step_time.retracing import Retraced
+from tfdoctor.humanize import location, milliseconds, number, percent
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Table,
+)
+
+KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)
+"""Calls whose functions ``compile`` discards."""
+
+WITHIN_KERAS = (*KERAS, RunCall.EPOCH)
+"""Calls that trace such functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedTracing:
+    """The functions that are traced again and again, the most expensive first, in the run around them."""
+
+    functions: tuple[TracedDefinition, ...]
+    phases: RunPhases
+    calls: RunCalls | None
+
+    @property
+    def worst(self) -> TracedDefinition:
+        """The most expensive one."""
+        return self.functions[0]
+
+    @property
+    def again_ms(self) -> float:
+        """The time of all traces but the first of each function."""
+        return sum(function.again_ms for function in self.functions)
+
+    @property
+    def compiled(self) -> MadeCall | None:
+        """The call of compile that a loop makes, where it is what makes the worst function anew."""
+        if self.calls is None or _remade(self.worst) == 1 or not _of_keras(self.worst, self.calls):
+            return None
+        found = self.calls.of(RunCall.COMPILE)
+        looped = [call for call in found if call.looped and 2 * call.count > self.worst.made]
+        return max(looped, key=lambda call: call.count, default=None)
+
+
+def repeated(
+    traces: RunTraces | None,
+    phases: RunPhases | None,
+    calls: RunCalls | None,
+    *,
+    again: float,
+    made: float,
+    share: float,
+) -> RepeatedTracing | None:
+    """Return the functions whose tracing goes on through the run and takes enough of it; None without any."""
+    if traces is None or phases is None or not phases.whole:
+        return None
+    found = [
+        function
+        for function in traces.functions
+        if (_remade(function) >= made or function.tracings - 1 >= again)
+        and _goes_on(function, phases)
+        and not _by_model(function, calls, made)
+    ]
+    functions = tuple(sorted(found, key=lambda function: -function.again_ms))
+    tracing = RepeatedTracing(functions, phases, calls)
+    enough = functions and tracing.again_ms >= share * (phases.recurring_ms or phases.total_ms)
+    return tracing if enough else None
+
+
+def _remade(function: TracedDefinition) -> int:
+    """Return the function objects, where most traces are first traces of one; 1 otherwise."""
+    return function.made if 2 * function.made > function.tracings else 1
+
+
+def _goes_on(function: TracedDefinition, phases: RunPhases) -> bool:
+    """Say whether it is still traced in the later half of the run after its first trace: warm-up is not."""
+    if not function.starts_s:
+        return True
+    first, last = min(function.starts_s), max(function.starts_s)
+    return last >= (first + phases.total_ms / 1000) / 2
+
+
+def _by_model(function: TracedDefinition, calls: RunCalls | None, made: float) -> bool:
+    """Say whether the function is one for each of several models, which tuning-loop judges."""
+    fits = calls.of(*KERAS) if calls else ()
+    models = max((call.models or 0 for call in fits if call.at == function.at), default=0)
+    return models >= made and function.made < 2 * models
+
+
+def _of_keras(function: TracedDefinition, calls: RunCalls | None) -> bool:
+    lines = {call.at for call in calls.of(*KERAS)} if calls else set()
+    return function.within in WITHIN_KERAS or (function.at is not None and function.at in lines)
+
+
+def finding(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) -> Finding:
+    """State what tracing again takes of the run, and how to trace once; ``changed`` is by function."""
+    return Finding(
+        summary=_summary(tracing),
+        evidence=_evidence(tracing),
+        remedies=(_remedy(tracing, changed),),
+        concern=Concern.RUN,
+        run_effects=effects(tracing),
+    )
+
+
+def effects(tracing: RepeatedTracing) -> tuple[RunEffect, ...]:
+    """Return the time of all traces but the first; an upper bound where new shapes or values need some."""
+    return tuple(
+        RunEffect(
+            phase=Phase.TRACING,
+            of=ms(function.again_ms),
+            subject=f"{function.name} {location(function.at)}".strip(),
+            recurs=_recurs(function, tracing.calls),
+            times=max(1, function.tracings - 1),
+            bound=Bound.EXPECTED if _remade(function) > 1 else Bound.AT_MOST,
+        )
+        for function in tracing.functions
+    )
+
+
+def _recurs(function: TracedDefinition, calls: RunCalls | None) -> Recurrence:
+    """Say per epoch where every other epoch or more traces it, as training in a loop over epochs does."""
+    epochs = calls.epochs if calls else 0
+    by_epoch = epochs > 1 and epochs / 2 <= function.tracings <= 2 * epochs
+    return Recurrence.PER_EPOCH if by_epoch else Recurrence.PER_CALL
+
+
+def _summary(tracing: RepeatedTracing) -> str:
+    worst = tracing.worst
+    made = f" as {number(worst.made)} separate function objects" if _remade(worst) > 1 else ""
+    others = len(tracing.functions) - 1
+    what = f"{worst.name} and {others} more" if others else worst.name
+    times = (
+        f"{number(worst.tracings)} times" if not others else f"up to {number(worst.tracings)} times"
+    )
+    at = tracing.compiled.at if tracing.compiled else None
+    cause = f", since {location(at)} compiles the model again" if at else ""
+    share = percent(tracing.again_ms / tracing.phases.total_ms)
+    verb = "were" if others else "was"
+    return (
+        f"{what} {verb} traced {times}{made}{cause}: all but the first took "
+        f"{milliseconds(tracing.again_ms)}, {share} of the run"
+    )
+
+
+def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
+    rows = tuple(
+        (
+            function.name,
+            function.at or "unknown",
+            count(function.tracings),
+            count(function.made),
+            ms(function.ms),
+        )
+        for function in tracing.functions
+    )
+    return (
+        Measure("time of tracing again", ms(tracing.again_ms)),
+        Measure("share of the run", ratio(tracing.again_ms / tracing.phases.total_ms)),
+        Table(
+            (
+                "function",
+                "line that calls it",
+                "calls that traced it",
+                "function objects",
+                "time of these calls",
+            ),
+            rows,
+        ),
+    )
+
+
+def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) -> Remedy:
+    """Choose by what makes the function anew: compile, a loop, or an argument that changes."""
+    worst = tracing.worst
+    if tracing.compiled:
+        return _compile_once(tracing.compiled.at)
+    if _remade(worst) > 1 and _of_keras(worst, tracing.calls):
+        return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
+    if _remade(worst) > 1:
+        action = f"Create {worst.name} once, outside of the loop"
+        return Remedy(action, ONCE, worst.at, "function-once")
+    function = Retraced(
+        worst.name, worst.tracings, worst.tracings, worst.tracings, changed.get(worst.name, ())
+    )
+    return for_change(function, worst.at)
+
+
+def _compile_once(at: Location | None) -> Remedy:
+    action = "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
+    return Remedy(action, COMPILE, at, "compile-once")
+
+
+def healthy(traces: RunTraces, phases: RunPhases) -> Healthy:
+    """State how much of the run tracing took."""
+    share = percent(phases.share(Phase.TRACING))
+    number_of = number(sum(function.tracings for function in traces.functions))
+    return Healthy(
+        summary=f"tf.functions were traced {number_of} times in the run, none again and again; tracing and "
+        f"compiling took {share} of it",
+        concern=Concern.RUN,
+    )

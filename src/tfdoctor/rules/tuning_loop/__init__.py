@@ -1,0 +1,278 @@
+"""Models built one after another keep the memory of the earlier ones.
+
+## What it checks
+
+Whether `fit` is called on three or more different models in one run (tuning, cross-validation), and what that
+leaves: how much memory and how many operations, traced functions and objects each model adds, and how much of the
+run goes to tracing the functions of each model anew.
+
+## Why it matters
+
+Keras keeps global state, in TensorFlow 1's graph mode every operation of every model. Memory grows with each
+model until the run dies, and calls that walk through the graph get slower. Each new model also traces its
+functions anew, whatever it has in common with the last one.
+
+## How to fix
+
+Call `keras.backend.clear_session()` before each model is built, and keep numbers of the earlier models, not the
+models. Where only the weights or the learning rate differ, build and compile one model, and assign its first
+weights and the learning rate instead: nothing is traced anew.
+
+## Holds for
+
+Runs recorded as a whole by `tfdoctor profile`, in which Keras' `fit` trains. Tracing is necessary where models
+differ in their layers, so its time is an upper bound of the saving.
+
+## Sources
+
+- [tf.keras.backend.clear_session](https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [Understanding Performance Problems in Deep Learning Systems](https://arxiv.org/abs/2112.01771)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.phases.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.humanize import counted, location, milliseconds, percent, quantity
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Severity,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+
+BY_HAND = "whether the models differ in more than their weights is not certain from the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    models: float = limit(
+        3.0,
+        "Smallest number of different models that fit trains; two are a model and its fine-tuned copy",
+    )
+    each: float = limit(
+        8e6,
+        "Smallest growth of memory for each model, in bytes; allocators keep some megabytes of each training",
+    )
+    growth: float = limit(
+        64e6,
+        "Smallest growth of memory over all models, in bytes; less is within what allocators keep",
+    )
+    tracing: float = limit(
+        0.10,
+        "Smallest share of the run that tracing the functions of all models but the first takes; less is usual "
+        "where models differ",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    phases: RunPhases,
+    calls: RunCalls,
+    memory: MemoryTrends | None,
+    growth: RunGrowth | None,
+    traces: RunTraces | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
+    if not phases.whole:
+        return NotApplicable(reason=phases.missing)
+    fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]
+    if not fits:
+        return NotApplicable(
+            reason="the run calls no fit of Keras whose models the recording tells apart"
+        )
+    fit = max(fits, key=lambda call: call.models or 0)
+    models = fit.models or 0
+    if models < limits.models:
+        return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
+    grown = _grown(memory, models, limits)
+    traced = _traced(traces, fit)
+    share = sum(one.again_ms for one in traced) / phases.total_ms
+    counts = growing_counts(growth)
+    evidence = _evidence(models, memory, share, limits, counts)
+    if grown is None and share < limits.tracing:
+        return Healthy(
+            summary=_healthy(models, memory, share), evidence=evidence, concern=Concern.RUN
+        )
+    return Finding(
+        summary=_summary(fit, grown, counts, traced, share),
+        evidence=evidence,
+        remedies=_remedies(fit, grown, share, limits),
+        severity=grown.severity if grown else Severity.NOTE,
+        concern=Concern.RUN,
+        run_effects=_effects(traced, models) if share >= limits.tracing else (),
+    )
+
+
+def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingMemory | None:
+    """Return the memory that grows with the models, the worst."""
+    least = max(limits.growth, models * limits.each)
+    found = [
+        one for one in (memory.memories if memory else ()) if one.trend.grows and one.grown >= least
+    ]
+    return max(found, key=lambda one: one.severity, default=None)
+
+
+def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, ...]:
+    """Return the functions of fit that are made anew, most of them for each model."""
+    return tuple(
+        one
+        for one in (traces.functions if traces else ())
+        if one.at == fit.at and one.made >= (fit.models or 0)
+    )
+
+
+def _effects(traced: tuple[TracedDefinition, ...], models: int) -> tuple[RunEffect, ...]:
+    return tuple(
+        RunEffect(
+            phase=Phase.TRACING,
+            of=ms(one.again_ms),
+            subject=f"{one.name} {location(one.at)}".strip(),
+            recurs=Recurrence.PER_CALL,
+            times=max(1, models - 1),
+            bound=Bound.AT_MOST,
+        )
+        for one in traced
+    )
+
+
+def _summary(
+    fit: MadeCall,
+    grown: FillingMemory | None,
+    counts: tuple[Trend, ...],
+    traced: tuple[TracedDefinition, ...],
+    share: float,
+) -> str:
+    made = (
+        f"{location(fit.at) or 'fit'} trained {counted(fit.models or 0, 'model')} one after another"
+    )
+    if grown is None:
+        again = milliseconds(sum(one.again_ms for one in traced))
+        return f"{made}, and tracing all but the first took {again}, {percent(share)} of the run"
+    each = quantity(nbytes(grown.grown / max(1, fit.models or 0)))
+    ends = f", {grown.end}" if grown.end else ""
+    along = f"; {clause(counts[0])}" if counts else ""
+    return f"{made}, and {grown.name} grew by about {each} with each{ends}{along}"
+
+
+def _evidence(
+    models: int,
+    memory: MemoryTrends | None,
+    share: float,
+    limits: Limits,
+    counts: tuple[Trend, ...],
+) -> tuple[Evidence, ...]:
+    grown = [
+        Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth))
+        for one in (memory.memories if memory else ())
+    ]
+    label = "share of the run that traces all models but the first"
+    return (
+        Measure("models that fit trained", count(models), count(limits.models)),
+        *grown,
+        Measure(label, ratio(share), ratio(limits.tracing)),
+        *counts_table(counts),
+    )
+
+
+def _healthy(models: int, memory: MemoryTrends | None, share: float) -> str:
+    one = memory.memories[0] if memory else None
+    grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
+    again = f"; tracing all but the first took {percent(share)} of the run"
+    return f"fit trained {counted(models, 'model')} one after another{grew}{again}"
+
+
+def _remedies(
+    fit: MadeCall, grown: FillingMemory | None, share: float, limits: Limits
+) -> tuple[Remedy, ...]:
+    clear = Remedy("Forget each model before the next one is built", CLEAR, fit.at, "clear-session")
+    reuse = Remedy(
+        "Where only weights or the learning rate differ, build and compile one model", REUSE, fit.at
+    )
+    return (*([clear] if grown else []), *([reuse] if share >= limits.tracing else []))
+
+
+CLEAR = """\
+for units in (32, 64, 128):
+    keras.backend.clear_session()  # forgets the models, layers and functions made so far
+    model = build(units)
+    scores.append(model.fit(x, y).history["val_loss"][-1])  # a number, not the model"""
+
+REUSE = """\
+model.compile(optimizer, loss)
+first_weights = model.get_weights()
+for rate in (1e-2, 1e-3, 1e-4):
+    model.set_weights(first_weights)
+    model.optimizer.learning_rate = rate  # assigns a variable: nothing is traced anew
+    model.fit(x, y)  # the optimizer's own variables (momentum) stay: assign zeros where that matters"""
+
+
+def sick() -> Verdict:
+    """Each of 12 models leaves 90 MB and 900 operations."""
+    resident = Trend(
+        what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
+    )  # fmt: skip
+    graph = Trend(
+        what=Grows.GRAPH,
+        first=900,
+        last=10_800,
+        slope=160,
+        low=150,
+        high=170,
+        steady=True,
+        points=60,
+    )
+    return _example(12, resident, graph)
+
+
+def healthy() -> Verdict:
+    """The session is cleared, and memory stays as it is after the first models."""
+    resident = Trend(
+        what=Grows.RESIDENT, first=0.9e9, last=0.91e9, slope=1e5, low=-1e5, high=3e5, steady=False, points=60
+    )  # fmt: skip
+    return _example(12, resident)
+
+
+def _example(models: int, resident: Trend, *counts: Trend) -> Verdict:
+    fit = MadeCall(
+        call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=models, ms=55e3, looped=True,
+        models=models,
+    )  # fmt: skip
+    step = TracedDefinition(
+        name="one_step_on_iterator", at=fit.at, tracings=models, ms=6e3, first_ms=500.0, made=models
+    )
+    return check(
+        RunPhases(
+            total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3}
+        ),
+        RunCalls((fit,), fits=models),
+        MemoryTrends((FillingMemory(trend=resident, limit=32e9),)),
+        RunGrowth((resident, *counts), 60.0),
+        RunTraces((step,), 6e3),
+    )

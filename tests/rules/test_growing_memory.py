@@ -1,0 +1,165 @@
+"""growing-memory: a leak, told from what warms up, levels off, is small or is what the run must keep."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import growing_memory
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Severity, Verdict
+
+RESIDENT = Trend(
+    what=Grows.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, steady=True, points=100
+)  # fmt: skip
+
+TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
+
+PHASES = RunPhases(
+    total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0}, once_ms=10_000.0
+)
+
+
+def check(  # noqa: PLR0913 - what the severity depends on
+    resident: Trend,
+    *counts: Trend,
+    limit: float | None = 32e9,
+    planned_s: float = 0.0,
+    ran_out: bool = False,
+    phases: RunPhases = PHASES,
+    calls: RunCalls | None = None,
+    program: Program | None = None,
+) -> Verdict:
+    memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
+    growth = RunGrowth((resident, *counts), 100.0)
+    return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program)
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, Finding),
+        ({"last": 1.1e9}, Finding),
+        ({"last": 1.0999e9}, Healthy),
+        ({"last": 1.003e9}, Healthy),  # trap: a list of losses that grows harmlessly
+        ({"first": 10e9, "last": 10.49e9}, Healthy),  # within what a large heap varies by
+        ({"steady": False}, Healthy),  # trap: memory that only warms up has a plateau
+        ({"low": -1.0}, Healthy),
+    ],
+)
+def test_both_sides_of_each_limit(changes: dict[str, Any], kind: type) -> None:
+    assert isinstance(check(replace(RESIDENT, **changes)), kind)
+
+
+@pytest.mark.parametrize(("grown", "kind"), [(50e6, Finding), (49e6, Healthy)])
+def test_less_is_enough_where_live_objects_grow_along(grown: float, kind: type) -> None:
+    small = replace(RESIDENT, last=1e9 + grown)
+    assert isinstance(check(small, TENSORS), kind)
+    assert isinstance(check(small), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("slope", "planned_s", "limit", "severity"),
+    [
+        (4e6, 0.0, 32e9, Severity.WARNING),  # in about 2 h
+        (4e6, 8_000.0, 32e9, Severity.CRITICAL),  # within the planned run
+        (9e6, 0.0, 32e9, Severity.CRITICAL),  # within an hour
+        (0.3e6, 0.0, 32e9, Severity.NOTE),  # in more than a day
+        (4e6, 0.0, None, Severity.NOTE),
+    ],
+)
+def test_the_severity_follows_when_memory_is_full(
+    slope: float, planned_s: float, limit: float | None, severity: Severity
+) -> None:
+    trend = replace(RESIDENT, slope=slope, low=slope / 2)
+    assert found(check(trend, planned_s=planned_s, limit=limit)).severity is severity
+
+
+def test_the_end_is_told() -> None:
+    finding = found(check(RESIDENT, TENSORS))
+    assert finding.summary == (
+        "Resident memory grew from 1 GB to 1.4 GB in 100 s, which fills 32 GB in about 2 h; "
+        "live EagerTensor objects grew from 1,000 to 9,000"
+    )
+    assert finding.concern is Concern.RUN
+    assert finding.at is None  # no line is proved
+    assert "ran out" in found(check(RESIDENT, ran_out=True)).summary
+    assert found(check(RESIDENT, ran_out=True)).severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "words"),
+    [
+        (Grows.OBJECTS, "EagerTensor", "not tensors"),
+        (Grows.OBJECTS, "Functional", "Forget each model"),
+        (Grows.GRAPH, "", "all operations once"),
+        (Grows.FUNCTIONS, "", "tf.function once"),
+        (Grows.FILES, "", "Close the files"),
+        (Grows.OBJECTS, "Experience", "Find the line"),
+    ],
+)
+def test_the_remedy_follows_what_grows_along(what: Grows, name: str, words: str) -> None:
+    counts = replace(TENSORS, what=what, name=name)
+    assert words in found(check(RESIDENT, counts)).remedies[0].action
+
+
+def test_a_loop_of_predict_is_named_as_a_call() -> None:
+    at = Location("score.py", 9)
+    call = MadeCall(
+        call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True
+    )
+    finding = found(check(RESIDENT, calls=RunCalls((call,))))
+    assert finding.remedies[0].at == at
+
+
+@pytest.mark.parametrize(("epochs", "severity"), [(1, Severity.NOTE), (2, Severity.WARNING)])
+def test_a_cache_that_fills_in_the_first_epoch_is_a_note(epochs: int, severity: Severity) -> None:
+    program = Program(datasets=(Dataset(id=1, kind="_CacheDataset"),))
+    finding = found(check(RESIDENT, calls=RunCalls((), epochs=epochs), program=program))
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("counts", "severity"), [((), Severity.NOTE), ((TENSORS,), Severity.WARNING)]
+)
+def test_results_of_a_program_that_trains_nothing_are_a_note(
+    counts: tuple[Trend, ...], severity: Severity
+) -> None:
+    phases = replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})
+    assert found(check(RESIDENT, *counts, phases=phases)).severity is severity
+
+
+def test_nothing_is_judged_where_most_of_the_run_loads_data() -> None:
+    loading = replace(PHASES, once_ms=60_000.0)
+    assert isinstance(check(RESIDENT, phases=loading), NotApplicable)
+    assert isinstance(check(RESIDENT, phases=replace(PHASES, once_ms=55_000.0)), Finding)
+
+
+@pytest.mark.parametrize(("models", "kind"), [(3, NotApplicable), (2, Finding)])
+def test_models_built_one_after_another_are_left_to_tuning_loop(models: int, kind: type) -> None:
+    fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=9, ms=9e4, models=models)
+    assert isinstance(check(RESIDENT, calls=RunCalls((fit,), fits=9, epochs=9)), kind)
+
+
+def test_a_window_is_not_judged() -> None:
+    part = replace(PHASES, whole=False, missing="only its window was traced")
+    assert check(RESIDENT, phases=part) == NotApplicable(reason="only its window was traced")
+
+
+def test_healthy_states_the_growth() -> None:
+    small = check(replace(RESIDENT, last=1.003e9))
+    assert isinstance(small, Healthy)
+    assert small.summary == "Resident memory grew by 3 MB in 100 s, which is little"
+    flat = check(replace(RESIDENT, last=0.9e9))
+    assert isinstance(flat, Healthy)
+    assert "did not grow" in flat.summary

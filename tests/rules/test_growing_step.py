@@ -1,0 +1,182 @@
+"""growing-step: steps that certainly get slower, with what grows along; and what only looks like it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.step_lines import StepLine, StepLines
+from tfdoctor.kinds import Phase
+from tfdoctor.rules import growing_step
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Recurrence,
+    Severity,
+    Verdict,
+)
+
+TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
+
+STEP = Trend(
+    what=Grows.STEP, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, steady=True, points=100, over_steps=300
+)  # fmt: skip
+
+STEPS = RunSteps(
+    at=TRAINS, source="repeated-call", count=330, total_ms=20_000.0, inside_ms=18_000.0, mean_ms=60.0,
+    median_ms=60.0, p10_ms=45.0, p90_ms=75.0,
+)  # fmt: skip
+
+PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
+
+
+def check(
+    *trends: Trend,
+    lines: tuple[StepLine, ...] = (),
+    clocks: GpuClocks | None = None,
+    phases: RunPhases = PHASES,
+) -> Verdict:
+    return growing_step.check(phases, RunGrowth(trends, 20.0), STEPS, StepLines(lines), clocks)
+
+
+def grows(what: Grows, first: float, last: float, name: str = "") -> Trend:
+    return replace(STEP, what=what, first=first, last=last, name=name)
+
+
+def at(
+    line: Location, first_ms: float, last_ms: float, samples: int = 50, graph: int = 0
+) -> StepLine:
+    return StepLine(
+        at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, graph_samples=graph
+    )
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+GRAPH = grows(Grows.GRAPH, 400, 4000)
+LIST = at(OTHER, 5.0, 45.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, Finding),
+        ({"last": 48.0}, Finding),
+        ({"last": 47.9}, Healthy),  # clocks and caches
+        ({"low": -0.1}, Healthy),  # noise
+        (
+            {"steady": False},
+            Healthy,
+        ),  # trap: a first epoch that is slow or fast by tracing, then a plateau
+        ({"over_steps": 50, "last": 80.0}, Finding),
+        ({"over_steps": 49}, NotApplicable),
+    ],
+)
+def test_both_sides_of_each_limit(changes: dict[str, Any], kind: type) -> None:
+    assert isinstance(check(replace(STEP, **changes), GRAPH), kind)
+
+
+def test_the_cost_is_what_steps_take_beyond_their_first_level() -> None:
+    finding = found(check(STEP, GRAPH))
+    (effect,) = finding.run_effects
+    assert effect.of.value == 300 * 40.0 / 2
+    assert (effect.phase, effect.recurs, effect.bound) == (
+        Phase.STEPS,
+        Recurrence.PER_STEP,
+        Bound.AT_MOST,
+    )
+    assert (finding.severity, finding.concern) == (None, Concern.RUN)
+    assert "the default graph grew by 12 operations a step" in finding.summary
+
+
+def test_growth_that_takes_little_of_the_steps_is_no_fault() -> None:
+    short = replace(STEP, first=10.0, last=15.0)  # 750 ms of 20 s
+    assert isinstance(check(short, GRAPH), Healthy)
+
+
+def test_the_line_that_makes_operations_is_the_one_to_change() -> None:
+    finding = found(
+        check(STEP, GRAPH, lines=(at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph=20)))
+    )
+    assert finding.at == OTHER
+    assert "train.py:52 makes operations in each step" in finding.summary
+
+
+def test_a_line_that_holds_the_growth_is_the_cause() -> None:
+    finding = found(check(STEP, lines=(LIST,)))
+    assert finding.at == OTHER
+    assert finding.severity is None
+    assert finding.run_effects[0].subject == "train.py:52"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (at(OTHER, 5.0, 45.0, samples=4),),  # too few samples to name it
+        (at(OTHER, 5.0, 24.0),),  # less than half of the growth
+        (at(TRAINS, 39.0, 79.0),),  # the training call: its inputs may be longer
+        (
+            at(OTHER, 20.0, 40.0),
+        ),  # trap: all lines became slower by the same factor, as on a throttled machine
+        (),
+    ],
+)
+def test_growth_without_a_cause_is_a_note_that_says_so(lines: tuple[StepLine, ...]) -> None:
+    finding = found(check(STEP, lines=lines))
+    assert finding.severity is Severity.NOTE
+    assert "the cause is unknown" in finding.summary
+    assert finding.at is None
+
+
+def test_a_line_is_compared_only_where_there_is_a_rest() -> None:
+    assert found(check(STEP, lines=(at(OTHER, 39.0, 79.0),))).at == OTHER
+
+
+@pytest.mark.parametrize(
+    ("reason", "samples", "kind"),
+    [
+        ("software-thermal", 10, Healthy),
+        ("software-thermal", 9, Finding),
+        ("power-cap", 90, Finding),
+    ],
+)
+def test_a_throttled_gpu_explains_the_growth(reason: str, samples: int, kind: type) -> None:
+    gpu = GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0)
+    assert isinstance(check(STEP, lines=(LIST,), clocks=GpuClocks((gpu,))), kind)
+
+
+@pytest.mark.parametrize(
+    ("trend", "words"),
+    [
+        (grows(Grows.FUNCTIONS, 10, 70), "tf.function"),
+        (grows(Grows.OBJECTS, 1_000, 9_000, "Experience"), "live Experience objects"),
+    ],
+)
+def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
+    finding = found(check(STEP, trend))
+    assert words in finding.remedies[0].action
+    assert finding.severity is None
+
+
+@pytest.mark.parametrize(
+    "trend", [grows(Grows.OBJECTS, 1_000, 1_499, "dict"), grows(Grows.GRAPH, 5_000, 5_400)]
+)
+def test_counts_that_grow_by_little_are_no_cause(trend: Trend) -> None:
+    assert found(check(STEP, trend)).severity is Severity.NOTE
+
+
+def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
+    part = replace(PHASES, whole=False, missing="only its window was traced")
+    assert check(STEP, phases=part) == NotApplicable(reason="only its window was traced")
+    assert isinstance(check(), NotApplicable)

@@ -1,0 +1,145 @@
+"""out-of-memory: what died, where, and what fits instead."""
+
+from dataclasses import replace
+
+import pytest
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.facts.phases.run_growth import Grows, Trend
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import out_of_memory
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Severity, Verdict
+
+AT = Location("train.py", 52)
+
+DIED = RunEnding(
+    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=AT, phase=Phase.STEPS, shape=(256, 64, 112, 112),
+    dtype="float", allocator="GPU_0_bfc", peak_bytes=3e9, limit_bytes=64e9,
+)  # fmt: skip
+
+READ = replace(
+    DIED,
+    error="MemoryError",
+    phase=Phase.PREPARING,
+    shape=(1_000_000, 784),
+    dtype="float64",
+    allocator="",
+)
+
+
+def check(
+    ending: RunEnding,
+    *lines: RunLine,
+    calls: RunCalls | None = None,
+    memory: MemoryTrends | None = None,
+) -> Verdict:
+    phases = RunPhases(total_ms=60e3, times={Phase.STEPS: 60e3}, lines=lines)
+    return out_of_memory.check(ending, phases, calls, memory, None)
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+def actions(verdict: Verdict) -> str:
+    return "; ".join(remedy.action for remedy in found(verdict).remedies)
+
+
+def test_what_died_where_and_for_what_is_told() -> None:
+    finding = found(check(DIED))
+    assert finding.summary == (
+        "The run ran out of memory of GPU_0_bfc during the training steps at train.py:52, "
+        "which asked for 822 MB of shape [256, 64, 112, 112]"
+    )
+    assert (finding.severity, finding.concern, finding.at) == (Severity.CRITICAL, Concern.RUN, AT)
+    assert not finding.run_effects
+
+
+def test_the_batch_is_halved() -> None:
+    finding = found(check(DIED))
+    assert "to 128 at first" in finding.remedies[0].action
+    assert "batch_size=128" in finding.remedies[0].code
+    assert "16 bit" in actions(check(DIED))
+    assert "16 bit" not in actions(check(replace(DIED, allocator="")))  # the CPU's memory
+
+
+@pytest.mark.parametrize("shape", [(1_000_000, 8), (512,), ()])
+def test_a_first_dimension_that_is_no_batch_is_not_taken_for_one(shape: tuple[int, ...]) -> None:
+    assert "to 32 at first" in actions(check(replace(DIED, shape=shape)))
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (READ, "in batches instead of one array; Keep the data as float32"),
+        (replace(READ, dtype="uint8"), "in batches instead of one array"),
+        (replace(READ, phase=Phase.PREDICTION), "results in smaller batches"),
+        (replace(READ, phase=Phase.BUILDING), "the layer smaller"),
+        (replace(READ, phase=None), "in batches"),
+    ],
+)
+def test_the_remedy_follows_the_phase(ending: RunEnding, words: str) -> None:
+    assert words in actions(check(ending))
+
+
+@pytest.mark.parametrize(
+    ("calls", "classes", "sparse"),
+    [
+        ("keras.utils.to_categorical", 10_000, True),
+        ("keras.utils.to_categorical", 10, False),
+        ("numpy.zeros", 10_000, False),
+    ],
+)
+def test_one_hot_rows_are_recognized_by_their_function(
+    calls: str, classes: int, *, sparse: bool
+) -> None:
+    line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
+    ending = replace(READ, shape=(1_000_000, classes))
+    assert ("sparse loss" in actions(check(ending, line))) is sparse
+
+
+def test_what_grew_before_comes_first() -> None:
+    trend = Trend(
+        what=Grows.RESIDENT,
+        first=1e9,
+        last=9e9,
+        slope=1e8,
+        low=9e7,
+        high=2e8,
+        steady=True,
+        points=80,
+    )
+    memory = MemoryTrends((FillingMemory(trend=trend),))
+    assert actions(check(DIED, memory=memory)).startswith("Find what grows")
+    fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=3, ms=9e4, models=3)
+    assert actions(check(DIED, memory=memory, calls=RunCalls((fit,)))).startswith(
+        "Forget each model"
+    )
+
+
+def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
+    killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
+    sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)
+    finding = found(check(killed, sure))
+    assert "The kernel killed the run" in finding.summary
+    assert AT.path not in finding.summary
+    assert finding.at == AT
+    assert found(check(killed, replace(sure, samples=4))).at is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (EndKind.EXIT, Healthy),
+        (EndKind.EXCEPTION, Healthy),
+        (EndKind.INTERRUPT, Healthy),
+        (EndKind.KILLED, NotApplicable),
+        (EndKind.RUNNING, NotApplicable),
+    ],
+)
+def test_other_ends_are_no_fault(kind: EndKind, expected: type) -> None:
+    assert isinstance(check(replace(DIED, kind=kind)), expected)

@@ -1,0 +1,172 @@
+"""retracing over the run: functions that are made or traced again and again, priced as time of the run."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import retracing
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Recurrence,
+    Verdict,
+)
+
+FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
+
+STEP = TracedDefinition(
+    name="step", at=FIT, tracings=10, ms=5_500.0, first_ms=1_000.0, made=10, within=RunCall.EPOCH,
+    starts_s=tuple(range(8, 28, 2)),
+)  # fmt: skip
+
+COMPILED = MadeCall(
+    call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True
+)
+
+FITTED = MadeCall(
+    call=RunCall.FIT, name="Model.fit", at=FIT, count=10, ms=20_000.0, looped=True, models=1
+)
+
+PHASES = RunPhases(
+    total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPORTS: 24_500.0}, once_ms=10_000.0
+)
+
+
+def check(
+    *functions: TracedDefinition,
+    calls: tuple[MadeCall, ...] = (COMPILED, FITTED),
+    phases: RunPhases = PHASES,
+    window: Retracing | Unavailable | None = None,
+) -> Verdict:
+    return retracing.check(
+        window or Unavailable("no trace"),
+        Breakdown.of(device=5.0, host=5.0) if isinstance(window, Retracing) else None,
+        None,
+        None,
+        RunTraces(functions, sum(function.ms for function in functions)),
+        phases,
+        RunCalls(calls, epochs=10, fits=10),
+    )
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None:
+    finding = found(check(STEP))
+    assert finding.at == COMPILE
+    assert finding.remedies[0].edit_id == "compile-once"
+    assert finding.concern is Concern.RUN
+    (effect,) = finding.run_effects
+    assert (effect.phase, effect.of.value, effect.times) == (Phase.TRACING, 4_500.0, 9)
+    assert (effect.recurs, effect.bound) == (Recurrence.PER_EPOCH, Bound.EXPECTED)
+    assert "10 separate function objects, since train.py:31 compiles" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, Finding),
+        ({"tracings": 2, "made": 2}, Healthy),  # a model and its fine-tuned copy
+        ({"tracings": 3, "made": 3}, Finding),
+        ({"tracings": 5, "made": 1}, Healthy),
+        ({"tracings": 6, "made": 1}, Finding),  # shapes or values that change
+        ({"ms": 1_000.0 + 1_000.0}, Finding),  # 5 % of what recurs
+        ({"ms": 1_000.0 + 999.0}, Healthy),
+        (
+            {"starts_s": (8.0, 9.0, 18.9)},
+            Healthy,
+        ),  # trap: a slow first epoch, until all lengths were seen
+        ({"starts_s": (8.0, 9.0, 19.0)}, Finding),
+    ],
+)
+def test_both_sides_of_each_limit(changes: dict[str, Any], kind: type) -> None:
+    assert isinstance(check(replace(STEP, **changes)), kind)
+
+
+def test_the_first_epoch_is_no_fault_however_long_it_takes_to_trace() -> None:
+    once = replace(STEP, tracings=2, made=1, ms=9_000.0, first_ms=8_000.0, starts_s=(8.0, 9.0))
+    assert isinstance(check(once), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("models", "made", "kind"), [(10, 10, Healthy), (3, 10, Finding), (2, 10, Finding)]
+)
+def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(
+    models: int, made: int, kind: type
+) -> None:
+    calls = (COMPILED, replace(FITTED, models=models))
+    assert isinstance(check(replace(STEP, made=made), calls=calls), kind)
+
+
+def test_a_function_that_a_loop_makes_is_to_be_made_once() -> None:
+    own = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
+    finding = found(check(own))
+    assert finding.remedies[0].action == "Create step once, outside of the loop"
+    assert (finding.at, finding.remedies[0].edit_id) == (own.at, "function-once")
+    assert finding.run_effects[0].recurs is Recurrence.PER_CALL
+
+
+def test_without_a_call_of_compile_the_line_of_fit_is_named() -> None:
+    finding = found(check(STEP, calls=(FITTED,)))
+    assert finding.at == FIT
+    assert "Compile the model once" in finding.remedies[0].action
+    assert not finding.remedies[0].edit_id
+
+
+def test_what_new_shapes_cost_is_an_upper_bound() -> None:
+    finding = found(check(replace(STEP, made=1, tracings=40)))
+    assert finding.run_effects[0].bound is Bound.AT_MOST
+    assert "what changes" in finding.remedies[0].action
+
+
+def test_several_functions_are_one_finding() -> None:
+    test_step = replace(
+        STEP, name="test_step", at=Location("train.py", 34), ms=2_000.0, first_ms=200.0
+    )
+    finding = found(check(test_step, STEP))
+    assert "step and 1 more were traced up to 10 times" in finding.summary
+    assert [effect.of.value for effect in finding.run_effects] == [4_500.0, 1_800.0]
+
+
+@pytest.mark.parametrize(("name", "in_window"), [("step", True), ("other", False)])
+def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(
+    name: str, *, in_window: bool
+) -> None:
+    window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
+    finding = found(check(STEP, window=window))
+    assert finding.run_effects
+    assert bool(finding.effects) is in_window
+    assert (finding.concern is Concern.TYPICAL_STEP) is in_window
+
+
+def test_the_changing_argument_is_taken_from_the_window() -> None:
+    window = Retracing((Retraced("step", 20, 19, 30, ("1", "2")),), host_ms=2.0)
+    finding = found(check(replace(STEP, made=1, tracings=40), window=window))
+    assert finding.remedies[0].edit_id == "tensor-argument"
+
+
+def test_a_run_that_was_not_recorded_as_a_whole_is_not_judged() -> None:
+    part = replace(PHASES, whole=False, missing="only its window was traced")
+    assert isinstance(check(STEP, phases=part), NotApplicable)
+
+
+def test_healthy_states_the_share_of_tracing() -> None:
+    healthy = check(replace(STEP, tracings=2, made=1, starts_s=(8.0,)))
+    assert isinstance(healthy, Healthy)
+    assert "2 times" in healthy.summary
+    assert "18 %" in healthy.summary

@@ -1,0 +1,127 @@
+"""tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import tuning_loop
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Severity,
+    Verdict,
+)
+
+FIT = MadeCall(
+    call=RunCall.FIT,
+    name="Sequential.fit",
+    at=Location("tune.py", 31),
+    count=8,
+    ms=50e3,
+    looped=True,
+    models=8,
+)
+
+RESIDENT = Trend(
+    what=Grows.RESIDENT,
+    first=0.9e9,
+    last=1.9e9,
+    slope=4e6,
+    low=3e6,
+    high=5e6,
+    steady=True,
+    points=60,
+)
+
+STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
+
+PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
+
+
+def check(
+    fit: MadeCall | None = FIT,
+    resident: Trend | None = RESIDENT,
+    step: TracedDefinition = STEP,
+    phases: RunPhases = PHASES,
+) -> Verdict:
+    memory = MemoryTrends((FillingMemory(trend=resident, limit=32e9),)) if resident else None
+    calls = RunCalls((fit,) if fit else (), fits=8)
+    growth = RunGrowth((resident,), 60.0) if resident else None
+    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)))
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("models", "grown", "kind"),
+    [
+        (8, 1e9, Finding),
+        (3, 1e9, Finding),
+        (2, 1e9, Healthy),
+        (8, 64e6, Finding),
+        (8, 63e6, Healthy),
+        (20, 159e6, Healthy),  # 8 MB of each training stay in the allocator
+        (20, 161e6, Finding),
+    ],
+)
+def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None:
+    fit = replace(FIT, count=models, models=models)
+    assert isinstance(check(fit, replace(RESIDENT, last=0.9e9 + grown)), kind)
+
+
+def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
+    finding = found(check())
+    assert (finding.at, finding.remedies[0].edit_id) == (FIT.at, "clear-session")
+    assert (
+        "resident memory grew by about 125 MB with each, which fills 32 GB in about 2 h"
+        in finding.summary
+    )
+    assert (finding.severity, finding.concern) == (Severity.WARNING, Concern.RUN)
+    assert not finding.run_effects  # 5 % of the run is usual where models differ
+
+
+@pytest.mark.parametrize("changes", [{"steady": False}, {"low": -1.0}])
+def test_memory_that_only_warms_up_is_healthy(changes: dict[str, Any]) -> None:
+    healthy = check(resident=replace(RESIDENT, **changes))
+    assert isinstance(healthy, Healthy)
+    assert "eight models one after another" in healthy.summary
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(8_001.0, Finding), (7_999.0, Healthy)])
+def test_tracing_that_takes_much_of_the_run_is_at_most_a_note(ms: float, kind: type) -> None:
+    verdict = check(resident=None, step=replace(STEP, ms=ms))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        (effect,) = verdict.run_effects
+        assert (effect.of.value, effect.times, effect.bound) == (7_001.0, 7, Bound.AT_MOST)
+        assert verdict.severity is Severity.NOTE
+        assert "build and compile one model" in verdict.remedies[0].action
+
+
+def test_functions_of_other_lines_are_none_of_the_models() -> None:
+    other = replace(STEP, ms=30e3, at=Location("tune.py", 5))
+    assert isinstance(check(resident=None, step=other), Healthy)
+
+
+@pytest.mark.parametrize("fit", [None, replace(FIT, models=None)])
+def test_models_that_are_not_told_apart_are_not_judged(fit: MadeCall | None) -> None:
+    assert isinstance(check(fit), NotApplicable)
+
+
+def test_a_window_is_not_judged() -> None:
+    part = replace(PHASES, whole=False, missing="only its window was traced")
+    assert check(phases=part) == NotApplicable(reason="only its window was traced")
