@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.step_lines import StepLine, StepLines
 from tfdoctor.kinds import Phase
 from tfdoctor.rules import growing_step
 from tfdoctor.verdict import (

@@ -39,8 +39,8 @@ cgroup's. The recording does not show which line allocated the memory. In a firs
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.phases.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases

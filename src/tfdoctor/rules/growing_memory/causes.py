@@ -1,6 +1,6 @@
 """What to change about memory that grows, by what grows along with it."""
 
-from tfdoctor.facts.phases.filling_memory import FillingMemory
+from tfdoctor.facts.growth.filling_memory import FillingMemory
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.verdict import Remedy

@@ -35,12 +35,12 @@ throttled-device's; its steps are no finding here.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
-from tfdoctor.facts.phases.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.step_lines import StepLine, StepLines
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit

@@ -1,8 +1,8 @@
 """What to change about steps that get slower, by what grows along."""
 
-from tfdoctor.facts.phases.growing_counts import named
+from tfdoctor.facts.growth.growing_counts import named
+from tfdoctor.facts.growth.step_lines import StepLine
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.step_lines import StepLine
 from tfdoctor.humanize import location
 from tfdoctor.verdict import Remedy
 

@@ -33,7 +33,7 @@ counts it for the run's cgroup. A process that catches the error and goes on is 
 
 from math import prod
 
-from tfdoctor.facts.phases.filling_memory import MemoryTrends
+from tfdoctor.facts.growth.filling_memory import MemoryTrends
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunPhases

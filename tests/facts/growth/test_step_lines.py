@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.step_lines import StepLine, StepLines
+from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack
 from tfdoctor.verdict import Location
