@@ -1,0 +1,101 @@
+"""Runs pairs of whole programs under tfdoctor, and compares the reports with what is true.
+
+``python -m benchmarks.whole_run FOLDER`` runs each pair of the folder: ``sick.py``, ``healthy.py`` and
+``case.json`` (see ``cases.py``). ``--only 04`` chooses by the beginning of the name, ``--keep DIR`` keeps the
+recordings: what is there is not run again, but diagnosed by the rules as they are now. ``--table`` stores the
+results in ``results.json``.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.whole_run.cases import TWINS, Case, cases
+from benchmarks.whole_run.reports import RunReport
+from benchmarks.whole_run.scores import Scored, figures
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
+    """Profile the programs of a pair; what the folder has is diagnosed again."""
+    reports: dict[str, RunReport] = {}
+    for twin in twins:
+        out = keep / f"{case.name}-{twin}"
+        known = (out / "exit-code").is_file()
+        reports[twin] = RunReport.again(out) if known else RunReport.of(case.script(twin), out)
+    return Scored(case, reports.get("sick"), reports.get("healthy"))
+
+
+def row(one: Scored) -> str:
+    """Return a line of the table on the screen."""
+    rank = "first" if one.first else "named" if one.named else "no"
+    rule = one.named.rule if one.named else "-"
+    true = "-" if one.case.saving is None else f"{one.case.saving:.0%}"
+    said = "-" if one.predicted is None else f"{one.predicted:.0%}"
+    false = ", ".join(finding.rule for finding in one.false) or "-"
+    phases = max((abs(error) for error in one.phase_errors.values()), default=0.0)
+    return f"{one.case.name:<28}{rank:<7}{rule:<18}{true:>6}{said:>7}{phases:>8.1%}  {false}"
+
+
+def details(one: Scored) -> Iterator[str]:
+    """Yield the findings of both programs in order."""
+    for twin, report in (("sick", one.sick), ("healthy", one.healthy)):
+        for finding in report.findings if report else ():
+            share = "" if finding.share is None else f" {finding.share:.0%}"
+            yield f"    {twin}: {finding.severity} {finding.rule}{share}: {finding.summary}"
+
+
+def stored(one: Scored) -> dict[str, Any]:
+    """Return what is true and what the report says, as JSON."""
+    return {
+        "first": one.first,
+        "named_by": one.named.rule if one.named else None,
+        "saving": one.case.saving,
+        "predicted": one.predicted,
+        "false": [finding.rule for finding in one.false],
+        "phases": one.phase_errors,
+        "sick": [finding.rule for finding in one.sick.findings] if one.sick else None,
+        "healthy": [finding.rule for finding in one.healthy.findings] if one.healthy else None,
+    }
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--twin", choices=TWINS, action="append", help="run only this one")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
+    parser.add_argument("--details", action="store_true", help="print all findings")
+    parser.add_argument("--table", action="store_true", help="store the results")
+    options = parser.parse_args()
+    scored = []
+    print(f"{'program':<28}{'cause':<7}{'rule':<18}{'true':>6}{'said':>7}{'phases':>8}  false")
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases(options.folder, options.only):
+            scored.append(measure(case, options.keep or Path(folder), options.twin or TWINS))
+            print(row(scored[-1]))
+            for line in details(scored[-1]) if options.details else ():
+                print(line)
+            sys.stdout.flush()
+    reached = [
+        (figure, {True: "reached", False: "not reached", None: ""}[figure.reached])
+        for figure in figures(scored)
+    ]
+    for figure, word in reached:
+        print(
+            f"{figure.name}: {figure.value}"
+            + (f" (aim {figure.aim}: {word})" if figure.aim else "")
+        )
+    if options.table:
+        table = {one.case.name: stored(one) for one in scored}
+        RESULTS.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Pairs of whole programs: one with a planted cause, one without it, and what a plain timer says of them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+TWINS = ("sick", "healthy")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pair in a folder; seconds are those of the whole programs without tfdoctor.
+
+    ``phases`` are the seconds that a timer in the sick program measured, by the names of phases, several
+    joined with " + ". ``true`` are rules whose findings in the healthy program are right.
+    """
+
+    folder: Path
+    line: int
+    end_line: int
+    sick_s: float | None = None
+    healthy_s: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    true: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read ``case.json``; all but ``line`` may be missing there."""
+        data: dict[str, Any] = json.loads((folder / "case.json").read_text("utf-8"))
+        return cls(
+            folder=folder,
+            line=data["line"],
+            end_line=data.get("end_line") or data["line"],
+            sick_s=data.get("sick_s"),
+            healthy_s=data.get("healthy_s"),
+            phases=data.get("phases") or {},
+            true=frozenset(data.get("true_in_healthy") or ()),
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    @property
+    def saving(self) -> float | None:
+        """The share of the sick program's time that the healthy one does not take."""
+        if not self.sick_s or self.healthy_s is None:
+            return None
+        return 1.0 - self.healthy_s / self.sick_s
+
+    def script(self, twin: str) -> Path:
+        """Return the path of one of the twins."""
+        return self.folder / f"{twin}.py"
+
+    def holds(self, path: str, line: int) -> bool:
+        """Say whether a line is one of those of the planted cause."""
+        return Path(path).name == "sick.py" and self.line <= line <= self.end_line
+
+
+def cases(folder: Path, only: Sequence[str] = ()) -> Iterator[Case]:
+    """Yield the pairs below a folder whose names begin with one of some texts; without any, all."""
+    for file in sorted(folder.glob("*/case.json")):
+        if not only or file.parent.name.startswith(tuple(only)):
+            yield Case.read(file.parent)

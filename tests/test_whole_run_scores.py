@@ -1,0 +1,125 @@
+"""The benchmark of whole programs counts what reports say of planted causes, and what they say falsely."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.whole_run.cases import Case, cases
+from benchmarks.whole_run.reports import RunFinding, RunReport
+from benchmarks.whole_run.scores import Scored, figures, quantile
+
+CASE = Case(
+    Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0, phases={"steps + end": 50.0},
+    true=frozenset(["slow-start"]),
+)  # fmt: skip
+
+
+def finding(
+    rule: str = "retracing",
+    line: int = 31,
+    severity: str = "critical",
+    own: int = 1,
+    share: float | None = 0.35,
+) -> RunFinding:
+    return RunFinding(rule, severity, "run", "It is so", (("sick.py", line),), own, share)
+
+
+def scored(sick: list[RunFinding], healthy: list[RunFinding] | None = None) -> Scored:
+    report = RunReport(tuple(sick), {"steps": 49_000.0, "end": 3_000.0}, 100_000.0)
+    return Scored(CASE, report, RunReport(tuple(healthy or ()), {}, 60_000.0))
+
+
+@pytest.mark.parametrize(
+    ("findings", "first", "named"),
+    [
+        ([finding()], True, True),
+        ([finding(line=30)], True, True),
+        ([finding(line=34)], False, False),
+        ([finding(line=9), finding()], False, True),
+        ([finding(own=0)], False, True),  # the line stands in its evidence only
+        ([], False, False),
+    ],
+)
+def test_a_cause_counts_as_first_only_with_its_own_line(
+    findings: list[RunFinding], *, first: bool, named: bool
+) -> None:
+    one = scored(findings)
+    assert (one.first, one.named is not None) == (first, named)
+
+
+def test_the_saving_is_compared_as_shares_of_the_sick_run() -> None:
+    assert scored([finding()]).error == pytest.approx(0.35 - 0.40)
+    assert scored([]).error == pytest.approx(-0.40)  # a saving that is not promised
+    assert scored([finding(share=None)]).error == pytest.approx(-0.40)
+
+
+@pytest.mark.parametrize(
+    ("one", "false"),
+    [
+        (finding(), 1),
+        (finding(severity="warning"), 1),
+        (finding(severity="note"), 0),
+        (finding(rule="slow-start"), 0),  # declared
+    ],
+)
+def test_loud_findings_of_a_healthy_program_are_false_unless_declared(
+    one: RunFinding, false: int
+) -> None:
+    assert len(scored([], [one]).false) == false
+
+
+def test_phases_are_compared_with_the_timer() -> None:
+    assert scored([]).phase_errors == {"steps + end": pytest.approx(0.02)}
+
+
+def test_figures_state_whether_the_aim_is_reached() -> None:
+    found = {figure.name: figure for figure in figures([scored([finding()], [finding(rule="x")])])}
+    first = found["cause first in the list with its line"]
+    assert (first.value, first.aim, first.reached) == ("1 of 1", "90%", True)
+    assert found["healthy programs without a false warning"].reached is False
+    assert found["error of the run's saving, median"].value == "5.0 points"
+    assert all(figure.reached is None for figure in figures([]))
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1))
+def test_nine_of_ten_are_within_the_quantile(values: list[float]) -> None:
+    limit = quantile(values, 0.9)
+    assert limit in values
+    assert sum(value <= limit for value in values) >= 0.9 * len(values)
+
+
+def test_pairs_are_read_from_their_folders(tmp_path: Path) -> None:
+    for name, data in (("01-a", {"line": 3}), ("02-b", {"line": 3, "end_line": 5, "sick_s": 9.0})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "case.json").write_text(json.dumps(data))
+    first, second = cases(tmp_path)
+    assert (first.end_line, first.saving) == (3, None)
+    assert second.holds("src/sick.py", 5)
+    assert not second.holds("sick.py", 6)
+    assert not second.holds("other.py", 5)
+    assert [case.name for case in cases(tmp_path, ["02"])] == ["02-b"]
+
+
+def test_a_report_is_read_in_the_order_of_its_list(tmp_path: Path) -> None:
+    at = {"path": "sick.py", "line": 31, "kind": "line"}
+    near = at | {"kind": "training-call"}
+    results: list[dict[str, Any]] = [
+        {"rule": "a", "topic": "run", "at": near, "remedies": [{"at": None}], "evidence": [], "run": None},
+        {
+            "rule": "b", "topic": "run", "at": at, "remedies": [], "run": {"share": 0.5, "bound": "expected"},
+            "evidence": [{"columns": ["line"], "rows": [[{"path": "sick.py", "line": 7}]]}],
+        },
+        {"rule": "c", "topic": "recording", "at": None, "remedies": [], "evidence": [], "run": None},
+    ]  # fmt: skip
+    for result in results:
+        result |= {"outcome": "finding", "severity": "warning", "summary": "It is so"}
+    report = {"results": results, "entries": [{"rule": "b"}], "run": None}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    b, a = RunReport.read(tmp_path / "report.json").findings
+    assert (b.rule, b.lines, b.own, b.share) == ("b", (("sick.py", 31), ("sick.py", 7)), 1, 0.5)
+    assert (a.rule, a.lines) == ("a", ())
+    assert RunReport.read(tmp_path / "none.json", 1).findings == ()
