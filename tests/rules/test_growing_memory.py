@@ -34,9 +34,10 @@ def check(  # noqa: PLR0913 - what the severity depends on
     phases: RunPhases = PHASES,
     calls: RunCalls | None = None,
     program: Program | None = None,
+    seconds: float = 100.0,
 ) -> Verdict:
     memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
-    growth = RunGrowth((resident, *counts), 100.0)
+    growth = RunGrowth((resident, *counts), seconds)
     return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program)
 
 
@@ -163,3 +164,8 @@ def test_healthy_states_the_growth() -> None:
     flat = check(replace(RESIDENT, last=0.9e9))
     assert isinstance(flat, Healthy)
     assert "did not grow" in flat.summary
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(20.0, Finding), (19.0, NotApplicable)])
+def test_a_short_run_still_warms_up(seconds: float, kind: type) -> None:
+    assert isinstance(check(RESIDENT, seconds=seconds), kind)

@@ -7,7 +7,7 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
@@ -75,6 +75,14 @@ def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None
     assert (effect.phase, effect.of.value, effect.times) == (Phase.TRACING, 4_500.0, 9)
     assert (effect.recurs, effect.bound) == (Recurrence.PER_EPOCH, Bound.EXPECTED)
     assert "10 separate function objects, since train.py:31 compiles" in finding.summary
+
+
+def test_the_time_of_compile_itself_counts_too() -> None:
+    building = RunLine(phase=Phase.BUILDING, at=COMPILE, ms=400.0, samples=6)
+    other = replace(building, at=FIT)
+    finding = found(check(STEP, phases=replace(PHASES, lines=(building, other))))
+    effect = finding.run_effects[-1]
+    assert (effect.phase, effect.of.value, effect.subject) == (Phase.BUILDING, 360.0, "train.py:31")
 
 
 @pytest.mark.parametrize(

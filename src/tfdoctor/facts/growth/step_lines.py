@@ -121,7 +121,9 @@ def _lines(run: RunLog, numbers: Iterable[str]) -> Iterator[tuple[str, Line, See
 def _trains(stack: SeenStack, call: CallPlace | None) -> bool:
     """Say whether a stack is part of the steps: in a call that trains, or in the loop around it."""
     kind = call.call if call else RunCall.SCRIPT
-    return kind in (RunCall.STEP, RunCall.BETWEEN) or (stack.looped and kind is RunCall.SCRIPT)
+    return kind in (RunCall.STEP, RunCall.BETWEEN) or (
+        stack.looped and kind in (RunCall.SCRIPT, RunCall.FUNCTION)
+    )
 
 
 def _ends(parts: Sequence[_Part]) -> tuple[list[_Part], list[_Part]]:

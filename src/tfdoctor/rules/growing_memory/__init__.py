@@ -86,6 +86,11 @@ class Limits:
         "Smallest share of the first level that memory grows by; fragmentation of a large heap may reach some "
         "percent",
     )
+    seconds: float = limit(
+        20.0,
+        "Shortest time, in s, over which memory has to grow; before that, allocators and compiled functions "
+        "still warm up",
+    )
     once: float = limit(
         0.5,
         "Largest share of the run in what comes once, such as loading data, whose growth ends with it",
@@ -110,6 +115,10 @@ def check(
     """Report memory that certainly grows and does not level off."""
     if not phases.whole:
         return NotApplicable(reason=phases.missing)
+    if growth.seconds < limits.seconds:
+        return NotApplicable(
+            reason=f"memory was recorded for {milliseconds(1000 * growth.seconds)} only, in which it still warms up"
+        )
     if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
         return NotApplicable(
             reason="most of the run is what comes once, such as loading data, so its memory shows no trend"

@@ -1,6 +1,6 @@
 """Functions that the run traces again and again, whatever the traced steps show of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -123,7 +123,7 @@ def finding(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
 
 def effects(tracing: RepeatedTracing) -> tuple[RunEffect, ...]:
     """Return the time of all traces but the first; an upper bound where new shapes or values need some."""
-    return tuple(
+    traced = tuple(
         RunEffect(
             phase=Phase.TRACING,
             of=ms(function.again_ms),
@@ -134,6 +134,22 @@ def effects(tracing: RepeatedTracing) -> tuple[RunEffect, ...]:
         )
         for function in tracing.functions
     )
+    return (*traced, *_compiling(tracing))
+
+
+def _compiling(tracing: RepeatedTracing) -> Iterator[RunEffect]:
+    """Yield the time of compile and of its optimizer, but for one call."""
+    compiled = tracing.compiled
+    lines = tracing.phases.at(Phase.BUILDING) if compiled and compiled.at else ()
+    building_ms = sum(line.ms for line in lines if compiled and line.at == compiled.at)
+    if compiled and compiled.count > 1 and building_ms:
+        yield RunEffect(
+            phase=Phase.BUILDING,
+            of=ms(building_ms * (1 - 1 / compiled.count)),
+            subject=location(compiled.at),
+            recurs=_recurs(tracing.worst, tracing.calls),
+            times=compiled.count - 1,
+        )
 
 
 def _recurs(function: TracedDefinition, calls: RunCalls | None) -> Recurrence:
