@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from tfdoctor.facts.growth.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.kinds import Phase
 from tfdoctor.rules import growing_step
@@ -43,8 +44,11 @@ def check(
     lines: tuple[StepLine, ...] = (),
     clocks: GpuClocks | None = None,
     phases: RunPhases = PHASES,
+    calls: tuple[SlowingCall, ...] = (),
 ) -> Verdict:
-    return growing_step.check(phases, RunGrowth(trends, 20.0), STEPS, StepLines(lines), clocks)
+    return growing_step.check(
+        phases, RunGrowth(trends, 20.0), STEPS, StepLines(lines), SlowingCalls(calls), clocks
+    )
 
 
 def grows(what: Grows, first: float, last: float, name: str = "") -> Trend:
@@ -180,3 +184,61 @@ def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
     assert check(STEP, phases=part) == NotApplicable(reason="only its window was traced")
     assert isinstance(check(), NotApplicable)
+
+
+RUNS = SlowingCall(
+    name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0
+)
+
+SCORES = RunPhases(
+    total_ms=20_000.0,
+    times={Phase.PREDICTION: 8_000.0, Phase.IMPORTS: 12_000.0},
+    lines=(RunLine(phase=Phase.PREDICTION, at=RUNS.at, ms=7_000.0, samples=70),),
+    once_ms=12_000.0,
+)
+
+
+def test_calls_of_a_program_that_trains_nothing_get_slower_too() -> None:
+    finding = found(check(GRAPH, phases=SCORES, calls=(RUNS,)))
+    assert finding.at == RUNS.at
+    (effect,) = finding.run_effects
+    assert (effect.phase, effect.of.value, effect.recurs) == (
+        Phase.PREDICTION,
+        3_500.0,
+        Recurrence.PER_CALL,
+    )
+    assert finding.summary == (
+        "Session.run at score.py:10 got slower, from 4.00 to 24.0 ms over 350 calls; "
+        "the default graph grew from 400 to 4,000 operations"
+    )
+    assert finding.severity is None
+
+
+def test_the_line_that_makes_operations_for_calls_is_the_one_to_change() -> None:
+    maker = RunLine(
+        phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=True
+    )
+    made = replace(SCORES, lines=(*SCORES.lines, maker))
+    assert found(check(GRAPH, phases=made, calls=(RUNS,))).at == maker.at
+    once = replace(SCORES, lines=(*SCORES.lines, replace(maker, repeats=False)))
+    assert found(check(GRAPH, phases=once, calls=(RUNS,))).at == RUNS.at
+
+
+def test_calls_without_a_cause_are_a_note() -> None:
+    """Trap: a text that is generated word by word makes the input of predict longer."""
+    finding = found(check(phases=SCORES, calls=(RUNS,)))
+    assert finding.severity is Severity.NOTE
+    assert "longer inputs" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "changes", [{"calls": 49}, {"last_ms": 4.7}, {"calls": 60, "last_ms": 17.0}]
+)
+def test_calls_that_lose_little_are_not_told(changes: dict[str, Any]) -> None:
+    verdict = check(GRAPH, phases=SCORES, calls=(replace(RUNS, **changes),))
+    assert isinstance(verdict, NotApplicable)
+
+
+def test_steps_that_get_slower_come_before_calls() -> None:
+    finding = found(check(STEP, GRAPH, calls=(RUNS,)))
+    assert finding.summary.startswith("Step time grew")

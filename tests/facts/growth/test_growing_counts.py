@@ -15,9 +15,10 @@ GRAPH = Trend(
 def test_counts_come_in_the_order_in_which_they_explain() -> None:
     objects = replace(GRAPH, what=Grows.OBJECTS, name="Tensor")
     blocks = replace(GRAPH, what=Grows.BLOCKS, last=90_000)
+    lists = replace(objects, name="builtins.list", slope=9)
     resident = replace(GRAPH, what=Grows.RESIDENT, last=1e9)
-    growth = RunGrowth((resident, blocks, objects, GRAPH), 100.0)
-    assert growing_counts(growth) == (GRAPH, objects, blocks)
+    growth = RunGrowth((resident, blocks, lists, objects, GRAPH), 100.0)
+    assert growing_counts(growth) == (GRAPH, objects, lists, blocks)
 
 
 @pytest.mark.parametrize("what", LEAST)

@@ -30,9 +30,13 @@ def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
         return ()
     found = [trend for trend in growth.trends if trend.what is not Grows.OBJECTS]
     by_order = sorted(found, key=lambda trend: _ORDER.get(trend.what, 0))
-    counts = [t for t in (*by_order, *growth.objects) if _is_named(t)]
+    objects = sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
+    counts = [t for t in (*by_order, *objects) if _is_named(t)]
     return tuple(sorted(counts, key=lambda trend: _ORDER[trend.what]))
 
+
+PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
+"""Modules whose types tell less than others: lists and dictionaries are parts of all objects."""
 
 _ORDER = {kind: place for place, kind in enumerate(LEAST)}
 
@@ -55,14 +59,18 @@ def clause(trend: Trend, steps: int = 0) -> str:
         case Grows.FUNCTIONS:
             return f"{number(round(grown))} functions were traced meanwhile"
         case Grows.OBJECTS:
-            return f"live {trend.name} objects grew {span}"
+            return f"{named(trend)} grew {span}"
         case _:
             return f"{trend.what} grew {span}"
 
 
 def named(trend: Trend) -> str:
-    """Return what a trend is of, as a cell of a table."""
-    return f"live {trend.name} objects" if trend.what is Grows.OBJECTS else str(trend.what)
+    """Return what a trend is of; of a type its last name."""
+    return (
+        f"live {trend.name.rpartition('.')[2]} objects"
+        if trend.what is Grows.OBJECTS
+        else str(trend.what)
+    )
 
 
 def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:

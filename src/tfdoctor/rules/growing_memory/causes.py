@@ -17,7 +17,7 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Return what to change, the likeliest first; a line is named only where a call is known to make it."""
     kinds = {trend.what for trend in counts}
-    types = {trend.name for trend in counts if trend.what is Grows.OBJECTS}
+    types = {trend.name.rpartition(".")[2] for trend in counts if trend.what is Grows.OBJECTS}
     found = []
     if Grows.GRAPH in kinds:
         found.append(Remedy("Make all operations once, before the loop", GRAPH))

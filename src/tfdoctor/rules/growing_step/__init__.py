@@ -1,11 +1,12 @@
-"""The training steps get slower and slower.
+"""Training steps or calls of a loop get slower and slower.
 
 ## What it checks
 
 The time of every training step of the run, without the first tenth and without what happens between epochs:
 whether it certainly grows, and as much in the second half as in the first. Named beside it is what grows along:
 operations of TensorFlow 1's default graph, traced functions, live Python objects by type; and the lines of the
-script that take longer in the last third of the steps than in the first.
+script that take longer in the last third of the steps than in the first. Where no training step gets slower, the
+same is asked of the calls that a loop makes of `Session.run`, functions, `predict` and `evaluate`.
 
 The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note:
 inputs that get longer (a curriculum) and a machine that slows down look the same.
@@ -36,6 +37,7 @@ throttled-device's; its steps are no finding here.
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.slowing_calls import SlowingCalls
 from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
@@ -44,6 +46,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -79,7 +82,8 @@ class Limits:
     )
     share: float = limit(
         0.05,
-        "Smallest share of the time of all steps that lies beyond their first level; as for other findings",
+        "Smallest share of the time of all steps, or of the run where calls get slower, beyond the first level; as "
+        "for other findings",
         most=1.0,
     )
     steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
@@ -99,19 +103,24 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     phases: RunPhases,
     growth: RunGrowth,
-    steps: RunSteps,
+    steps: RunSteps | None,
     lines: StepLines | None,
+    calls: SlowingCalls | None,
     clocks: GpuClocks | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Report a step time that certainly grows, with what grows along."""
+    """Report a time of steps, or of a loop's calls, that certainly grows, with what grows along."""
     if not phases.whole:
         return NotApplicable(reason=phases.missing)
-    trend = growth.of(Grows.STEP)
-    if trend is None or trend.over_steps < limits.steps:
+    trend = growth.of(Grows.STEP) if steps else None
+    grows = trend and steps and trend.over_steps >= limits.steps and _grows(trend, steps, limits)
+    slowing = None if grows else slowest(calls, phases, limits.ratio, limits.share, limits.steps)
+    if slowing:
+        return of_calls(slowing, growth, phases)
+    if trend is None or steps is None or trend.over_steps < limits.steps:
         return NotApplicable(reason="the run has too few training steps for a trend of their time")
     if not _grows(trend, steps, limits):
         return Healthy(
@@ -316,4 +325,4 @@ def _example(*trends: Trend, lines: StepLines | None = None) -> Verdict:
         mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
     )  # fmt: skip
     phases = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
-    return check(phases, RunGrowth(trends, 22.6), steps, lines, None)
+    return check(phases, RunGrowth(trends, 22.6), steps, lines, None, None)

@@ -1,10 +1,11 @@
 """What to change about steps that get slower, by what grows along."""
 
 from tfdoctor.facts.growth.growing_counts import named
+from tfdoctor.facts.growth.slowing_calls import SlowingCall
 from tfdoctor.facts.growth.step_lines import StepLine
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.humanize import location
-from tfdoctor.verdict import Remedy
+from tfdoctor.verdict import Location, Remedy
 
 
 def remedies(counts: tuple[Trend, ...], cause: StepLine | None) -> tuple[Remedy, ...]:
@@ -31,6 +32,16 @@ def remedies(counts: tuple[Trend, ...], cause: StepLine | None) -> tuple[Remedy,
             TELL,
         ),
     )
+
+
+def for_calls(call: SlowingCall, counts: tuple[Trend, ...], at: Location) -> tuple[Remedy, ...]:
+    """Return what to change about calls that get slower."""
+    kinds = {trend.what for trend in counts}
+    if Grows.GRAPH in kinds:
+        return (Remedy("Make all operations once, before the loop", GRAPH, at),)
+    if Grows.FUNCTIONS in kinds:
+        return (Remedy("Create each tf.function once, outside of the loop", ONCE, at),)
+    return (Remedy(f"Find what {call.name} gets more of in each turn", TELL, at),)
 
 
 GRAPH = """\

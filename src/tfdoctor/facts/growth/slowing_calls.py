@@ -1,0 +1,109 @@
+"""Calls that a loop makes again and again and that take longer and longer: of functions, sessions and models."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.trend_line import TrendLine
+from tfdoctor.facts.run.program import Places
+from tfdoctor.kinds import RunCall
+from tfdoctor.recording import Recording
+from tfdoctor.recording.run_log import CallPlace, Line, RunLog
+from tfdoctor.verdict import Location
+
+TOGETHER = (RunCall.FUNCTION,)
+"""Calls whose time the log adds up: a point of the trend is the mean of those in a bucket."""
+
+ALONE = (RunCall.PREDICT, RunCall.EVALUATE)
+"""Calls that the log tells one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowingCall:
+    """All calls of a line, which certainly get slower: ms of one at the beginning and at the end."""
+
+    name: str  # "Session.run"
+    at: Location
+    calls: int
+    first_ms: float
+    last_ms: float
+
+    @property
+    def beyond_ms(self) -> float:
+        """What they take beyond their first level, as the trend has it: half of the last excess each."""
+        return self.calls * max(0.0, self.last_ms - self.first_ms) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class SlowingCalls:
+    """The lines whose calls get slower, those that lose most first."""
+
+    calls: tuple[SlowingCall, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Draw a trend through the calls of each line.
+
+        Raises:
+            Unavailable: the run was not recorded as a whole.
+        """
+        log = recording.run
+        if log is None:
+            raise Unavailable(
+                "the run was not recorded as a whole", "record it with `tfdoctor profile`"
+            )
+        found = list(_slowing(log, Places.of(recording)))
+        return cls(tuple(sorted(found, key=lambda call: -call.beyond_ms)))
+
+
+Made = tuple[str, Line]
+"""What is called, and the line that calls it."""
+
+
+def _slowing(log: RunLog, place: Places) -> Iterator[SlowingCall]:
+    for (name, line), calls in _calls(log).items():
+        at, trend = place(line), TrendLine.through(*np.array(calls.points, np.float64).T)
+        if at and trend and trend.low > 0 and trend.steady:
+            yield SlowingCall(
+                name=name, at=at, calls=calls.number, first_ms=trend.first, last_ms=trend.last
+            )
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of a line: their number, and when one took how many ms."""
+
+    number: int
+    points: list[tuple[float, float]]
+
+
+def _calls(log: RunLog) -> Mapping[Made, _Calls]:
+    found: dict[Made, _Calls] = defaultdict(lambda: _Calls(0, []))
+    for made, number, at_s, ms in (*_together(log), *_alone(log)):
+        found[made].number += number
+        found[made].points.append((at_s, ms))
+    return found
+
+
+def _together(log: RunLog) -> Iterator[tuple[Made, int, float, float]]:
+    places = {str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))}
+    for bucket in log.buckets:
+        for number in bucket.entered.keys() & places.keys():
+            calls, ms = bucket.entered[number], bucket.calls.get(number, 0.0)
+            if calls and ms:
+                yield places[number], calls, (bucket.start + bucket.end) / 2, ms / calls
+
+
+def _alone(log: RunLog) -> Iterator[tuple[Made, int, float, float]]:
+    places = {call.id: made for call in log.calls.values() if (made := _made(call, ALONE))}
+    for span in log.spans:
+        if span.call in places and not span.open:
+            yield places[span.call], 1, span.start, 1000 * (span.end - span.start)
+
+
+def _made(call: CallPlace, kinds: tuple[RunCall, ...]) -> Made | None:
+    return (call.name, call.at) if call.call in kinds and call.at else None

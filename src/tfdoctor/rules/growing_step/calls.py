@@ -1,0 +1,92 @@
+"""Calls of a loop that get slower where no training step does: of sessions, functions, predict and evaluate."""
+
+from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.slowing_calls import SlowingCall, SlowingCalls
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.humanize import location, number, time_span
+from tfdoctor.kinds import Phase
+from tfdoctor.rules.growing_step.causes import for_calls
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Location,
+    Measure,
+    Recurrence,
+    RunEffect,
+    Severity,
+)
+
+
+def slowest(
+    calls: SlowingCalls | None, phases: RunPhases, least: float, share: float, fewest: float
+) -> SlowingCall | None:
+    """Return the calls that lose most, if that is enough: by their ratio, of the run, and by their number."""
+    run_ms = phases.recurring_ms or phases.total_ms
+    found = [
+        call
+        for call in (calls.calls if calls else ())
+        if call.calls >= fewest
+        and call.last_ms >= least * call.first_ms
+        and call.beyond_ms >= share * run_ms
+    ]
+    return next(iter(found), None)
+
+
+def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding:
+    """State how the calls get slower, and what grows along; without that it is a note."""
+    counts = growing_counts(growth)
+    maker = _maker(counts, phases)
+    at = maker.at if maker and maker.at else call.at
+    return Finding(
+        summary=_summary(call, counts, maker),
+        evidence=(
+            Measure("time of a call at the beginning", ms(call.first_ms)),
+            Measure("time of a call at the end", ms(call.last_ms)),
+            Measure("calls", count(call.calls)),
+            Measure("time of the calls beyond the first level", ms(call.beyond_ms)),
+            Measure(
+                "share of the run beyond the first level", ratio(call.beyond_ms / phases.total_ms)
+            ),
+            *counts_table(counts),
+        ),
+        remedies=for_calls(call, counts, at),
+        severity=None if counts else Severity.NOTE,
+        concern=Concern.RUN,
+        run_effects=(_effect(call, phases),),
+    )
+
+
+def _maker(counts: tuple[Trend, ...], phases: RunPhases) -> RunLine | None:
+    """Return the line that makes operations again and again while the default graph grows."""
+    if not counts or counts[0].what is not Grows.GRAPH:
+        return None
+    lines = [line for line in phases.at(Phase.BUILDING) if line.sure and line.repeats and line.at]
+    return next(iter(lines), None)
+
+
+def _summary(call: SlowingCall, counts: tuple[Trend, ...], maker: RunLine | None) -> str:
+    span = time_span(call.first_ms, call.last_ms)
+    slower = f"{call.name} at {location(call.at)} got slower, from {span} over {number(call.calls)} calls"
+    if not counts:
+        return f"{slower}; longer inputs or a slower machine would look the same"
+    made = f", made at {location(maker.at)}" if maker else ""
+    return f"{slower}; {clause(counts[0])}{made}"
+
+
+def _effect(call: SlowingCall, phases: RunPhases) -> RunEffect:
+    return RunEffect(
+        phase=_phase(call.at, phases),
+        of=ms(call.beyond_ms),
+        subject=location(call.at),
+        recurs=Recurrence.PER_CALL,
+        times=call.calls,
+        bound=Bound.AT_MOST,
+    )
+
+
+def _phase(at: Location, phases: RunPhases) -> Phase:
+    """Return the phase with most time of the line."""
+    return next((line.phase for line in phases.lines if line.at == at), Phase.UNNAMED)
