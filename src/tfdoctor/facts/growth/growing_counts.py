@@ -24,6 +24,10 @@ LEAST_SHARE = 0.1
 """The growth relative to the first value from which on a count is named: less is no cause of what grows by more."""
 
 
+ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
+"""Counts that only the program adds to: their growth has no noise, however uneven it is in time."""
+
+
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
     """Return the counts that certainly grow, in the order in which they explain time and memory."""
     if growth is None:
