@@ -8,7 +8,7 @@ import pytest
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import tuning_loop
@@ -54,8 +54,9 @@ def check(
     resident: Trend | None = RESIDENT,
     step: TracedDefinition = STEP,
     phases: RunPhases = PHASES,
+    limit: float | None = 32e9,
 ) -> Verdict:
-    memory = MemoryTrends((FillingMemory(trend=resident, limit=32e9),)) if resident else None
+    memory = MemoryTrends((FillingMemory(trend=resident, limit=limit),)) if resident else None
     calls = RunCalls((fit,) if fit else (), fits=8)
     growth = RunGrowth((resident,), 60.0) if resident else None
     return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)))
@@ -87,11 +88,26 @@ def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
     finding = found(check())
     assert (finding.at, finding.remedies[0].edit_id) == (FIT.at, "clear-session")
     assert (
-        "resident memory grew by about 125 MB with each, which fills 32 GB in about 2 h"
-        in finding.summary
+        "resident memory grew by about 125 MB with each, so about 200 more fit" in finding.summary
     )
     assert (finding.severity, finding.concern) == (Severity.WARNING, Concern.RUN)
     assert not finding.run_effects  # 5 % of the run is usual where models differ
+
+
+@pytest.mark.parametrize(
+    ("limit", "severity"),
+    [
+        (14.4e9, Severity.WARNING),  # exactly 100 more
+        (14.3e9, Severity.CRITICAL),
+        (126e9, Severity.WARNING),
+        (127e9, Severity.NOTE),
+        (None, Severity.NOTE),
+    ],
+)
+def test_the_severity_follows_how_many_more_models_fit(
+    limit: float | None, severity: Severity
+) -> None:
+    assert found(check(limit=limit)).severity is severity
 
 
 @pytest.mark.parametrize("changes", [{"steady": False}, {"low": -1.0}])
@@ -125,3 +141,11 @@ def test_models_that_are_not_told_apart_are_not_judged(fit: MadeCall | None) -> 
 def test_a_window_is_not_judged() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
     assert check(phases=part) == NotApplicable(reason="only its window was traced")
+
+
+def test_growth_although_the_session_is_cleared_is_a_note() -> None:
+    calls = "keras.src.backend.common.global_state.clear_session"
+    line = RunLine(phase=Phase.UNNAMED, at=Location("tune.py", 28), ms=90.0, samples=2, calls=calls)
+    finding = found(check(phases=replace(PHASES, lines=(line,)), limit=3e9))
+    assert finding.severity is Severity.NOTE
+    assert "process of its own" in finding.remedies[0].action
