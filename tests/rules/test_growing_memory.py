@@ -101,11 +101,12 @@ def test_the_end_is_told() -> None:
 @pytest.mark.parametrize(
     ("what", "name", "words"),
     [
-        (Grows.OBJECTS, "EagerTensor", "not tensors"),
+        (Grows.OBJECTS, "EagerTensor", "not the tensors"),
         (Grows.OBJECTS, "Functional", "Forget each model"),
         (Grows.GRAPH, "", "all operations once"),
         (Grows.FUNCTIONS, "", "tf.function once"),
         (Grows.FILES, "", "Close the files"),
+        (Grows.BLOCKS, "", "Keep numbers"),
         (Grows.OBJECTS, "Experience", "Find the line"),
     ],
 )

@@ -121,6 +121,32 @@ def test_what_grew_before_comes_first() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "limit", "grows"),
+    [
+        (6.3e9, 64e9, True),
+        (6.4e9, 64e9, False),
+        (1e9, 0.8e9, False),
+    ],  # at last: it would never have fitted
+)
+def test_growth_is_a_reason_only_where_it_filled_the_memory(
+    first: float, limit: float, *, grows: bool
+) -> None:
+    trend = Trend(
+        what=Grows.RESIDENT,
+        first=first,
+        last=9e9,
+        slope=1e8,
+        low=9e7,
+        high=2e8,
+        steady=True,
+        points=80,
+    )
+    memory = MemoryTrends((FillingMemory(trend=trend),))
+    verdict = check(replace(DIED, limit_bytes=limit), memory=memory)
+    assert actions(verdict).startswith("Find what grows") is grows
+
+
 def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
     killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)

@@ -176,5 +176,5 @@ def test_a_run_that_was_not_recorded_as_a_whole_is_not_judged() -> None:
 def test_healthy_states_the_share_of_tracing() -> None:
     healthy = check(replace(STEP, tracings=2, made=1, starts_s=(8.0,)))
     assert isinstance(healthy, Healthy)
-    assert "2 times" in healthy.summary
+    assert "two calls of the run traced a tf.function" in healthy.summary
     assert "18 %" in healthy.summary

@@ -23,7 +23,7 @@ def test_counts_come_in_the_order_in_which_they_explain() -> None:
 
 @pytest.mark.parametrize("what", LEAST)
 def test_both_sides_of_the_least_growth(what: Grows) -> None:
-    at = replace(GRAPH, what=what, first=0, last=LEAST[what])
+    at = replace(GRAPH, what=what, first=0, last=LEAST[what], over_steps=0)
     assert growing_counts(RunGrowth((at,), 9.0)) == (at,)
     assert growing_counts(RunGrowth((replace(at, last=LEAST[what] - 1),), 9.0)) == ()
 
@@ -46,11 +46,19 @@ def test_what_does_not_certainly_grow_is_left_out(changes: dict[str, float]) -> 
             replace(GRAPH, what=Grows.OBJECTS, name="Tensor"),
             "live Tensor objects grew from 100 to 1,300",
         ),
+        (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
         (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
     ],
 )
 def test_growth_in_words(trend: Trend, words: str) -> None:
     assert clause(trend) == words
+
+
+@pytest.mark.parametrize(("grown", "named"), [(50_000, True), (49_000, False)])
+def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
+    blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
+    assert bool(growing_counts(RunGrowth((blocks,), 9.0))) is named
+    assert growing_counts(RunGrowth((replace(blocks, over_steps=0),), 9.0)) == ()
 
 
 def test_without_counts_there_is_no_table() -> None:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.humanize import number
+from tfdoctor.kinds import Phase
 from tfdoctor.units import count
-from tfdoctor.verdict import Table
+from tfdoctor.verdict import Location, Table
 
 LEAST = {
     Grows.GRAPH: 20.0,
@@ -23,6 +25,9 @@ Keras' History keep some hundred objects, and 10,000 of Python's blocks are abou
 LEAST_SHARE = 0.1
 """The growth relative to the first value from which on a count is named: less is no cause of what grows by more."""
 
+
+LEAST_BLOCKS_A_STEP = 0.5
+"""Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one."""
 
 ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
 """Counts that only the program adds to: their growth has no noise, however uneven it is in time."""
@@ -48,7 +53,24 @@ _ORDER = {kind: place for place, kind in enumerate(LEAST)}
 def _is_named(trend: Trend) -> bool:
     least = LEAST.get(trend.what)
     grown = trend.last - trend.first
-    return least is not None and trend.grows and grown >= max(least, LEAST_SHARE * abs(trend.first))
+    if least is None or grown < max(least, _relative(trend)):
+        return False
+    return trend.grows or (trend.what in ONLY_ADDED and trend.steady)
+
+
+def _relative(trend: Trend) -> float:
+    """Return the growth that a count must have beside what there was, most of which imports and models made."""
+    if trend.what is Grows.BLOCKS and trend.over_steps:
+        return LEAST_BLOCKS_A_STEP * trend.over_steps
+    return LEAST_SHARE * abs(trend.first)
+
+
+def makes_operations(counts: tuple[Trend, ...], phases: RunPhases) -> Location | None:
+    """Return the line that makes operations again and again while the default graph grows; None if not sure."""
+    if not counts or counts[0].what is not Grows.GRAPH:
+        return None
+    lines = [line for line in phases.at(Phase.BUILDING) if line.sure and line.repeats]
+    return next((line.at for line in lines if line.at), None)
 
 
 def clause(trend: Trend, steps: int = 0) -> str:
@@ -64,6 +86,8 @@ def clause(trend: Trend, steps: int = 0) -> str:
             return f"{number(round(grown))} functions were traced meanwhile"
         case Grows.OBJECTS:
             return f"{named(trend)} grew {span}"
+        case Grows.BLOCKS if steps:
+            return f"Python kept {each.removeprefix('by ').format('memory blocks more')}"
         case _:
             return f"{trend.what} grew {span}"
 

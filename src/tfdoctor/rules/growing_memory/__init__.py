@@ -40,7 +40,12 @@ cgroup's. The recording does not show which line allocated the memory. In a firs
 from dataclasses import dataclass
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.growing_counts import (
+    clause,
+    counts_table,
+    growing_counts,
+    makes_operations,
+)
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -83,7 +88,7 @@ class Limits:
     )
     share: float = limit(
         0.05,
-        "Smallest share of the first level that memory grows by; fragmentation of a large heap may reach some "
+        "Smallest growth relative to the first level of memory; fragmentation of a large heap may reach some "
         "percent",
     )
     seconds: float = limit(
@@ -142,7 +147,7 @@ def check(
     return Finding(
         summary=_summary(worst, counts, growth),
         evidence=_evidence(worst, counts, limits),
-        remedies=remedies(worst, counts, _predicts(calls)),
+        remedies=remedies(counts, _predicts(calls), makes_operations(counts, phases)),
         severity=_severity(worst, counts, phases, calls, program),
         concern=Concern.RUN,
     )

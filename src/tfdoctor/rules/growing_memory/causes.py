@@ -1,9 +1,10 @@
 """What to change about memory that grows, by what grows along with it."""
 
-from tfdoctor.facts.growth.filling_memory import FillingMemory
+from collections.abc import Iterator
+
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.verdict import Remedy
+from tfdoctor.verdict import Location, Remedy
 
 MODELS = frozenset(["Functional", "Model", "Sequential"])
 """Types of live objects that are models of Keras."""
@@ -13,36 +14,31 @@ TENSORS = frozenset(["EagerTensor", "Tensor"])
 
 
 def remedies(
-    memory: FillingMemory, counts: tuple[Trend, ...], predicts: MadeCall | None
+    counts: tuple[Trend, ...], predicts: MadeCall | None, makes: Location | None
 ) -> tuple[Remedy, ...]:
-    """Return what to change, the likeliest first; a line is named only where a call is known to make it."""
+    """Return what to change, the likeliest first; a line is named only where it is known to be the cause."""
+    found = [*_of_counts(counts, makes)]
+    if predicts:
+        action = f"Call the model itself in the loop, not {predicts.name}"
+        found.append(Remedy(action, CALL, predicts.at))
+    if not found or counts[:1] == tuple(c for c in counts if c.what is Grows.BLOCKS):
+        found.append(Remedy("Find the line that holds the memory", FIND))
+    return tuple(found)
+
+
+def _of_counts(counts: tuple[Trend, ...], makes: Location | None) -> Iterator[Remedy]:
     kinds = {trend.what for trend in counts}
     types = {trend.name.rpartition(".")[2] for trend in counts if trend.what is Grows.OBJECTS}
-    found = []
     if Grows.GRAPH in kinds:
-        found.append(Remedy("Make all operations once, before the loop", GRAPH))
+        yield Remedy("Make all operations once, before the loop", GRAPH, makes)
     if types & MODELS:
-        found.append(Remedy("Forget each model before the next one is built", SESSION))
-    if types & TENSORS:
-        found.append(Remedy("Keep numbers or NumPy arrays, not tensors", NUMBERS))
+        yield Remedy("Forget each model before the next one is built", SESSION)
+    if types & TENSORS or Grows.BLOCKS in kinds:
+        yield Remedy("Keep numbers or arrays of fixed size, not the tensors of each step", NUMBERS)
     if Grows.FUNCTIONS in kinds:
-        found.append(Remedy("Create each tf.function once, outside of the loop", ONCE))
+        yield Remedy("Create each tf.function once, outside of the loop", ONCE)
     if Grows.FILES in kinds:
-        found.append(Remedy("Close the files that are opened in the loop", CLOSE))
-    if predicts:
-        found.append(
-            Remedy(f"Call the model itself in the loop, not {predicts.name}", CALL, predicts.at)
-        )
-    return (
-        (*found, Remedy("Find the line that holds the memory", FIND))
-        if not found or _unclear(memory, kinds)
-        else tuple(found)
-    )
-
-
-def _unclear(memory: FillingMemory, kinds: set[Grows]) -> bool:
-    """Say whether what grows along may be a companion of the cause only."""
-    return memory.trend.what is Grows.RESIDENT and kinds <= {Grows.BLOCKS, Grows.FILES}
+        yield Remedy("Close the files that are opened in the loop", CLOSE)
 
 
 GRAPH = """\

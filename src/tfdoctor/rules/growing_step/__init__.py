@@ -1,4 +1,4 @@
-"""Training steps or calls of a loop get slower and slower.
+"""Steps or calls get slower and slower.
 
 ## What it checks
 
@@ -116,21 +116,27 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     if not phases.whole:
         return NotApplicable(reason=phases.missing)
     trend = growth.of(Grows.STEP) if steps else None
-    grows = trend and steps and trend.over_steps >= limits.steps and _grows(trend, steps, limits)
+    counts = growing_counts(growth)
+    long = trend and steps and trend.over_steps >= limits.steps
+    grows = long and trend and steps and _grows(trend, counts, steps, limits)
     slowing = None if grows else slowest(calls, phases, limits.ratio, limits.share, limits.steps)
     if slowing:
         return of_calls(slowing, growth, phases)
-    if trend is None or steps is None or trend.over_steps < limits.steps:
+    if not trend or not steps or not long:
         return NotApplicable(reason="the run has too few training steps for a trend of their time")
-    if not _grows(trend, steps, limits):
-        return Healthy(
-            summary=_healthy(trend), evidence=_measures(trend, limits), concern=Concern.RUN
-        )
+    if not grows:
+        return _level(trend, limits)
     if throttled := _throttled(clocks, limits):
         summary = f"{_grew(trend)} while {throttled}, which throttled-device judges"
         return Healthy(summary=summary, evidence=_measures(trend, limits), concern=Concern.RUN)
-    counts = growing_counts(growth)
     return _finding(trend, counts, _causes(lines, trend, counts, steps, limits), steps, limits)
+
+
+def _level(trend: Trend, limits: Limits) -> Healthy | NotApplicable:
+    """Say that steps do not get slower, or that this is not certain."""
+    if trend.low <= 0 and trend.last >= limits.ratio * trend.first:
+        return NotApplicable(reason=_unsteady(trend))
+    return Healthy(summary=_healthy(trend), evidence=_measures(trend, limits), concern=Concern.RUN)
 
 
 def _finding(
@@ -157,9 +163,16 @@ def _finding(
     )
 
 
-def _grows(trend: Trend, steps: RunSteps, limits: Limits) -> bool:
+def _grows(trend: Trend, counts: tuple[Trend, ...], steps: RunSteps, limits: Limits) -> bool:
+    """Say whether the steps get slower: by their own trend, or because each of them adds to the default graph."""
     enough = _beyond_ms(trend, steps) >= limits.share * steps.total_ms
-    return trend.grows and trend.last >= limits.ratio * trend.first and enough
+    graph = bool(counts) and counts[0].what is Grows.GRAPH and trend.slope > 0
+    return (trend.grows or graph) and trend.last >= limits.ratio * trend.first and enough
+
+
+def _unsteady(trend: Trend) -> str:
+    span = time_span(trend.first, trend.last)
+    return f"a step took from {span}, but so unsteadily that it is not certain whether steps get slower"
 
 
 def _beyond_ms(trend: Trend, steps: RunSteps) -> float:

@@ -1,9 +1,14 @@
 """Calls of a loop that get slower where no training step does: of sessions, functions, predict and evaluate."""
 
-from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.growing_counts import (
+    clause,
+    counts_table,
+    growing_counts,
+    makes_operations,
+)
 from tfdoctor.facts.growth.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.humanize import location, number, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rules.growing_step.causes import for_calls
@@ -38,8 +43,7 @@ def slowest(
 def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding:
     """State how the calls get slower, and what grows along; without that it is a note."""
     counts = growing_counts(growth)
-    maker = _maker(counts, phases)
-    at = maker.at if maker and maker.at else call.at
+    maker = makes_operations(counts, phases)
     return Finding(
         summary=_summary(call, counts, maker),
         evidence=(
@@ -52,27 +56,19 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
             ),
             *counts_table(counts),
         ),
-        remedies=for_calls(call, counts, at),
+        remedies=for_calls(call, counts, maker or call.at),
         severity=None if counts else Severity.NOTE,
         concern=Concern.RUN,
         run_effects=(_effect(call, phases),),
     )
 
 
-def _maker(counts: tuple[Trend, ...], phases: RunPhases) -> RunLine | None:
-    """Return the line that makes operations again and again while the default graph grows."""
-    if not counts or counts[0].what is not Grows.GRAPH:
-        return None
-    lines = [line for line in phases.at(Phase.BUILDING) if line.sure and line.repeats and line.at]
-    return next(iter(lines), None)
-
-
-def _summary(call: SlowingCall, counts: tuple[Trend, ...], maker: RunLine | None) -> str:
+def _summary(call: SlowingCall, counts: tuple[Trend, ...], maker: Location | None) -> str:
     span = time_span(call.first_ms, call.last_ms)
     slower = f"{call.name} at {location(call.at)} got slower, from {span} over {number(call.calls)} calls"
     if not counts:
         return f"{slower}; longer inputs or a slower machine would look the same"
-    made = f", made at {location(maker.at)}" if maker else ""
+    made = f", made at {location(maker)}" if maker else ""
     return f"{slower}; {clause(counts[0])}{made}"
 
 

@@ -118,8 +118,20 @@ def _fit(
             line.calls for line in lines if ending.at and line.at == ending.at and line.calls
         ),
         models=max(made, default=0),
-        grew=any(one.trend.grows for one in (memory.memories if memory else ())),
+        grew=_grew(ending, memory),
     )
+
+
+GREW = 0.3
+"""Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor."""
+
+
+def _grew(ending: RunEnding, memory: MemoryTrends | None) -> bool:
+    """Say whether memory was filled by what grew, and not by one tensor that would never have fitted."""
+    wanted = bytes_wanted(ending)
+    if memory is None or (wanted and ending.limit_bytes and wanted > ending.limit_bytes):
+        return False
+    return any(one.trend.grows and one.grown >= GREW * one.trend.last for one in memory.memories)
 
 
 def _summary(ending: RunEnding) -> str:

@@ -7,7 +7,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
-from tfdoctor.humanize import location, milliseconds, number, percent
+from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
 from tfdoctor.units import count, ms, ratio
@@ -228,9 +228,10 @@ def _compile_once(at: Location | None) -> Remedy:
 def healthy(traces: RunTraces, phases: RunPhases) -> Healthy:
     """State how much of the run tracing took."""
     share = percent(phases.share(Phase.TRACING))
-    number_of = number(sum(function.tracings for function in traces.functions))
+    times = sum(function.tracings for function in traces.functions)
+    again = ", none of them again and again" if times > 1 else ""
     return Healthy(
-        summary=f"tf.functions were traced {number_of} times in the run, none again and again; tracing and "
-        f"compiling took {share} of it",
+        summary=f"{counted(times, 'call')} of the run traced a tf.function{again}; tracing and compiling took "
+        f"{share} of it",
         concern=Concern.RUN,
     )

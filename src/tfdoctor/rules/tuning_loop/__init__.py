@@ -1,4 +1,4 @@
-"""Models built one after another keep the memory of the earlier ones.
+"""Each new model leaves memory behind.
 
 ## What it checks
 
@@ -140,7 +140,7 @@ def check(
         remedies=tuple(_remedies(fit, grown, share, limits, cleared=cleared)),
         severity=Severity.NOTE if cleared else _severity(grown, models, limits),
         concern=Concern.RUN,
-        run_effects=_effects(traced, models) if share >= limits.tracing else (),
+        run_effects=() if grown else _effects(traced, models),  # a cleared session saves no time
     )
 
 
