@@ -111,7 +111,7 @@ def test_the_end_is_told() -> None:
     ],
 )
 def test_the_remedy_follows_what_grows_along(what: Grows, name: str, words: str) -> None:
-    counts = replace(TENSORS, what=what, name=name)
+    counts = replace(TENSORS, what=what, name=name, last=90_000)
     assert words in found(check(RESIDENT, counts)).remedies[0].action
 
 

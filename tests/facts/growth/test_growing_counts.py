@@ -28,9 +28,13 @@ def test_both_sides_of_the_least_growth(what: Grows) -> None:
     assert growing_counts(RunGrowth((replace(at, last=LEAST[what] - 1),), 9.0)) == ()
 
 
-@pytest.mark.parametrize(
-    "changes", [{"low": -1.0}, {"steady": False}, {"first": 12_100, "last": 13_300}]
-)
+def test_operations_and_traced_functions_have_no_noise() -> None:
+    uneven = replace(GRAPH, low=-1.0)
+    assert growing_counts(RunGrowth((uneven,), 9.0)) == (uneven,)
+    assert growing_counts(RunGrowth((replace(uneven, what=Grows.FILES),), 9.0)) == ()
+
+
+@pytest.mark.parametrize("changes", [{"steady": False}, {"first": 12_100, "last": 13_300}])
 def test_what_does_not_certainly_grow_is_left_out(changes: dict[str, float]) -> None:
     assert growing_counts(RunGrowth((replace(GRAPH, **changes),), 9.0)) == ()  # type: ignore[arg-type] # by name
     assert growing_counts(None) == ()
