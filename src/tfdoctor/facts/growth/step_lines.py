@@ -62,7 +62,7 @@ class StepLines:
             raise Unavailable(
                 "the run was not recorded as a whole", "record it with `tfdoctor profile`"
             )
-        steps = [_Part.of(bucket, recording.run) for bucket in recording.run.buckets]
+        steps = [_StepPart.of(bucket, recording.run) for bucket in recording.run.buckets]
         first, last = _ends([part for part in steps if part.steps])
         if not first or not last:
             raise Unavailable(
@@ -75,7 +75,7 @@ class StepLines:
 
 
 @dataclass(slots=True)
-class _Part:
+class _StepPart:
     """Steps in a stretch of time, with the time and the samples of their lines, by what these call."""
 
     steps: int
@@ -99,7 +99,7 @@ MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)
 """Work that adds operations to a graph."""
 
 
-def _line(at: Location, line: Line, before: _Part, after: _Part) -> StepLine:
+def _line(at: Location, line: Line, before: _StepPart, after: _StepPart) -> StepLine:
     seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
     return StepLine(
         at=at,
@@ -126,11 +126,11 @@ def _trains(stack: SeenStack, call: CallPlace | None) -> bool:
     )
 
 
-def _ends(parts: Sequence[_Part]) -> tuple[list[_Part], list[_Part]]:
+def _ends(parts: Sequence[_StepPart]) -> tuple[list[_StepPart], list[_StepPart]]:
     """Return the parts at the beginning and at the end of the steps, which do not overlap."""
     total, done = sum(part.steps for part in parts), 0
-    first: list[_Part] = []
-    last: list[_Part] = []
+    first: list[_StepPart] = []
+    last: list[_StepPart] = []
     for part in parts:
         middle = (done + part.steps / 2) / total
         done += part.steps
@@ -141,8 +141,8 @@ def _ends(parts: Sequence[_Part]) -> tuple[list[_Part], list[_Part]]:
     return first, last
 
 
-def _sum(parts: Iterable[_Part]) -> _Part:
-    total = _Part(0, {}, Counter(), Counter())
+def _sum(parts: Iterable[_StepPart]) -> _StepPart:
+    total = _StepPart(0, {}, Counter(), Counter())
     for part in parts:
         total.steps += part.steps
         for line, ms in part.ms.items():

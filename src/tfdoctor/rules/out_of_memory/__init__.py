@@ -41,7 +41,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import location, quantity
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic
-from tfdoctor.rules.out_of_memory.remedies import Fit, remedies
+from tfdoctor.rules.out_of_memory.remedies import Circumstances, remedies
 from tfdoctor.units import nbytes
 from tfdoctor.verdict import (
     Concern,
@@ -92,7 +92,7 @@ def check(
     return Healthy(summary=_healthy(ending), evidence=_peaks(ending), concern=Concern.RUN)
 
 
-def _finding(ending: RunEnding, phases: RunPhases | None, fit: Fit) -> Finding:
+def _finding(ending: RunEnding, phases: RunPhases | None, fit: Circumstances) -> Finding:
     return Finding(
         summary=_summary(ending),
         evidence=(*_wanted(ending), *_peaks(ending), *_place(ending, phases)),
@@ -108,11 +108,11 @@ def _fit(
     calls: RunCalls | None,
     memory: MemoryTrends | None,
     program: Program | None,
-) -> Fit:
+) -> Circumstances:
     """Gather what decides which change fits."""
     lines = phases.lines if phases else ()
     made = [call.models or 0 for call in calls.calls] if calls else []
-    return Fit(
+    return Circumstances(
         batch=program.batch_size if program else None,
         calls=frozenset(
             line.calls for line in lines if ending.at and line.at == ending.at and line.calls

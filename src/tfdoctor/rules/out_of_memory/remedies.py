@@ -19,7 +19,7 @@ MODELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Circumstances:
     """What decides which change fits: the batch size, what the line calls, the models made, whether memory grew."""
 
     batch: int | None = None
@@ -28,12 +28,12 @@ class Fit:
     grew: bool = False
 
 
-def remedies(ending: RunEnding, fit: Fit) -> tuple[Remedy, ...]:
+def remedies(ending: RunEnding, fit: Circumstances) -> tuple[Remedy, ...]:
     """Return the changes, the likeliest first."""
     return (*_of_earlier(fit), *_of_data(ending, fit), *_of_phase(ending, fit))
 
 
-def _of_earlier(fit: Fit) -> Iterator[Remedy]:
+def _of_earlier(fit: Circumstances) -> Iterator[Remedy]:
     """Yield what to change about memory that the run kept before."""
     if fit.models >= MODELS:
         yield Remedy("Forget each model before the next one is built", SESSION)
@@ -41,12 +41,12 @@ def _of_earlier(fit: Fit) -> Iterator[Remedy]:
         yield Remedy("Find what grows from step to step: see growing-memory", KEEP)
 
 
-def _of_data(ending: RunEnding, fit: Fit) -> Iterator[Remedy]:
+def _of_data(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
     if _one_hot(ending, fit):
         yield Remedy("Keep class numbers and use a sparse loss", SPARSE, ending.at)
 
 
-def _of_phase(ending: RunEnding, fit: Fit) -> Iterator[Remedy]:
+def _of_phase(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
     at = ending.at
     match ending.phase:
         case Phase.PREDICTION | Phase.EVALUATION:
@@ -63,7 +63,7 @@ def _of_phase(ending: RunEnding, fit: Fit) -> Iterator[Remedy]:
                 yield Remedy("Keep the data as float32, half of the memory of float64", FLOAT32, at)
 
 
-def _of_steps(ending: RunEnding, fit: Fit) -> Iterator[Remedy]:
+def _of_steps(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
     smaller = _smaller(ending, fit)
     first = ending.shape[0] if ending.shape else None
     of = f" from {number(fit.batch)}" if fit.batch and fit.batch == first else ""
@@ -79,7 +79,7 @@ def _of_steps(ending: RunEnding, fit: Fit) -> Iterator[Remedy]:
         yield Remedy("Compute in 16 bit, which halves the activations", POLICY)
 
 
-def _smaller(ending: RunEnding, fit: Fit) -> int:
+def _smaller(ending: RunEnding, fit: Circumstances) -> int:
     """Return half of the batch; where it is unknown, 32, Keras' own."""
     first = ending.shape[0] if len(ending.shape) > 1 else None
     known = fit.batch or (first if first and first <= LARGEST_BATCH else None)
@@ -90,7 +90,7 @@ LARGEST_BATCH = 65_536
 """First dimension of a tensor up to which it may be a batch; larger ones are examples or features."""
 
 
-def _one_hot(ending: RunEnding, fit: Fit) -> bool:
+def _one_hot(ending: RunEnding, fit: Circumstances) -> bool:
     """Say whether the line makes one-hot rows, which its functions tell."""
     names = {calls.rpartition(".")[2] for calls in fit.calls}
     wide = not ending.shape or ending.shape[-1] >= CLASSES
