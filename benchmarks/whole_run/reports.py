@@ -78,7 +78,7 @@ class RunReport:
     @classmethod
     def again(cls, out: Path) -> Self:
         """Diagnose a recording by the rules as they are now."""
-        command = [sys.executable, "-m", "tfdoctor", "report", "-q", "--format", "json", str(out)]
+        command = [sys.executable, "-m", "tfdoctor", "report", "--format", "json", str(out)]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return cls.read(out / "report.json", int((out / "exit-code").read_text("utf-8")))
 
