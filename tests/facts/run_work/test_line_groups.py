@@ -98,3 +98,9 @@ def test_a_timed_call_is_one_whatever_repeats_it() -> None:
 
 def test_lines_without_a_place_are_left_out() -> None:
     assert line_groups([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)]) == ()
+
+
+def test_a_session_that_a_loop_clears_is_no_python_of_the_loop() -> None:
+    """Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second."""
+    cleared = line(6, calls="keras.src.backend.common.global_state.clear_session")
+    assert [group.work for group in line_groups([cleared])] == [CalledWork.BULK]

@@ -99,7 +99,7 @@ def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
 
 def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
     parts = set(line.calls.split("."))
-    if name in _WHOLE_CALLS or parts & {"polymorphic_function", "def_function"}:
+    if name in _WHOLE_CALLS or name in _WANTED or parts & {"polymorphic_function", "def_function"}:
         return CalledWork.BULK
     if parts & {"data", "dataset_ops", "Dataset", "DatasetV2", "DatasetV1Adapter"}:
         return CalledWork.DATASET
@@ -125,6 +125,9 @@ _WHOLE_CALLS = {
     "save_weights", "save_model", "load_model", "load_weights", "restore", "run",
 }  # fmt: skip
 """Functions whose calls the recorder times one by one: rules judge them by these times."""
+
+_WANTED = {"clear_session"}
+"""Functions that a loop calls on purpose in each turn, though they take long: tuning-loop asks for this one."""
 
 _PLAIN = {
     "builtins", "collections", "copy", "csv", "datetime", "functools", "json", "math", "random", "re", "itertools",
