@@ -20,7 +20,7 @@ FILES = sorted(
 LOADED_BY_TENSORFLOW = {
     "_signal", "_thread", "array", "atexit", "bisect", "builtins", "collections", "dis", "enum", "functools",
     "gc", "glob", "gzip", "hashlib", "importlib", "io", "itertools", "json", "math", "os", "random", "re",
-    "runpy", "shutil", "struct", "sys", "threading", "time", "weakref",
+    "runpy", "shutil", "struct", "sys", "threading", "time", "types", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""

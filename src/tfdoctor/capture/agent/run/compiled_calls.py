@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import itertools
-import linecache
 import re
+import sys
 import types
 
 from ..stack import user_file
@@ -24,6 +25,13 @@ CALL = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\(")
 
 CALLS = ("CALL", "PRECALL")
 """How the names of the instructions begin that call."""
+
+
+LINES = 2
+"""Where an entry of linecache's has the lines."""
+
+MOST_BYTES = 2_000_000
+"""Of a source file, as far as it is read."""
 
 
 def compiled_call(frame: FrameType) -> str:
@@ -42,8 +50,22 @@ def _text(code: CodeType, instruction: int) -> str:
     place = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
     if place is None or place[0] is None or place[2] is None:
         return ""
-    line = linecache.getline(code.co_filename, place[0]).encode()
+    lines = _lines(code.co_filename)
+    line = lines[place[0] - 1] if place[0] <= len(lines) else b""
     return line[place[2] :].decode(errors="replace")
+
+
+@functools.lru_cache(maxsize=50)
+def _lines(name: str) -> list[bytes]:
+    """Return the lines of a source file, or of a notebook's cell, without loading a module for it."""
+    cells = getattr(sys.modules.get("linecache"), "cache", {})
+    if name in cells and len(cells[name]) > LINES:
+        return [str(line).encode() for line in cells[name][LINES]]
+    try:
+        with open(name, "rb") as file:
+            return file.read(MOST_BYTES).splitlines()
+    except OSError:
+        return []
 
 
 def _function(frame: FrameType, names: list[str]) -> str:

@@ -1,0 +1,286 @@
+"""Real processes under the recorder do as they would alone, with whatever threads, signals and forks."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import environment, fake_tensorflow, shell
+from tfdoctor.recording import Recording
+
+SITE = Path(__file__).parents[3] / "src" / "tfdoctor" / "capture" / "site"
+
+BUSY = """
+import gc, os, signal, sys, threading, time
+def work(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(1000))
+"""
+
+
+def recorder(folder: Path) -> dict[str, str]:
+    """Return an environment in which the processes that we start are recorded."""
+    plan = json.dumps({"processes": str(folder), "warmup": 10, "steps": 20})
+    return environment(PYTHONPATH=str(SITE), TFDOCTOR_PLAN=f"{os.getpid()} visible {plan}")
+
+
+def recorded(
+    source: str, tmp_path: Path, python: str = sys.executable, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a script that is recorded."""
+    script = tmp_path / "script.py"
+    script.write_text(BUSY + source)
+    return subprocess.run(
+        [python, "-W", "always", str(script)],
+        capture_output=True,
+        text=True,
+        env=recorder(tmp_path),
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def lines(tmp_path: Path) -> list[Any]:
+    """Return the lines of the one account that there is."""
+    (file,) = tmp_path.glob("*/run.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def ok(done: subprocess.CompletedProcess[str], stdout: str) -> None:
+    assert (done.returncode, done.stdout, done.stderr) == (0, stdout, "")
+
+
+def faults(tmp_path: Path) -> list[Any]:
+    (file,) = tmp_path.glob("*/agent.json")
+    return list(json.loads(file.read_text())["errors"])
+
+
+def path_of(python: str) -> str | None:
+    """Return the program itself that a name stands for: it may be a script that chooses one."""
+    found = shutil.which(python)
+    if found is None:
+        return None
+    words = [found, "-c", "import sys; print(sys.executable)"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or None
+
+
+# What a script can see
+
+
+def test_the_thread_is_none_that_the_script_can_see(tmp_path: Path) -> None:
+    source = "work(0.2)\nprint([t.name for t in threading.enumerate()], threading.active_count())\n"
+    ok(recorded(source, tmp_path), "['MainThread'] 1\n")
+    assert lines(tmp_path)[-1]["kind"] == "end"
+
+
+def test_settings_of_the_interpreter_are_the_scripts(tmp_path: Path) -> None:
+    source = (
+        "gc.disable(); gc.freeze(); sys.setswitchinterval(0.01)\nwork(1.2)\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 100, sys.getswitchinterval())\n"
+        "gc.enable(); gc.set_threshold(5, 6, 7); work(0.3)\nprint(gc.isenabled(), gc.get_threshold())\n"
+        "print(signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
+        "print(threading.settrace.__name__, sys.gettrace(), sys.getprofile())\n"
+    )
+    done = recorded(source, tmp_path)
+    ok(
+        done,
+        "False True 0.01\nTrue (5, 6, 7)\n0 set()\nsettrace None None\n",
+    )
+
+
+def test_a_signal_that_the_script_waits_for_reaches_it(tmp_path: Path) -> None:
+    """Sent to the process, it goes to any thread that does not block it: its default would be the end."""
+    source = (
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
+        "for _ in range(5):\n    os.kill(os.getpid(), signal.SIGUSR1)\n    time.sleep(0.02)\n"
+        "    print(signal.sigwait([signal.SIGUSR1]).name)\n"
+    )
+    ok(recorded(source, tmp_path), "SIGUSR1\n" * 5)
+
+
+def test_a_handler_that_raises_at_any_moment_leaves_an_account(tmp_path: Path) -> None:
+    source = (
+        "class Alarm(Exception): pass\ndef ring(*_): raise Alarm\n"
+        "signal.signal(signal.SIGALRM, ring)\nrung = 0\nend = time.monotonic() + 1.0\n"
+        "while time.monotonic() < end:\n    signal.setitimer(signal.ITIMER_REAL, 0.003)\n"
+        "    try:\n        work(1)\n    except Alarm:\n        rung += 1\nprint(rung > 50)\n"
+    )
+    ok(recorded(source, tmp_path), "True\n")
+    assert lines(tmp_path)[-1]["why"] == "exit"
+
+
+# Forks
+
+
+def test_forks_of_several_threads_leave_one_recorder(tmp_path: Path) -> None:
+    source = (
+        "def fork():\n    for _ in range(15):\n        pid = os.fork()\n"
+        "        if not pid:\n            os._exit(0)\n        os.waitpid(pid, 0)\n"
+        "threads = [threading.Thread(target=fork) for _ in range(4)]\nbegan = time.monotonic()\n"
+        "for t in threads: t.start()\nfor t in threads: t.join()\ntook = time.monotonic() - began\nwork(0.3)\n"
+        "print(len(os.listdir('/proc/self/task')), took < 15)\n"
+    )
+    ok(recorded(source, tmp_path), "2 True\n")
+    assert faults(tmp_path) == []
+    assert lines(tmp_path)[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_work_and_record_nothing(tmp_path: Path, method: str) -> None:
+    source = (
+        "import multiprocessing, subprocess\n"
+        "def part(n):\n    work(0.05)\n    return n, threading.active_count(), len(os.listdir('/proc/self/task'))\n"
+        "if __name__ == '__main__':\n"
+        f"    with multiprocessing.get_context({method!r}).Pool(2) as pool:\n"
+        "        print(sorted(n for n, *_ in pool.map(part, range(6))))\n"
+        "    print(subprocess.run(['echo', 'child'], capture_output=True, text=True, "
+        "        preexec_fn=os.getpid).stdout)\n"
+    )
+    ok(recorded(source, tmp_path), "[0, 1, 2, 3, 4, 5]\nchild\n\n")
+    assert lines(tmp_path)[-1]["kind"] == "end"
+
+
+def test_a_fork_has_no_thread_of_ours(tmp_path: Path) -> None:
+    source = (
+        "for _ in range(3):\n    work(0.1)\n    pid = os.fork()\n    if not pid:\n        time.sleep(0.1)\n"
+        "        print(len(os.listdir('/proc/self/task')), flush=True)\n        os._exit(0)\n    os.wait()\n"
+    )
+    ok(recorded(source, tmp_path), "1\n" * 3)
+
+
+def test_python_warns_of_no_threads_at_a_fork(tmp_path: Path) -> None:
+    python = path_of("python3.12")
+    if python is None:
+        pytest.skip("there is no python3.12 here")
+    source = (
+        "for _ in range(20):\n    work(0.03)\n    if not os.fork():\n        os._exit(0)\n    os.wait()\n"
+        "work(0.6)\nprint('done')\n"
+    )
+    ok(recorded(source, tmp_path, python), "done\n")
+    assert lines(tmp_path)[-1]["kind"] == "end"
+
+
+# Ends
+
+
+def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"{BUSY}work(float(sys.argv[1]))\n")
+    began = time.monotonic()
+    running = []
+    for number in range(50):
+        words = [sys.executable, str(script), str(number * 0.013)]
+        running.append(
+            subprocess.Popen(
+                words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=recorder(tmp_path)
+            )
+        )
+        if len(running) > 4:
+            assert running.pop(0).communicate(timeout=60) == (b"", b"")
+    for process in running:
+        assert process.communicate(timeout=60) == (b"", b"")
+    assert time.monotonic() - began < 120
+    accounts = list(tmp_path.glob("*/run.jsonl"))
+    assert len(accounts) == 50
+    for account in accounts:
+        assert json.loads(account.read_text().splitlines()[-1])["kind"] == "end"
+
+
+@pytest.mark.parametrize("end", ["os._exit(5)", "os.abort()", "os.kill(os.getpid(), 9)"])
+def test_a_hard_end_leaves_what_was_written(tmp_path: Path, end: str) -> None:
+    done = recorded(f"work(1.4)\n{end}\n", tmp_path)
+    assert done.returncode in {5, -signal.SIGABRT, -signal.SIGKILL}
+    assert done.stderr == ""
+    assert {line["kind"] for line in lines(tmp_path)} >= {"process", "stack", "bucket"}
+    assert [line["end"] for line in lines(tmp_path) if line["kind"] == "bucket"][-1] > 0.8
+    (now,) = tmp_path.glob("*/run-now.json")
+    assert all(json.loads(line) for line in now.read_text().splitlines())
+
+
+def test_ctrl_c_while_the_account_ends_says_nothing(tmp_path: Path) -> None:
+    source = (
+        "import atexit\n"
+        "ours = sys.modules['_tfdoctor_agent']\n"
+        "recorder = ours._begun[0][1]\nstop = recorder._stop\n"
+        "def slow(patience):\n    time.sleep(0.1)\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return stop(patience)\n"
+        "recorder._stop = slow\nprint('over')\n"
+    )
+    ok(recorded(source, tmp_path), "over\n")
+
+
+def test_an_exception_whose_message_fails_is_told_without(tmp_path: Path) -> None:
+    source = "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd\n"
+    done = recorded(source, tmp_path)
+    assert done.returncode == 1
+    assert "tfdoctor" not in done.stderr.replace(str(tmp_path), "")
+    end = lines(tmp_path)[-1]
+    assert (end["why"], end["error"], end["message"]) == ("exception", "Odd", "")
+
+
+def test_threads_that_end_leave_the_account_to_the_main_thread(tmp_path: Path) -> None:
+    source = (
+        "for _ in range(10):\n    t = threading.Thread(target=work, args=(0.05,))\n    t.start()\n    t.join()\n"
+        "work(0.3)\n"
+    )
+    ok(recorded(source, tmp_path), "")
+    at = {tuple(line["at"] or ()) for line in lines(tmp_path) if line["kind"] == "stack"}
+    assert {line for _, line in at} & {4, 5, 6}
+
+
+def test_a_program_that_replaced_another_begins_anew(tmp_path: Path) -> None:
+    source = (
+        "if len(sys.argv) == 1:\n    work(1.0)\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
+        "work(0.4)\n"
+    )
+    ok(recorded(source, tmp_path), "")
+    accounts = [
+        [json.loads(line) for line in file.read_text().splitlines()]
+        for file in sorted(tmp_path.glob("*/run.jsonl"), key=lambda file: len(file.parent.name))
+    ]
+    first, second = (account[0] for account in accounts)
+    assert second["pid"] == first["pid"]
+    assert second["started_monotonic_ns"] - first["started_monotonic_ns"] > 1.0e9
+    assert second["began"] == 0
+
+
+# Programs of others
+
+
+def test_a_script_of_a_shell_is_sampled_from_before_it_imports_tensorflow(tmp_path: Path) -> None:
+    fake_tensorflow(tmp_path)
+    (tmp_path / "train.py").write_text(f"{BUSY}work(0.5)\nimport tensorflow\nwork(0.5)\n")
+    (tmp_path / "run.sh").write_text(
+        f"echo start\n{sys.executable} -c pass\n{sys.executable} train.py\n"
+    )
+    run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path)
+    assert (run.code, run.stdout) == (0, "start\n")
+    log = Recording.open(tmp_path / "out").run
+    assert log is not None
+    assert log.process.began < 0.4
+    calling = {stack.caller[1] for stack in log.stacks.values() if stack.caller}
+    assert calling >= {7, 9}
+    assert log.end is not None
+
+
+def test_gevent_may_replace_the_locks_of_threading(tmp_path: Path) -> None:
+    """What it replaces is `threading.Lock` and `time.sleep`; here by ones that fail."""
+    source = (
+        "import _thread\ndef no(*_, **__): raise RuntimeError('replaced')\n"
+        "threading.Lock = threading.Event = threading.Condition = time.sleep = no\n"
+        "_thread.start_new_thread = _thread.allocate_lock = no\n"
+        "work(0.3)\nif not os.fork():\n    os._exit(0)\nos.wait()\nwork(0.4)\nprint('done')\n"
+    )
+    ok(recorded(source, tmp_path), "done\n")
+    assert faults(tmp_path) == []
+    last = [line for line in lines(tmp_path) if line["kind"] == "bucket"][-1]
+    assert sum(last["samples"].values()) > 3

@@ -1,0 +1,380 @@
+"""Real TensorFlow: the account's times are those of a plain timer in the script, and its counts are right."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import SOURCES, environment, own_lines, plain
+
+pytestmark = pytest.mark.tensorflow
+
+BEGIN = """
+import contextlib, json, sys, threading, time, traceback
+import numpy as np
+import tensorflow as tf
+TIMES = {}
+@contextlib.contextmanager
+def timed(name):
+    began = time.perf_counter()
+    yield
+    TIMES[name] = TIMES.get(name, 0.0) + time.perf_counter() - began
+x = np.random.default_rng(0).normal(size=(640, 16)).astype("float32")
+y = x[:, :1] * 2
+def model(keras):
+    return keras.Sequential([keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
+"""
+
+END = "\nprint(json.dumps(TIMES), flush=True)\n"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What run.jsonl adds up to."""
+
+    lines: list[Any]
+    timed: dict[str, float]  # s, by the script's own timer
+
+    def of(self, kind: str) -> list[Any]:
+        return [line for line in self.lines if line["kind"] == kind]
+
+    @property
+    def calls(self) -> dict[int, Any]:
+        return {line["id"]: line for line in self.of("call")}
+
+    def within(self, number: int | None, kind: str) -> bool:
+        while number is not None:
+            if self.calls[number]["call"] == kind:
+                return True
+            number = self.calls[number]["parent"]
+        return False
+
+    def seconds(self, kind: str) -> float:
+        """Return the s in calls of a kind and in all that is within them."""
+        return sum(
+            ms / 1e3
+            for bucket in self.of("bucket")
+            for number, ms in bucket["calls"].items()
+            if self.within(int(number), kind)
+        )
+
+    def entered(self, kind: str) -> int:
+        return sum(
+            count
+            for bucket in self.of("bucket")
+            for number, count in bucket["entered"].items()
+            if self.calls[int(number)]["call"] == kind
+        )
+
+    def steps(self) -> Iterator[Any]:
+        for bucket in self.of("bucket"):
+            yield from bucket["steps"]
+
+    def count(self, source: str) -> int:
+        return sum(step["steps"] for step in self.steps() if step["source"] == source)
+
+
+def profiled(
+    script: Path, *options: str, keras: str = "3"
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    out = script.parent / "out"
+    words = [sys.executable, "-m", "tfdoctor", "profile", "--no-trace", "--no-report"]
+    done = subprocess.run(
+        [*words, "--sample-every", "0", "--out", str(out), *options, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
+        env=environment(PYTHONPATH=str(SOURCES), TF_USE_LEGACY_KERAS="1" if keras == "2" else "0"),
+        timeout=300,
+        check=False,
+    )
+    return done, out
+
+
+def account(tmp_path: Path, source: str, **options: Any) -> Account:
+    script = tmp_path / "train.py"
+    script.write_text(BEGIN + source + END)
+    done, out = profiled(script, **options)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((out / "tfdoctor.json").read_text())["agent_errors"] == []
+    lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+    return Account(lines, json.loads(done.stdout.splitlines()[-1]))
+
+
+def agrees(found: float, timed: float, calls: int = 1) -> None:
+    """Agree within 3 % or 30 ms for a call."""
+    assert found == pytest.approx(timed, rel=0.03, abs=0.03 * calls)
+
+
+KERAS = """
+keras = tf.keras
+m = model(keras)
+for epoch in range(3):
+    with timed("compile"):
+        m.compile("sgd", "mse")
+    with timed("fit"):
+        m.fit(x, y, epochs=2, verbose=0, validation_data=(x, y))
+with timed("predict"):
+    for n in range(30):
+        m.predict(x[:32], verbose=0)
+with timed("evaluate"):
+    m.evaluate(x, y, verbose=0)
+with timed("save"):
+    m.save("model.keras")
+with timed("batches"):
+    for n in range(50):
+        m.train_on_batch(x[:32], y[:32])
+class Slow(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        with timed("callback"):
+            time.sleep(0.2)
+            self.model.predict(x[:32], verbose=0)
+with timed("fit"):
+    m.fit(x, y, epochs=2, verbose=0, callbacks=[Slow()])
+with timed("wait"):
+    time.sleep(0.5)
+"""
+
+
+@pytest.mark.parametrize("keras", ["3", "2"])
+def test_times_of_keras(tmp_path: Path, keras: str) -> None:
+    if keras == "2":
+        pytest.importorskip("tf_keras")
+    found = account(tmp_path, KERAS, keras=keras)
+    timed = found.timed
+    agrees(found.seconds("compile"), timed["compile"])
+    agrees(found.seconds("fit"), timed["fit"])
+    agrees(found.seconds("save"), timed["save"])
+    assert found.entered("fit") == 4
+    assert found.entered("epoch") == 8
+    assert found.entered("compile") == 3
+    assert found.entered("predict") == 32
+    assert found.entered("evaluate") == 7
+    spans = Counter(found.calls[span["call"]]["call"] for span in found.of("span"))
+    assert spans == {"fit": 4, "epoch": 8, "compile": 3, "predict": 32, "evaluate": 7, "save": 1}
+    traced = sum(line["name"] != "f" for line in found.of("trace"))
+    assert traced >= 4
+    assert found.entered("step") == 8 * 20 + 50
+    counted = found.count("keras-fit") + found.count("keras-train-on-batch")
+    assert counted + len(found.of("trace")) >= found.entered("step") > counted - 1
+    assert found.seconds("predict") >= timed["predict"] - 0.03
+    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+
+
+LOOPS = """
+w = tf.Variable(tf.zeros((16, 1)))
+data = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+def train(x, y, rate):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w - y) ** 2)
+    if tf.executing_eagerly():
+        at.append(time.perf_counter())
+    w.assign_sub(rate * tape.gradient(loss, w))
+    if tf.executing_eagerly():
+        time.sleep(0.005)
+    return loss
+step, other = tf.function(train), tf.function(train)
+TIMES["loop"] = 0
+for epoch in range(3):
+    at = []
+    for a, b in data:
+        at.append(time.perf_counter())
+        step(a, b, 0.1)
+        over = time.perf_counter()
+        time.sleep(0.002)
+    TIMES["loop"] += over - at[0]
+with timed("preparation"):
+    time.sleep(0.4)
+TIMES["eager"] = 0
+for epoch in range(3):
+    at = []
+    for a, b in data:
+        train(a, b, 0.1)
+    TIMES["eager"] += at[-1] - at[0]  # from gradient to gradient
+with timed("gan"):
+    for a, b in data:
+        step(a, b, 0.1)
+        other(a, b, 0.1)
+        step(a, b, 0.1)
+"""
+
+
+def line_of(source: str, text: str) -> int:
+    """Return the number of a line of a script."""
+    return BEGIN.count("\n") + 1 + source.splitlines().index(text)
+
+
+def test_times_of_loops(tmp_path: Path) -> None:
+    found = account(tmp_path, LOOPS)
+    counts: Counter[int] = Counter()
+    took: Counter[int] = Counter()
+    for step in found.steps():
+        counts[step["at"][1]] += step["steps"]
+        took[step["at"][1]] += step["ms"] / 1e3
+    loop = line_of(LOOPS, "        step(a, b, 0.1)")
+    gan = line_of(LOOPS, "        other(a, b, 0.1)") - 1
+    eager = line_of(LOOPS, "    w.assign_sub(rate * tape.gradient(loss, w))")
+    assert counts == {loop: 59, gan: 20, gan + 1: 19, gan + 2: 20, eager: 60}  # two were traced
+    assert found.entered("step") == 60 + 60 + 60
+    traced = [line for line in found.of("trace") if line["name"] == "train"]
+    assert [line["at"][1] for line in traced] == [loop, gan + 1]
+    agrees(took[eager], found.timed["eager"])
+    agrees(took[loop] + traced[0]["ms"] / 1e3, found.timed["loop"])
+    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+
+
+SESSION = """
+tf.compat.v1.disable_eager_execution()
+v1 = tf.compat.v1
+a = v1.placeholder(tf.float32, (None, 16))
+w = v1.get_variable("w", (16, 1))
+loss = tf.reduce_mean(tf.matmul(a, w) ** 2)
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    with timed("loop"):
+        for n in range(100):
+            session.run([train, loss], {a: x[:32]})
+            time.sleep(0.004)
+    with timed("evaluation"):
+        for n in range(50):
+            session.run(loss, {a: x})
+    saver = v1.train.Saver()
+    with timed("save"):
+        saver.save(session, "./model")
+"""
+
+
+def test_times_of_sessions(tmp_path: Path) -> None:
+    found = account(tmp_path, SESSION)
+    assert found.count("session-run") == 100
+    took = sum(step["ms"] for step in found.steps()) / 1e3
+    agrees(took, found.timed["loop"])
+    agrees(found.seconds("save"), found.timed["save"])
+    assert found.entered("function") >= 51
+    assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
+
+
+THREADS = """
+def train():
+    w = tf.Variable(tf.zeros((16, 1)))
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ w - y) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+    step(x, y)
+    with timed("training"):
+        for n in range(50):
+            step(x, y)
+            time.sleep(0.01)
+for n in range(2):
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    with timed("main"):
+        time.sleep(0.5)
+m = model(tf.keras)
+m.compile("sgd", "mse")
+with timed("fit"):
+    m.fit(x, y, verbose=0)
+"""
+
+
+def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None:
+    found = account(tmp_path, THREADS)
+    assert found.count("repeated-call") == 2 * 51
+    assert found.entered("step") == 2 * 51 + 20
+    agrees(found.seconds("fit"), found.timed["fit"])
+    took = sum(step["ms"] for step in found.steps() if step["source"] == "repeated-call") / 1e3
+    agrees(took, found.timed["training"], calls=4)  # two more, which the script does not time
+
+
+FAILS = (
+    BEGIN
+    + """
+keras = tf.keras
+m = model(keras)
+m.compile("sgd", "mse")
+def broken():
+    yield x[:32], y[:32]
+    raise ValueError("no more rows")
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(x @ w)
+    raise RuntimeError("in the loop")
+class Stops(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        raise KeyError("callback")
+w = tf.Variable(tf.zeros((16, 1)))
+for name, call in {
+    "fit": lambda: m.fit(broken(), verbose=0),
+    "callback": lambda: m.fit(x, y, epochs=3, verbose=0, callbacks=[Stops()]),
+    "evaluate": lambda: m.evaluate(x[:, :3], y, verbose=0),
+    "predict": lambda: m.predict(x[:, :3], verbose=0),
+    "load": lambda: keras.models.load_model("nowhere.keras"),
+    "weights": lambda: m.load_weights("nowhere.weights.h5"),
+    "batch": lambda: m.train_on_batch(x[:, :3], y),
+    "function": lambda: tf.function(train)(x),
+    "eager": lambda: train(x),
+    "compile": lambda: m.compile(loss="no such loss"),
+    "checkpoint": lambda: tf.train.Checkpoint(w=w).restore("/nowhere/ckpt"),
+}.items():
+    try:
+        call()
+        print(name, "passed")
+    except Exception as error:
+        print(name, type(error).__name__, str(error))
+        print("".join(traceback.format_exception(error)))
+m.compile("sgd", "mse")
+try:
+    raise ValueError
+except ValueError:
+    m.fit(x, y, verbose=0)  # while an exception is handled
+m.predict(x[:, :3], verbose=0)
+"""
+)
+
+
+def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(FAILS)
+    alone = plain(script)
+    done, out = profiled(script)
+    assert done.returncode == alone.returncode == 1
+    assert without_hooks(done.stdout) == GENERATED.sub("generated", alone.stdout)
+    assert traceback_of(own_lines(done.stderr)) == traceback_of(alone.stderr)
+    lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+    found = Account(lines, {})
+    end = found.lines[-1]
+    assert (end["kind"], end["why"]) == ("end", "exception")
+    assert found.within(end["call"], "predict")
+    assert end["at"][1] == FAILS.count("\n")
+    assert not (out / "run-now.json").exists()
+    fits = [span for span in found.of("span") if found.calls[span["call"]]["call"] == "fit"]
+    epochs = [span for span in found.of("span") if found.calls[span["call"]]["call"] == "epoch"]
+    assert (len(fits), len(epochs)) == (3, 2)  # the first one failed before its epoch
+    last = max(found.steps(), key=lambda step: step["calls"])
+    assert last["calls"] >= 19
+
+
+HOOK = re.compile(r'  File ".*\(tfdoctor\)", line \d+, in \w+\n(    .*\n)*')
+
+GENERATED = re.compile(r"__autograph_generated_file\w+")
+
+
+def without_hooks(text: str) -> str:
+    """Return tracebacks without the frames of hooks, which Python cannot hide where the script prints them."""
+    return GENERATED.sub("generated", HOOK.sub("", text))
+
+
+def traceback_of(stderr: str) -> str:
+    """Return the last traceback of a stderr, below which TensorFlow's own messages may differ."""
+    return stderr[stderr.rindex("Traceback") :]
