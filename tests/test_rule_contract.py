@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding, Healthy, Measure, Table, Verdict
+from tfdoctor.verdict import Effect, Finding, Healthy, Measure, RunEffect, Table, Verdict
 
 RULES = all_rules()
 
@@ -189,7 +190,7 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     ),
     "effects never make a stage slower": lambda rule: all(
         0.0 <= effect.scales <= 1.0
-        for effect in (*finding(rule).effects, *finding(rule).run_effects)
+        for effect in chain[Effect | RunEffect](finding(rule).effects, finding(rule).run_effects)
     ),
     "a summary is one plain line without full stop": lambda rule: all(
         map(is_plain_line, examples(rule))

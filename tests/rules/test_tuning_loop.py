@@ -120,19 +120,23 @@ def test_memory_that_only_warms_up_is_healthy(changes: dict[str, Any]) -> None:
     assert "eight models one after another" in healthy.summary
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(8_001.0, Finding), (7_999.0, Healthy)])
-def test_tracing_that_takes_much_of_the_run_is_at_most_a_note(ms: float, kind: type) -> None:
-    verdict = check(resident=None, step=replace(STEP, ms=ms))
+@pytest.mark.parametrize(("ms", "kind"), [(7_001.0, Finding), (6_999.0, Healthy)])
+def test_building_the_same_graphs_again_is_priced(ms: float, kind: type) -> None:
+    verdict = check(resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms))
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         (effect,) = verdict.run_effects
         assert (effect.of.value, effect.times, effect.bound) == (7_001.0, 7, Bound.AT_MOST)
-        assert verdict.severity is Severity.NOTE
-        assert "build and compile one model" in verdict.remedies[0].action
+        assert verdict.severity is None  # that of its saving
+        assert "Build and compile one model" in verdict.remedies[0].action
 
 
-def test_functions_of_other_lines_are_none_of_the_models() -> None:
-    other = replace(STEP, ms=30e3, at=Location("tune.py", 5))
+def test_graphs_of_other_models_are_necessary() -> None:
+    assert isinstance(check(resident=None, step=replace(STEP, ms=30_000.0)), Healthy)
+
+
+def test_functions_that_are_made_once_are_none_of_the_models() -> None:
+    other = replace(STEP, ms=30e3, alike_ms=30e3, made=1)
     assert isinstance(check(resident=None, step=other), Healthy)
 
 

@@ -140,7 +140,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTrace:
-    """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object."""
+    """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object.
+
+    ``operations`` is the number of operations of the graph, 0 is unknown; ``variables`` that of the elements of
+    the variables it uses.
+    """
 
     name: str
     at: Line | None = None
@@ -148,6 +152,8 @@ class FunctionTrace:
     ms: Amount = 0.0
     made: Count = 0
     call: Count = 0  # the number of the CallPlace
+    operations: Count = 0
+    variables: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,21 @@ def test_new_function_objects_of_a_line_are_one_function() -> None:
     assert found.total_ms == pytest.approx(training.ms + evaluation.ms)
 
 
+def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:
+    run = Run()
+    for made, (operations, variables) in enumerate(
+        [(318, 192), (318, 192), (318, 768), (0, 0), (0, 0)]
+    ):
+        run.traces.append(
+            FunctionTrace("step", None, float(made), 500.0, made, 0, operations, variables)
+        )
+    run.python(9.0, "tune.py:7")
+
+    (found,) = RunTraces.measure(run.recording()).functions
+
+    assert found.alike_ms == pytest.approx(500)
+
+
 def test_a_function_that_is_traced_within_another_one_is_part_of_it() -> None:
     run = Run()
     run.trace(1.0, "p.py:3", "outer")

@@ -1,5 +1,6 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,6 +10,7 @@ from tfdoctor.facts.phases.traced_calls import Definition, Tracings, tracings
 from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
+from tfdoctor.recording.run_log import FunctionTrace
 from tfdoctor.verdict import Location
 
 
@@ -16,7 +18,9 @@ from tfdoctor.verdict import Location
 class TracedDefinition:
     """All calls that traced a function of one name and line: new function objects of a line are one function.
 
-    ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one.
+    ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
+    that of calls whose graph has as many operations, and uses as many weights, as that of an earlier one: the same
+    graph, built again.
     """
 
     name: str
@@ -27,6 +31,7 @@ class TracedDefinition:
     made: int = 1  # function objects
     within: RunCall = RunCall.SCRIPT
     starts_s: tuple[float, ...] = ()
+    alike_ms: float = 0.0
 
     @property
     def again_ms(self) -> float:
@@ -69,7 +74,18 @@ def _definition(group: Tracings, place: Places) -> TracedDefinition:
         made=len({trace.made for trace in group.traces}),
         within=group.within,
         starts_s=tuple(trace.start for trace in group.traces),
+        alike_ms=sum(map(group.own_ms, _alike(group.traces))),
     )
+
+
+def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:
+    """Yield the calls that built a graph of as many operations and weights as an earlier one did."""
+    known: set[tuple[int, int]] = set()
+    for trace in traces:
+        size = trace.operations, trace.variables
+        if trace.operations and size in known:
+            yield trace
+        known.add(size)
 
 
 def _usual_calls(recording: Recording) -> dict[Definition, float]:

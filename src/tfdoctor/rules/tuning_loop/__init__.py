@@ -4,7 +4,7 @@
 
 Whether `fit` is called on three or more different models in one run (tuning, cross-validation), and what that
 leaves: how much memory and how many operations, traced functions and objects each model adds, and how much of the
-run goes to tracing the functions of each model anew.
+run goes to building graphs again that an earlier model had: as many operations, and as many weights.
 
 ## Why it matters
 
@@ -22,8 +22,8 @@ and the learning rate instead: nothing is traced anew.
 
 ## Holds for
 
-Runs recorded as a whole by `tfdoctor profile`, in which Keras' `fit` trains. Tracing is necessary where models
-differ in their layers, so its time is an upper bound of the saving. With TensorFlow 2.21 and Keras 3.15, each of
+Runs recorded as a whole by `tfdoctor profile`, in which Keras' `fit` trains. Graphs of models that differ in their
+layers are necessary, and not counted; the saving is an upper bound. With TensorFlow 2.21 and Keras 3.15, each of
 nine models of nine million weights left 130 MB whether the session was cleared or not; where the samples show that
 it is cleared, growth is a note.
 
@@ -43,7 +43,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
-from tfdoctor.humanize import counted, location, milliseconds, number, percent, quantity
+from tfdoctor.humanize import counted, duration, location, number, percent, quantity
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
@@ -95,13 +95,16 @@ class Limits:
     )
     tracing: float = limit(
         0.10,
-        "Smallest share of the run that tracing the functions of all models but the first takes; less is usual "
-        "where models differ",
+        "Smallest share of the run that takes building the same graphs again for later models; a few models of "
+        "one kind take less",
         most=1.0,
     )
 
 
 LIMITS = Limits()
+
+MOST_EACH = 2
+"""Traces of a function object that is made for one model: the second is often a last, smaller batch."""
 
 
 def check(
@@ -126,7 +129,7 @@ def check(
         return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
     grown = _grown(memory, models, limits)
     traced = _traced(traces, fit)
-    share = sum(one.again_ms for one in traced) / phases.total_ms
+    share = sum(one.alike_ms for one in traced) / phases.total_ms
     counts = growing_counts(growth)
     evidence = _evidence(models, memory, share, limits, counts)
     if grown is None and share < limits.tracing:
@@ -134,13 +137,17 @@ def check(
             summary=_healthy(models, memory, share), evidence=evidence, concern=Concern.RUN
         )
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
+    severity = _severity(grown, models, limits, cleared=cleared)
+    effects = _effects(traced, models) if share >= limits.tracing else ()
     return Finding(
         summary=_summary(fit, grown, counts, traced, share),
         evidence=evidence,
-        remedies=tuple(_remedies(fit, grown, share, limits, cleared=cleared)),
-        severity=Severity.NOTE if cleared else _severity(grown, models, limits),
+        remedies=tuple(
+            _remedies(fit, _compiled(calls, models), grown, share, limits, cleared=cleared)
+        ),
+        severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
-        run_effects=() if grown else _effects(traced, models),  # a cleared session saves no time
+        run_effects=effects,
     )
 
 
@@ -153,9 +160,11 @@ def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingM
     return max(found, key=lambda one: one.severity, default=None)
 
 
-def _severity(grown: FillingMemory | None, models: int, limits: Limits) -> Severity:
+def _severity(
+    grown: FillingMemory | None, models: int, limits: Limits, *, cleared: bool
+) -> Severity:
     """Say how bad it is by how many more models fit: a search has an end, so time says little."""
-    if grown is None:
+    if grown is None or cleared:
         return Severity.NOTE
     left = _more(grown, models)
     if grown.ran_out or (left is not None and left < limits.few):
@@ -171,11 +180,11 @@ def _more(grown: FillingMemory, models: int) -> float | None:
 
 
 def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, ...]:
-    """Return the functions of fit that are made anew, most of them for each model."""
+    """Return the functions that are made anew for each model: those of fit, and of its evaluation."""
     return tuple(
         one
         for one in (traces.functions if traces else ())
-        if one.at == fit.at and one.made >= (fit.models or 0)
+        if one.made >= (fit.models or 0) and one.tracings <= MOST_EACH * one.made
     )
 
 
@@ -183,7 +192,7 @@ def _effects(traced: tuple[TracedDefinition, ...], models: int) -> tuple[RunEffe
     return tuple(
         RunEffect(
             phase=Phase.TRACING,
-            of=ms(one.again_ms),
+            of=ms(one.alike_ms),
             subject=f"{one.name} {location(one.at)}".strip(),
             recurs=Recurrence.PER_CALL,
             times=max(1, models - 1),
@@ -204,11 +213,15 @@ def _summary(
         f"{location(fit.at) or 'fit'} trained {counted(fit.models or 0, 'model')} one after another"
     )
     if grown is None:
-        again = milliseconds(sum(one.again_ms for one in traced))
-        return f"{made}, and tracing all but the first took {again}, {percent(share)} of the run"
+        return f"{made}, and building the same graphs for each took {_again(traced, share)}"
     each = quantity(nbytes(grown.grown / max(1, fit.models or 0)))
     along = f"; {clause(counts[0])}" if counts else ""
-    return f"{made}, and {grown.name} grew by about {each} with each{_end(grown, fit.models or 0)}{along}"
+    again = f"; building the same graphs for each took {_again(traced, share)}" if traced else ""
+    return f"{made}, and {grown.name} grew by about {each} with each{_end(grown, fit.models or 0)}{along}{again}"
+
+
+def _again(traced: tuple[TracedDefinition, ...], share: float) -> str:
+    return f"{duration(sum(one.alike_ms for one in traced))} ({percent(share)} of the run)"
 
 
 def _end(grown: FillingMemory, models: int) -> str:
@@ -230,7 +243,7 @@ def _evidence(
         Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth))
         for one in (memory.memories if memory else ())
     ]
-    label = "share of the run that traces all models but the first"
+    label = "share of the run that builds the same graphs again"
     return (
         Measure("models that fit trained", count(models), count(limits.models)),
         *grown,
@@ -242,13 +255,28 @@ def _evidence(
 def _healthy(models: int, memory: MemoryTrends | None, share: float) -> str:
     one = memory.memories[0] if memory else None
     grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
-    again = f"; tracing all but the first took {percent(share)} of the run"
+    again = f"; building the same graphs again took {percent(share)} of the run"
     return f"fit trained {counted(models, 'model')} one after another{grew}{again}"
 
 
+def _compiled(calls: RunCalls, models: int) -> Location | None:
+    """Return the line that compiles each model; None where no single one does."""
+    lines = [call.at for call in calls.of(RunCall.COMPILE) if call.count >= models]
+    return lines[0] if len(lines) == 1 else None
+
+
 def _remedies(
-    fit: MadeCall, grown: FillingMemory | None, share: float, limits: Limits, *, cleared: bool
+    fit: MadeCall,
+    compiled: Location | None,
+    grown: FillingMemory | None,
+    share: float,
+    limits: Limits,
+    *,
+    cleared: bool,
 ) -> Iterator[Remedy]:
+    if share >= limits.tracing:
+        action = "Build and compile one model, and reset its weights: the models have the same operations and sizes"
+        yield Remedy(action, REUSE, compiled or fit.at)
     if grown and not cleared:
         action = (
             "Forget each model before the next one is built, and see whether memory still grows"
@@ -258,9 +286,6 @@ def _remedies(
         yield Remedy(
             "Train each model in a process of its own, which gives all memory back", OWN, fit.at
         )
-    if share >= limits.tracing:
-        action = "Where only weights or the learning rate differ, build and compile one model"
-        yield Remedy(action, REUSE, fit.at)
 
 
 CLEAR = """\

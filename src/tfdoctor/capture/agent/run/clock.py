@@ -72,6 +72,10 @@ class Clock:
         )
         self.caller: FrameType | None = None  # what calls it
         self.trace_began = 0
+        self.graph_size = (
+            0,
+            0,
+        )  # operations, and elements of the variables, of the graph built last
         self.made: Notes[int] = {}  # the number of each function object
         self.objects = 0
         self.first = True  # the next step is the first one of a pass over the data
@@ -239,6 +243,8 @@ class Clock:
                 "ms": round((now - began) / 1e6, 3),
                 "made": made,
                 "call": place.number,
+                "operations": self.graph_size[0],
+                "variables": self.graph_size[1],
             }
         )
 
@@ -250,6 +256,13 @@ class Clock:
         place = self.current
         self.trace_began = self.switch(self.places.of(TRACE, place.at, place.name, place))
         self.steps.traces()
+
+    def graph_built(self, operations: int, variables: int) -> None:
+        """A graph of so many operations was built, which uses variables of so many elements.
+
+        Those of functions within it came before.
+        """
+        self.graph_size = operations, variables
 
     # Steps of training
 

@@ -341,12 +341,16 @@ class RunHooks:
     def _patch_graphs(self, module: Foreign) -> None:
         original, clock = module.func_graph_from_py_func, self.clock
         note = guarded("run trace")(lambda own: own.clock.trace_begins())
+        built = guarded("run trace")(lambda own, graph: own.clock.graph_built(*_size(graph)))
 
         @functools.wraps(original)
         def func_graph_from_py_func(*args: object, **kwargs: object) -> object:
-            if clock.thread == get_ident():
-                note(self)
-            return original(*args, **kwargs)
+            if clock.thread != get_ident():
+                return original(*args, **kwargs)
+            note(self)
+            graph = original(*args, **kwargs)
+            built(self, graph)
+            return graph
 
         module.func_graph_from_py_func = hide(func_graph_from_py_func)
 
@@ -441,3 +445,9 @@ def _own(module: object, name: str) -> Foreign:
     kind = getattr(module, name, None)
     ours = kind is not None and kind.__module__ == getattr(module, "__name__", None)
     return kind if ours else None
+
+
+def _size(graph: Foreign) -> tuple[int, int]:
+    """Return how many operations a FuncGraph has, and how many elements the variables that it uses."""
+    elements = sum(variable.shape.num_elements() or 0 for variable in graph.variables)
+    return int(graph.version), int(elements)
