@@ -61,7 +61,9 @@ class Phase(StrEnum):
     EVALUATION = "evaluation"
     PREDICTION = "prediction"
     SAVING = "saving"
-    PROFILER = "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the trace
+    PROFILER = (
+        "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the trace
+    )
     END = "end"  # after the last step, evaluation and prediction
     UNNAMED = "unnamed"
 

@@ -52,6 +52,7 @@ class SeenStack:
     call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
     a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
     holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
+    ``loops`` is how many loops of that function hold the line, without those around a call that trains.
     """
 
     id: Count
@@ -68,6 +69,7 @@ class SeenStack:
     tested: bool = False
     long: bool = False
     repeats: bool | None = None
+    loops: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,37 @@ def test_whether_a_line_is_reached_again_is_unknown_below_other_libraries() -> N
     assert repeated("def f():\n    work()\neach(f)\n", module="somebody.elses") is None
 
 
+VALIDATED = """
+for epoch in (1, 2):
+    for x in (1, 2):
+        step()
+    for y in (1, 2):
+        print(y, y, y, y, end="")
+        work()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("work()\n", 0),
+        ("for x in (1, 2):\n    for y in (1, 2):\n        work()\n", 2),
+        ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", 0),
+        ("for epoch in (1, 2):\n    step()\n    work()\n", 0),
+        ("for epoch in (1, 2):\n    for x in (1, 2):\n        step()\n        work()\n", 0),
+        (VALIDATED, 1),
+    ],
+)
+def test_loops_around_a_line_without_those_that_train(source: str, expected: int) -> None:
+    known, found = loops.CalledLoops(), []
+    names = {
+        "step": lambda: known.add(caller()),
+        "work": lambda: found.append(loops.loops_around(caller(), known)),
+    }
+    exec(compile(source, USERS, "exec"), names)
+    assert found[-1] == expected
+
+
 # The loops around certain calls
 
 

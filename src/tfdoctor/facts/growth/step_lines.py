@@ -24,7 +24,7 @@ PART = 1 / 3
 class StepLine:
     """Time of a line per training step, in ms; ``samples`` are those at the end, ``calls`` what it calls most.
 
-    ``graph_samples`` are those in which it makes operations of a graph.
+    ``graph_samples`` are those in which it makes operations of a graph; ``function`` is that which holds the line.
     """
 
     at: Location
@@ -33,6 +33,7 @@ class StepLine:
     samples: int
     calls: str = ""
     graph_samples: int = 0
+    function: str = ""
 
     @property
     def grown_ms(self) -> float:
@@ -82,15 +83,17 @@ class _StepPart:
     ms: dict[Line, float]
     samples: Counter[tuple[Line, str]]
     graph: Counter[Line]
+    functions: dict[Line, str]
 
     @classmethod
     def of(cls, bucket: Bucket, run: RunLog) -> Self:
         """Take what a bucket holds of training steps."""
-        part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter())
+        part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter(), {})
         for number, line, stack in _lines(run, bucket.stacks):
             seen = bucket.samples.get(number, 0)
             part.ms[line] = part.ms.get(line, 0.0) + bucket.stacks[number]
             part.samples[line, stack.calls or ""] += seen
+            part.functions[line] = stack.function
             part.graph[line] += seen if stack.work in MAKES_GRAPH else 0
         return part
 
@@ -103,6 +106,7 @@ def _line(at: Location, line: Line, before: _StepPart, after: _StepPart) -> Step
     seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
     return StepLine(
         at=at,
+        function=after.functions[line],
         first_ms=before.ms.get(line, 0.0) / before.steps,
         last_ms=after.ms[line] / after.steps,
         samples=sum(seen.values()),
@@ -142,11 +146,12 @@ def _ends(parts: Sequence[_StepPart]) -> tuple[list[_StepPart], list[_StepPart]]
 
 
 def _sum(parts: Iterable[_StepPart]) -> _StepPart:
-    total = _StepPart(0, {}, Counter(), Counter())
+    total = _StepPart(0, {}, Counter(), Counter(), {})
     for part in parts:
         total.steps += part.steps
         for line, ms in part.ms.items():
             total.ms[line] = total.ms.get(line, 0.0) + ms
         total.samples.update(part.samples)
         total.graph.update(part.graph)
+        total.functions.update(part.functions)
     return total

@@ -28,7 +28,8 @@ class RunLine:
     ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
     ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
     innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
-    line that calls it, or a library that calls the user's function again and again; None is unknown. ``exact`` says
+    line that calls it, or a library that calls the user's function again and again; None is unknown. ``loops`` is
+    how many loops of its function hold the line, without those around a call that trains. ``exact`` says
     that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
     ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for.
     """
@@ -42,6 +43,7 @@ class RunLine:
     calls: str = ""
     runs: str = ""
     repeats: bool | None = None
+    loops: int = 0
     exact: bool = False
     executes_ms: float = 0.0
 
@@ -57,6 +59,7 @@ class _Sum:
     samples: float = 0.0
     exact_ms: float = 0.0
     repeats: bool | None = None
+    loops: int = 0
     runs: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, piece: RunPiece) -> None:
@@ -64,6 +67,7 @@ class _Sum:
         self.samples += piece.samples
         self.exact_ms += piece.ms if piece.exact else 0.0
         self.runs[piece.runs] += piece.ms
+        self.loops = max(self.loops, piece.loops)
         if piece.repeats is not None:
             self.repeats = bool(self.repeats) or piece.repeats
 
@@ -88,6 +92,7 @@ def _run_line(phase: Phase, line: PieceLine, total: _Sum, place: Places) -> RunL
         calls=line.calls,
         runs=max(total.runs, key=lambda name: total.runs[name]),
         repeats=total.repeats,
+        loops=total.loops,
         executes_ms=sum(
             ms for name, ms in total.runs.items() if name.rpartition(".")[2] in EXECUTING
         ),

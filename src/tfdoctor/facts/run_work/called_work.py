@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from tfdoctor.facts.phases.run_phases import RunLine
 
+NESTED = 2
+"""Loops of one function around a line from which on it works on an item at a time, whatever it calls."""
+
 
 class CalledWork(StrEnum):
     """The work of a line that does not train."""
@@ -94,7 +97,8 @@ def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
         return CalledWork.GROWING
     if name in {"vectorize", "apply_along_axis", "__call__"}:
         return CalledWork.PYTHON
-    return CalledWork.BULK if name in _NUMPY_HEAVY else None
+    whole = name in _NUMPY_HEAVY and line.loops < NESTED
+    return CalledWork.BULK if whole else None
 
 
 def _of_tensorflow(name: str, line: RunLine) -> CalledWork:

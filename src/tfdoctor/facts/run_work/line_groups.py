@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
-from tfdoctor.facts.run_work.called_work import CalledWork, called_work
+from tfdoctor.facts.run_work.called_work import NESTED, CalledWork, called_work
 from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location
 
@@ -58,9 +58,10 @@ class LineGroup:
 
     @property
     def spread(self) -> bool:
-        """Whether several lines or a comprehension take the time; one line may be one large operation."""
+        """Whether several lines, nested loops or a comprehension take the time; one line may be one operation."""
         sure = {line.at for line in self.lines if line.sure}
-        return len(sure) > 1 or any(_nested(line) for line in self.lines if line.sure)
+        deep = any(_nested(line) or line.loops >= NESTED for line in self.lines if line.sure)
+        return len(sure) > 1 or deep
 
     @property
     def at(self) -> Location | None:

@@ -17,6 +17,7 @@ def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...
     rows = tuple(
         (
             line.at,
+            line.caller or "-",
             line.calls or "-",
             ms(line.ms),
             ratio(line.ms / total_ms if total_ms else 0.0),
@@ -26,7 +27,14 @@ def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...
         for line in group.lines
         if line.sure and line.at is not None
     )
-    columns = ("your line", "library function", "time", "share of the run", "stack samples")
+    columns = (
+        "your line",
+        "called at",
+        "library function",
+        "time",
+        "share of the run",
+        "stack samples",
+    )
     return (Table(columns, rows[:SHOWN_ROWS]),) if rows else ()
 
 

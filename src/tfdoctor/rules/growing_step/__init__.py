@@ -89,7 +89,7 @@ class Limits:
     steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
     line: float = limit(
         0.5,
-        "Smallest share of the growth of a step in one line for which that line is the cause",
+        "Smallest share of the growth of a step in the lines of one function for which these are the cause",
         most=1.0,
     )
     throttled: float = limit(
@@ -203,20 +203,35 @@ def _causes(
 ) -> tuple[StepLine, ...]:
     """Return the lines that are the cause, first the one to change.
 
-    Of a growing graph that is the line that makes operations; otherwise the line that holds most of the growth,
-    unless that is the training call itself, or all lines grow alike: a slower machine does that.
+    Of a growing graph that is the line that makes operations; otherwise the lines of the function that holds
+    most of the growth, unless that is the training call itself, or all grow alike: a slower machine does that.
     """
     known = lines.lines if lines else ()
     makers = [line for line in known if line.graph_samples >= ENOUGH]
     if counts and counts[0].what is Grows.GRAPH and makers:
         first = max(makers, key=lambda line: line.graph_samples)
         return (first, *_longer(known, first))[:SHOWN_LINES]
-    found = _longer(known)
-    if not found or found[0].grown_ms < limits.line * (trend.last - trend.first):
+    found = _together(_longer(known))
+    if sum(line.grown_ms for line in found) < limits.line * (trend.last - trend.first):
         return ()
-    if not counts and (found[0].at == steps.at or _alike(found[0], trend, limits)):
+    if not counts and (found[0].at == steps.at or _alike(found, trend, limits)):
         return ()
     return found[:SHOWN_LINES]
+
+
+def _together(lines: tuple[StepLine, ...]) -> tuple[StepLine, ...]:
+    """Return the lines of the function that grows most, without the script's own level: there each stands alone."""
+    grown: dict[str, float] = {}
+    for line in lines:
+        grown[_holder(line)] = grown.get(_holder(line), 0.0) + line.grown_ms
+    most = max(grown, key=lambda name: grown[name], default="")
+    return tuple(line for line in lines if _holder(line) == most)
+
+
+def _holder(line: StepLine) -> str:
+    """Return the function that holds a line, also within a comprehension; of the script's level the line itself."""
+    function = line.function.partition(".<locals>.<")[0]
+    return location(line.at) if function in {"", "<module>", "<listcomp>"} else function
 
 
 def _longer(lines: tuple[StepLine, ...], without: StepLine | None = None) -> tuple[StepLine, ...]:
@@ -224,17 +239,18 @@ def _longer(lines: tuple[StepLine, ...], without: StepLine | None = None) -> tup
     return tuple(line for line in lines if line.sure and line.grown_ms > 0 and line is not without)
 
 
-def _alike(line: StepLine, trend: Trend, limits: Limits) -> bool:
-    """Say whether the rest of a step, where there is enough of it, became slower by the same factor as a line."""
-    first, last = trend.first - line.first_ms, trend.last - line.last_ms
+def _alike(lines: tuple[StepLine, ...], trend: Trend, limits: Limits) -> bool:
+    """Say whether the rest of a step, if there is enough of it, became slower by the same factor as the lines."""
+    first_ms, last_ms = sum(line.first_ms for line in lines), sum(line.last_ms for line in lines)
+    first, last = trend.first - first_ms, trend.last - last_ms
     is_rest = first >= LEAST_REST * trend.first
-    return is_rest and line.last_ms * first <= limits.ratio * line.first_ms * last
+    return is_rest and last_ms * first <= limits.ratio * first_ms * last
 
 
 LEAST_REST = 0.1
 """Share of a step outside of a line from which on it can be compared: less is within the error of samples."""
 
-SHOWN_LINES = 3
+SHOWN_LINES = 5
 """Lines in the table of those that grow."""
 
 

@@ -93,7 +93,7 @@ def holds(loop: Loop, instruction: int) -> bool:
 def innermost(code: CodeType, instruction: int) -> Loop | None:
     """Return the smallest loop of a function that holds an instruction."""
     around = [loop for loop in _loops(code) if holds(loop, instruction)]
-    return min(around, key=lambda loop: sum(end - first for first, end in loop), default=None)
+    return min(around, key=_length, default=None)
 
 
 @functools.lru_cache(maxsize=2000)
@@ -104,6 +104,21 @@ def _loops(code: CodeType) -> tuple[Loop, ...]:
 def in_a_loop(frame: FrameType) -> bool:
     """Say whether a frame is in a loop of its function."""
     return any(holds(loop, frame.f_lasti) for loop in _loops(frame.f_code))
+
+
+def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
+    """Return how many loops of its function hold the user's innermost line, without those around training."""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        frame = frame.f_back
+    if frame is None:
+        return 0
+    around = (loop for loop in _loops(frame.f_code) if holds(loop, frame.f_lasti))
+    trains = [first for ((first, _), *_) in training.loops.get(id(frame.f_code), ())]
+    return sum(1 for loop in around if not any(holds(loop, first) for first in trains))
+
+
+def _length(loop: Loop) -> int:
+    return sum(end - first for first, end in loop)
 
 
 APPLIES = ("pandas.", "numpy.", "concurrent.futures.")

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from _thread import RLock, allocate_lock, start_new_thread
+from contextlib import contextmanager
 from time import perf_counter_ns, sleep, thread_time
 
 from ..journal import guarded
@@ -18,6 +19,7 @@ from .log_file import LogFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from collections.abc import Iterator
 
     from ..journal import Journal
 
@@ -92,7 +94,8 @@ class Recorder:
         self.over, self.ended = allocate_lock(), allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        start_new_thread(self._run, (self.over, self.ended))
+        with _signals_blocked():
+            start_new_thread(self._run, (self.over, self.ended))
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""
@@ -103,17 +106,23 @@ class Recorder:
 
     def _run(self, over: LockType, ended: LockType) -> None:
         try:
-            _leave_signals_alone()
             self._loop(over)
         finally:
             ended.release()
 
     @guarded("run")
     def _loop(self, over: LockType) -> None:
-        """Sample, rest, and write now and then."""
+        """Sample, rest, and write now and then, with a short switch interval of Python."""
         buckets = self.buckets
         if buckets is None:
             return
+        buckets.stacks.interval.begin()
+        try:
+            self._samples(over, buckets)
+        finally:
+            buckets.stacks.interval.end()
+
+    def _samples(self, over: LockType, buckets: Buckets) -> None:
         last = began = perf_counter_ns()
         write_at, took = began + int(WRITE_S * 1e9), 0.0
         while not over.acquire(timeout=self._rest(took, last)):
@@ -220,6 +229,8 @@ class Recorder:
         """A fork records nothing, unless it trains and begins anew."""
         self.active, self.file, self.waits = False, None, False
         self.clock.thread = None
+        if self.buckets:
+            self.buckets.stacks.interval.end()
         self._renew()
 
 
@@ -227,6 +238,11 @@ GONE_S = 0.0002
 """What the system needs to remove a thread that has ended."""
 
 
-def _leave_signals_alone() -> None:
-    """Let the script's threads get the signals of the process: some wait for them by `sigwait`."""
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Have a thread that starts here get no signal of the process: the script's threads may `sigwait` for them."""
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    try:
+        yield
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)

@@ -6,7 +6,8 @@ from ..other_threads import OtherThreads
 from ..stack import Stack, public_name, user_file
 from .compiled_calls import compiled_call
 from .kinds import IMPORTING
-from .loops import repeats
+from .loops import loops_around, repeats
+from .switching import SwitchInterval
 from .work import Works, imported
 
 TYPE_CHECKING = False
@@ -29,7 +30,17 @@ MOST_STACKS = 4000
 class Seen:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
-    __slots__ = ("function", "key", "looped", "named", "repeats", "stack", "tested", "work")
+    __slots__ = (
+        "function",
+        "key",
+        "looped",
+        "loops",
+        "named",
+        "repeats",
+        "stack",
+        "tested",
+        "work",
+    )
 
     def __init__(self, frame: FrameType, clock: Clock, works: Works) -> None:
         self.stack = Stack.of(frame, None)
@@ -40,11 +51,12 @@ class Seen:
         elif self.stack.calls is None:
             self.named = compiled_call(frame)
         self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
-        self.repeats = repeats(frame)
+        self.repeats, self.loops = repeats(frame), loops_around(frame, clock.training)
         self.key = self._key()
 
     def _key(self) -> tuple[object, ...]:
-        return self.stack, self.work, self.named, self.looped, self.tested, self.repeats
+        seen = self.stack, self.work, self.named, self.looped, self.tested
+        return (*seen, self.repeats, self.loops)
 
     def shortened(self, *, with_line: bool) -> Seen:
         """Return the same without what tells many stacks apart."""
@@ -54,6 +66,7 @@ class Seen:
         short.function = self.function if with_line else ""
         short.looped, short.tested = self.looped, self.tested
         short.repeats = self.repeats if with_line else None
+        short.loops = self.loops if with_line else 0
         short.key = short._key()
         return short
 
@@ -63,7 +76,7 @@ class Stacks:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.works = Works()
+        self.works, self.interval = Works(), SwitchInterval()
         self.numbers: dict[Key, int] = {}
         self.new: list[dict[str, object]] = []
         self.ns: dict[int, int] = {}  # by the number of a stack
@@ -88,6 +101,7 @@ class Stacks:
         if self.loops != self._loops():
             self.forget()
         with OtherThreads() as frames:
+            self.interval.look(frames, clock.thread)
             frame = frames.get(clock.thread or 0)
             if frame is None:
                 return
@@ -140,6 +154,7 @@ class Stacks:
                     "tested": seen.tested,
                     "long": long,
                     "repeats": seen.repeats,
+                    "loops": seen.loops,
                 }
             )
         return number

@@ -1,0 +1,53 @@
+"""The switch interval of Python: short while one thread of the script runs alone, its own otherwise."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.capture import agent
+
+switching = agent.load("run.switching")
+
+
+@pytest.fixture
+def interval() -> Iterator[Any]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(switching.USUAL_S)
+    yield switching.SwitchInterval()
+    sys.setswitchinterval(before)
+
+
+def test_it_is_short_while_one_thread_runs_alone(interval: Any) -> None:
+    interval.begin()
+    interval.look(sys._current_frames(), threading.get_ident())  # noqa: SLF001 - as a sample does
+    assert sys.getswitchinterval() == pytest.approx(switching.SHORT_S)
+    interval.end()
+    assert sys.getswitchinterval() == switching.USUAL_S
+
+
+def test_a_second_thread_of_the_script_ends_that_for_good(interval: Any) -> None:
+    interval.begin()
+    go = threading.Event()
+    other = threading.Thread(target=go.wait)
+    other.start()
+    interval.look(sys._current_frames(), threading.get_ident())  # noqa: SLF001 - as a sample does
+    assert sys.getswitchinterval() == switching.USUAL_S
+    go.set()
+    other.join()
+    interval.begin()
+    assert sys.getswitchinterval() == switching.USUAL_S
+
+
+def test_an_interval_of_the_scripts_stays(interval: Any) -> None:
+    sys.setswitchinterval(0.01)
+    interval.begin()
+    interval.end()
+    assert sys.getswitchinterval() == pytest.approx(0.01)
+    sys.setswitchinterval(switching.USUAL_S)
+    interval.begin()
+    sys.setswitchinterval(0.02)  # by the script, meanwhile
+    interval.end()
+    assert sys.getswitchinterval() == pytest.approx(0.02)
