@@ -59,7 +59,7 @@ class Account:
     def seconds(self, kind: str) -> float:
         """Return the s in calls of a kind and in all that is within them."""
         return sum(
-            ms / 1e3
+            float(ms) / 1e3
             for bucket in self.of("bucket")
             for number, ms in bucket["calls"].items()
             if self.within(int(number), kind)
