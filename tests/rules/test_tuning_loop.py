@@ -131,6 +131,20 @@ def test_building_the_same_graphs_again_is_priced(ms: float, kind: type) -> None
         assert "Build and compile one model" in verdict.remedies[0].action
 
 
+def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() -> None:
+    compiled = MadeCall(
+        call=RunCall.COMPILE, name="Sequential.compile", at=Location("tune.py", 14), count=8, ms=90.0, function="build"
+    )  # fmt: skip
+    line = RunLine(
+        phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, function="build",
+        caller=Location("tune.py", 30),
+    )  # fmt: skip
+    again = RunTraces((replace(STEP, alike_ms=9e3),))
+    calls, phases = RunCalls((FIT, compiled), fits=8), replace(PHASES, lines=(line,))
+    assert found(tuning_loop.check(phases, calls, None, None, again)).at == line.caller
+    assert found(tuning_loop.check(PHASES, calls, None, None, again)).at == compiled.at
+
+
 def test_graphs_of_other_models_are_necessary() -> None:
     assert isinstance(check(resident=None, step=replace(STEP, ms=30_000.0)), Healthy)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis import RunAccount, RunSaving, Saving
 from tfdoctor.humanize import duration, milliseconds, share
 from tfdoctor.report.run.words import is_known
-from tfdoctor.verdict import Bound, Recurrence
+from tfdoctor.verdict import Bound, Recurrence, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,15 @@ def _gains(saving: Saving) -> bool:
 def _amount(saving: RunSaving, run: RunAccount) -> str:
     ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
     whole = "run" if run.whole else "traced window"
-    return f"{ceiling}{duration(saving.total.value)} of the {whole} ({share(saving.share)})"
+    return f"{ceiling}{duration(saving.total.value)} of the {whole} ({share(saving.share)}{_rated(saving)})"
+
+
+def _rated(saving: RunSaving) -> str:
+    """Return the share that the severity follows, where that of the run would give another one."""
+    if Severity.of(saving.rated) == Severity.of(saving.share):
+        return ""
+    of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
+    return f", {share(saving.rated)} of {of}"
 
 
 def _each(saving: RunSaving, step: Saving | None, run: RunAccount) -> tuple[str, str]:

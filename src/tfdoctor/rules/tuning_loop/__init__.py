@@ -140,10 +140,10 @@ def check(
     severity = _severity(grown, models, limits, cleared=cleared)
     effects = _effects(traced, models) if share >= limits.tracing else ()
     return Finding(
-        summary=_summary(fit, grown, counts, traced, share),
+        summary=_summary(fit, grown, counts, traced, share, limits),
         evidence=evidence,
         remedies=tuple(
-            _remedies(fit, _compiled(calls, models), grown, share, limits, cleared=cleared)
+            _remedies(fit, _built(calls, phases, models), grown, share, limits, cleared=cleared)
         ),
         severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
@@ -208,7 +208,9 @@ def _summary(
     counts: tuple[Trend, ...],
     traced: tuple[TracedDefinition, ...],
     share: float,
+    limits: Limits,
 ) -> str:
+    much = share >= limits.tracing
     made = (
         f"{location(fit.at) or 'fit'} trained {counted(fit.models or 0, 'model')} one after another"
     )
@@ -216,7 +218,7 @@ def _summary(
         return f"{made}, and building the same graphs for each took {_again(traced, share)}"
     each = quantity(nbytes(grown.grown / max(1, fit.models or 0)))
     along = f"; {clause(counts[0])}" if counts else ""
-    again = f"; building the same graphs for each took {_again(traced, share)}" if traced else ""
+    again = f"; building the same graphs for each took {_again(traced, share)}" if much else ""
     return f"{made}, and {grown.name} grew by about {each} with each{_end(grown, fit.models or 0)}{along}{again}"
 
 
@@ -259,15 +261,21 @@ def _healthy(models: int, memory: MemoryTrends | None, share: float) -> str:
     return f"fit trained {counted(models, 'model')} one after another{grew}{again}"
 
 
-def _compiled(calls: RunCalls, models: int) -> Location | None:
-    """Return the line that compiles each model; None where no single one does."""
-    lines = [call.at for call in calls.of(RunCall.COMPILE) if call.count >= models]
-    return lines[0] if len(lines) == 1 else None
+def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
+    """Return the line that calls the function which compiles each model, or compiles it; None where several do."""
+    compiled = [call for call in calls.of(RunCall.COMPILE) if call.count >= models]
+    if len(compiled) != 1:
+        return None
+    function, callers = compiled[0].function, dict[Location, float]()
+    for line in phases.lines:
+        if line.caller and line.function == function and function not in {"", "<module>"}:
+            callers[line.caller] = callers.get(line.caller, 0.0) + line.ms
+    return max(callers, key=lambda at: callers[at], default=compiled[0].at)
 
 
 def _remedies(
     fit: MadeCall,
-    compiled: Location | None,
+    built: Location | None,
     grown: FillingMemory | None,
     share: float,
     limits: Limits,
@@ -276,7 +284,7 @@ def _remedies(
 ) -> Iterator[Remedy]:
     if share >= limits.tracing:
         action = "Build and compile one model, and reset its weights: the models have the same operations and sizes"
-        yield Remedy(action, REUSE, compiled or fit.at)
+        yield Remedy(action, REUSE, built or fit.at)
     if grown and not cleared:
         action = (
             "Forget each model before the next one is built, and see whether memory still grows"
