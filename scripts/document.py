@@ -16,6 +16,7 @@ from typing import Any, get_args
 import typer
 
 from benchmarks.accuracy import results, tables
+from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import figures_filled, report_on
 from tfdoctor.cli import FOUND, app
@@ -36,8 +37,10 @@ BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
 )
 
-MARKED = re.compile(r"(<!-- (sample|map|accuracy) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-"""A passage that is generated in a hand-written page: the report on a sample, the map of packages, accuracy."""
+MARKED = re.compile(
+    r"(<!-- (sample|map|accuracy|whole-run) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL
+)
+"""A passage that is generated in a hand-written page: the report on a sample, the map of packages, results."""
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
@@ -275,7 +278,7 @@ def accuracy(stored: Path = results.RESULTS) -> Iterator[str]:
     yield tables.markdown(results.load(stored), sorted(later))
 
 
-PASSAGES = {"map": package_map, "accuracy": accuracy}
+PASSAGES = {"map": package_map, "accuracy": accuracy, "whole-run": whole_programs}
 """What writes each kind of generated passage."""
 
 

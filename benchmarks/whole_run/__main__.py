@@ -11,14 +11,14 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.whole_run.cases import TWINS, Case, cases
 from benchmarks.whole_run.reports import RunReport
-from benchmarks.whole_run.scores import Scored, figures
-
-RESULTS = Path(__file__).with_name("results.json")
+from benchmarks.whole_run.scores import Figure, Scored, figures
+from benchmarks.whole_run.tables import RESULTS
 
 
 def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
@@ -53,6 +53,7 @@ def details(one: Scored) -> Iterator[str]:
 def stored(one: Scored) -> dict[str, Any]:
     """Return what is true and what the report says, as JSON."""
     return {
+        "title": one.case.title,
         "first": one.first,
         "named_by": one.named.rule if one.named else None,
         "saving": one.case.saving,
@@ -83,18 +84,21 @@ def main() -> None:
             for line in details(scored[-1]) if options.details else ():
                 print(line)
             sys.stdout.flush()
-    reached = [
-        (figure, {True: "reached", False: "not reached", None: ""}[figure.reached])
-        for figure in figures(scored)
-    ]
-    for figure, word in reached:
-        print(
-            f"{figure.name}: {figure.value}"
-            + (f" (aim {figure.aim}: {word})" if figure.aim else "")
-        )
+    for figure in figures(scored):
+        print(said(figure))
     if options.table:
-        table = {one.case.name: stored(one) for one in scored}
+        table = {
+            "figures": [asdict(figure) for figure in figures(scored)],
+            "programs": {one.case.name: stored(one) for one in scored},
+        }
         RESULTS.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def said(figure: Figure) -> str:
+    """Return a figure with its aim."""
+    word = {True: "reached", False: "not reached", None: ""}[figure.reached]
+    aim = f" (aim {figure.aim}: {word})" if figure.aim else ""
+    return f"{figure.name}: {figure.value}{aim}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ TWINS = ("sick", "healthy")
 class Case:
     """A pair in a folder; seconds are those of the whole programs without tfdoctor.
 
+    The cause is at the lines that its author names, or at those that his fix changes. ``healthy_s`` is the time of
+    the sick program with the fix alone: a healthy program may train longer.
     ``phases`` are the seconds that a timer in the sick program measured, by the names of phases, several
     joined with " + ". ``true`` are rules whose findings in the healthy program are right.
     """
@@ -20,6 +22,8 @@ class Case:
     folder: Path
     line: int
     end_line: int
+    changed: frozenset[int] = frozenset()
+    title: str = ""
     sick_s: float | None = None
     healthy_s: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
@@ -33,6 +37,8 @@ class Case:
             folder=folder,
             line=data["line"],
             end_line=data.get("end_line") or data["line"],
+            changed=frozenset(data.get("changed") or ()),
+            title=data.get("title") or "",
             sick_s=data.get("sick_s"),
             healthy_s=data.get("healthy_s"),
             phases=data.get("phases") or {},
@@ -57,7 +63,8 @@ class Case:
 
     def holds(self, path: str, line: int) -> bool:
         """Say whether a line is one of those of the planted cause."""
-        return Path(path).name == "sick.py" and self.line <= line <= self.end_line
+        is_cause = self.line <= line <= self.end_line or line in self.changed
+        return is_cause and Path(path).name == "sick.py"
 
 
 def cases(folder: Path, only: Sequence[str] = ()) -> Iterator[Case]:

@@ -133,7 +133,8 @@ def test_building_the_same_graphs_again_is_priced(ms: float, kind: type) -> None
 
 def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() -> None:
     compiled = MadeCall(
-        call=RunCall.COMPILE, name="Sequential.compile", at=Location("tune.py", 14), count=8, ms=90.0, function="build"
+        call=RunCall.COMPILE, name="Sequential.compile", at=Location("tune.py", 14), count=8, ms=90.0,
+        function="build",
     )  # fmt: skip
     line = RunLine(
         phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, function="build",

@@ -75,7 +75,8 @@ def _named(package: str, name: str, line: RunLine) -> CalledWork | None:
         return _of_tensorflow(name, line)
     if package == "gc":
         return CalledWork.COLLECTING
-    return _PACKAGES.get(package)
+    work = _PACKAGES.get(package)
+    return CalledWork.BULK if work is CalledWork.FILES and name in _WRITES else work
 
 
 def _of_pandas(name: str, line: RunLine) -> CalledWork:
@@ -166,6 +167,19 @@ _ALL_AT_ONCE = {
     "queue", "selectors", "asyncio", "dask", "ray",
 }  # fmt: skip
 """Packages whose calls work on all data, wait for others, or run beside this process."""
+
+_WRITES = {
+    "save",
+    "imsave",
+    "imwrite",
+    "mimsave",
+    "mimwrite",
+    "write",
+    "write_wav",
+    "writeframes",
+    "create_dataset",
+}
+"""Functions that write files: what a run writes, it must write."""
 
 _PACKAGES = {
     **dict.fromkeys(

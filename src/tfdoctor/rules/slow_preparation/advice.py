@@ -65,8 +65,8 @@ ADVICE = {
         ONE_JOIN,
     ),
     CalledWork.FILES: PreparationAdvice(
-        "Files are read and decoded one by one",
-        "Read and decode them in the input pipeline, in parallel and beside the training",
+        "Files are read, decoded or converted one by one",
+        "Read, decode and convert them in the input pipeline, in parallel and beside the training",
         DECODE,
     ),
     CalledWork.OPERATIONS: PreparationAdvice(

@@ -1,0 +1,41 @@
+"""What a line has a library do: item by item, or all at once."""
+
+import pytest
+
+from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.facts.run_work.called_work import CalledWork, called_work
+from tfdoctor.facts.run_work.line_groups import line_groups
+from tfdoctor.kinds import Phase
+from tfdoctor.verdict import Location
+
+
+def line(calls: str, *, loops: int = 0, repeats: bool = True) -> RunLine:
+    return RunLine(
+        phase=Phase.BOUNDARIES, at=Location("train.py", 29), ms=900.0, samples=18, function="make_epoch", calls=calls,
+        repeats=repeats, loops=loops,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("calls", "loops", "work"),
+    [
+        ("numpy.random.choice", 1, CalledWork.BULK),  # may draw a whole epoch
+        ("numpy.random.choice", 2, CalledWork.PYTHON),
+        ("numpy.add", 1, CalledWork.PYTHON),
+        ("sklearn.preprocessing.scale", 3, CalledWork.BULK),
+        ("PIL.Image.open", 1, CalledWork.FILES),
+        ("PIL.Image.Image.save", 1, CalledWork.BULK),  # what a run writes, it must write
+    ],
+)
+def test_the_work_of_a_line_in_loops(calls: str, loops: int, work: CalledWork) -> None:
+    assert called_work(line(calls, loops=loops)) is work
+
+
+def test_what_no_loop_repeats_is_one_call() -> None:
+    assert called_work(line("numpy.random.choice", repeats=False)) is CalledWork.BULK
+
+
+@pytest.mark.parametrize(("loops", "spread"), [(1, False), (2, True)])
+def test_one_line_of_nested_loops_is_certainly_item_by_item(loops: int, *, spread: bool) -> None:
+    (group,) = line_groups([line("numpy.add", loops=loops)])
+    assert group.spread is spread
