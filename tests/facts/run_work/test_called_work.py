@@ -11,8 +11,8 @@ from tfdoctor.verdict import Location
 
 def line(calls: str, *, loops: int = 0, repeats: bool = True) -> RunLine:
     return RunLine(
-        phase=Phase.BOUNDARIES, at=Location("train.py", 29), ms=900.0, samples=18, function="make_epoch", calls=calls,
-        repeats=repeats, loops=loops,
+        phase=Phase.BOUNDARIES, at=Location("train.py", 29), ms=900.0, samples=18, function="make_epoch",
+        calls=calls, repeats=repeats, loops=loops,
     )  # fmt: skip
 
 
