@@ -1,6 +1,10 @@
 """The benchmark of whole programs counts what reports say of planted causes, and what they say falsely."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.whole_run import phase_timer
 from benchmarks.whole_run.cases import Case, cases
+from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunFinding, RunReport
 from benchmarks.whole_run.scores import Scored, figures, quantile
 
 CASE = Case(
-    Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0, phases={"steps + end": 50.0},
+    Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0,
     true=frozenset(["slow-start"]),
 )  # fmt: skip
 
@@ -73,7 +79,28 @@ def test_loud_findings_of_a_healthy_program_are_false_unless_declared(
 
 
 def test_phases_are_compared_with_the_timer() -> None:
-    assert scored([]).phase_errors == {"steps + end": pytest.approx(0.02)}
+    report = RunReport((), {"steps": 40_000.0, "profiler": 500.0, "imports": 2_000.0}, 100_000.0)
+    timed = {"training": 35.0, "between_epochs": 3.5, "imports": 2.0}
+    errors = Scored(CASE, None, None, report, timed).phase_errors
+    assert errors["training"] == pytest.approx(0.02)
+    assert errors["imports"] == errors["evaluation"] == 0.0
+    assert scored([]).phase_errors == {}
+
+
+def test_the_timer_gives_each_moment_to_one_phase(tmp_path: Path) -> None:
+    source = (
+        "import time, phase_timer\n"
+        "phase_timer._T('preparing'); time.sleep(0.05)\n"
+        "phase_timer._push('building'); time.sleep(0.05); phase_timer._pop()\n"
+    )
+    out = tmp_path / "seconds.json"
+    environment = {VARIABLE: str(out), "PYTHONPATH": str(Path(phase_timer.__file__).parent)}
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", source], env=os.environ | environment, check=True)
+    took, seconds = time.perf_counter() - began, json.loads(out.read_text())
+    assert set(seconds) == {"imports", "preparing", "building"}
+    assert min(seconds["preparing"], seconds["building"]) >= 0.05
+    assert sum(seconds.values()) <= took
 
 
 def test_figures_state_whether_the_aim_is_reached() -> None:

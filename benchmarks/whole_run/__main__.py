@@ -15,7 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.whole_run.cases import TWINS, Case, cases
+from benchmarks.whole_run.cases import TIMED, TWINS, Case, cases
+from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunReport
 from benchmarks.whole_run.scores import Figure, Scored, figures
 from benchmarks.whole_run.tables import RESULTS
@@ -28,7 +29,17 @@ def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
         out = keep / f"{case.name}-{twin}"
         known = (out / "exit-code").is_file()
         reports[twin] = RunReport.again(out) if known else RunReport.of(case.script(twin), out)
-    return Scored(case, reports.get("sick"), reports.get("healthy"))
+    timed, seconds = _timed(case, keep) if case.script(TIMED).is_file() else (None, {})
+    return Scored(case, reports.get("sick"), reports.get("healthy"), timed, seconds)
+
+
+def _timed(case: Case, keep: Path) -> tuple[RunReport, dict[str, float]]:
+    """Profile the program with a timer, which writes beside the recording; what is there is diagnosed again."""
+    out, file = keep / f"{case.name}-{TIMED}", keep / f"{case.name}-{TIMED}.json"
+    known = (out / "exit-code").is_file()
+    timer = {VARIABLE: str(file), "PYTHONPATH": str(Path(__file__).parent)}
+    report = RunReport.again(out) if known else RunReport.of(case.script(TIMED), out, timer)
+    return report, json.loads(file.read_text("utf-8")) if file.is_file() else {}
 
 
 def row(one: Scored) -> str:

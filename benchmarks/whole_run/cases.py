@@ -1,12 +1,15 @@
 """Pairs of whole programs: one with a planted cause, one without it, and what a plain timer says of them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 TWINS = ("sick", "healthy")
+
+TIMED = "timed"
+"""The sick program with a timer in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +18,8 @@ class Case:
 
     The cause is at the lines that its author names, or at those that his fix changes. ``healthy_s`` is the time of
     the sick program with the fix alone: a healthy program may train longer.
-    ``phases`` are the seconds that a timer in the sick program measured, by the names of phases, several
-    joined with " + ". ``true`` are rules whose findings in the healthy program are right.
+    ``true`` are rules whose findings in the healthy program are right. ``timed.py`` is the sick program with a
+    timer of its phases (see ``phase_timer.py``).
     """
 
     folder: Path
@@ -26,7 +29,6 @@ class Case:
     title: str = ""
     sick_s: float | None = None
     healthy_s: float | None = None
-    phases: Mapping[str, float] = field(default_factory=dict)
     true: frozenset[str] = frozenset()
 
     @classmethod
@@ -41,7 +43,6 @@ class Case:
             title=data.get("title") or "",
             sick_s=data.get("sick_s"),
             healthy_s=data.get("healthy_s"),
-            phases=data.get("phases") or {},
             true=frozenset(data.get("true_in_healthy") or ()),
         )
 
@@ -58,7 +59,7 @@ class Case:
         return 1.0 - self.healthy_s / self.sick_s
 
     def script(self, twin: str) -> Path:
-        """Return the path of one of the twins."""
+        """Return the path of one of the programs."""
         return self.folder / f"{twin}.py"
 
     def holds(self, path: str, line: int) -> bool:

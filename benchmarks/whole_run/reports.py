@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 LONGEST_S = 3600
 """Seconds after which a program counts as hanging."""
@@ -52,7 +55,7 @@ class RunReport:
         return cls(tuple(_in_order(report)), phases, run["total_ms"], exit_code)
 
     @classmethod
-    def of(cls, script: Path, out: Path) -> Self:
+    def of(cls, script: Path, out: Path, environment: Mapping[str, str] = NOTHING) -> Self:
         """Profile a program into a folder, or read what an earlier run left there."""
         code = out / "exit-code"
         if not code.is_file():
@@ -68,7 +71,7 @@ class RunReport:
                 script.name,
             ]
             done = subprocess.run(
-                command, cwd=script.parent, env=os.environ | QUIET, check=False, timeout=LONGEST_S,
+                command, cwd=script.parent, env=os.environ | QUIET | dict(environment), check=False, timeout=LONGEST_S,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             out.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Compares what reports say of whole programs with what is true of them."""
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.whole_run.cases import Case
 from benchmarks.whole_run.reports import RunFinding, RunReport
@@ -13,11 +13,16 @@ LOUD = ("warning", "critical")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A pair with the reports on both programs; None is not run."""
+    """A pair with the reports on both programs; None is not run.
+
+    ``timed`` is that on the program with a timer of its own, which measured the ``seconds`` of its phases.
+    """
 
     case: Case
     sick: RunReport | None
     healthy: RunReport | None
+    timed: RunReport | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def named(self) -> RunFinding | None:
@@ -51,18 +56,31 @@ class Scored:
 
     @property
     def phase_errors(self) -> dict[str, float]:
-        """The time of each phase less the timer's, as shares of the run."""
-        report = self.sick
-        if report is None or not report.total_ms:
+        """The time of phases in the account less the timer's, as shares of the run."""
+        report = self.timed
+        if report is None or not report.total_ms or not self.seconds:
             return {}
         return {
-            names: (_sum(report, names) - 1000 * seconds) / report.total_ms
-            for names, seconds in self.case.phases.items()
+            name: (_sum(report.phases, said) - 1000 * _sum(self.seconds, timed)) / report.total_ms
+            for name, (said, timed) in PHASES_OF.items()
         }
 
 
-def _sum(report: RunReport, names: str) -> float:
-    return sum(report.phases.get(name.strip(), 0.0) for name in names.split("+"))
+PHASES_OF = {
+    "imports": (("imports",), ("imports",)),
+    "preparing and building": (("preparing data", "building"), ("preparing", "building")),
+    "training": (
+        ("steps", "tracing and compiling", "epochs' boundaries", "profiler", "saving"),
+        ("training", "training_steps", "between_epochs", "saving"),
+    ),
+    "evaluation": (("evaluation",), ("evaluation",)),
+    "prediction": (("prediction",), ("prediction",)),
+}
+"""What is compared: phases of the account, and those of the timer, which tells neither tracing nor saving from ``fit``."""
+
+
+def _sum(times: Mapping[str, float], names: Iterable[str]) -> float:
+    return sum(times.get(name, 0.0) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def test_a_pure_step_becomes_a_graph(body: str) -> None:
 @pytest.mark.parametrize("result", ["loss", "loss, x", "{'loss': loss}", "None"])
 def test_results_that_are_tensors(result: str) -> None:
     assert "@tf.function" in edited("tf-function", script(result=result), "for x, y")
+    assert "@tf.function" in edited("tf-function", script(result=result), "def train_step")
 
 
 TRAPS = [

@@ -8,7 +8,7 @@ import pytest
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_traces import ChangingNumber, RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.kinds import Phase, RunCall
@@ -30,6 +30,8 @@ STEP = TracedDefinition(
     name="step", at=FIT, tracings=10, ms=5_500.0, first_ms=1_000.0, made=10, within=RunCall.EPOCH,
     starts_s=tuple(range(8, 28, 2)),
 )  # fmt: skip
+
+OWN = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
 
 COMPILED = MadeCall(
     call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True
@@ -122,10 +124,9 @@ def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(
 
 
 def test_a_function_that_a_loop_makes_is_to_be_made_once() -> None:
-    own = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
-    finding = found(check(own))
+    finding = found(check(OWN))
     assert finding.remedies[0].action == "Create step once, outside of the loop"
-    assert (finding.at, finding.remedies[0].edit_id) == (own.at, "function-once")
+    assert (finding.at, finding.remedies[0].edit_id) == (OWN.at, "function-once")
     assert finding.run_effects[0].recurs is Recurrence.PER_CALL
 
 
@@ -134,6 +135,20 @@ def test_without_a_call_of_compile_the_line_of_fit_is_named() -> None:
     assert finding.at == FIT
     assert "Compile the model once" in finding.remedies[0].action
     assert not finding.remedies[0].edit_id
+
+
+def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() -> None:
+    line = Location("tune.py", 61)
+    numbers = tuple(ChangingNumber(name, ("0.1", "0.2"), line) for name in ("lr", "clip", "noise"))
+    finding = found(check(replace(OWN, numbers=numbers, made=1)))
+    assert "since Python values change in lr, clip and noise" in finding.summary
+    assert (finding.at, finding.remedies[0].edit_id) == (line, "tensor-argument")
+
+
+def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
+    line = Location("gan.py", 46)
+    finding = found(check(replace(OWN, defined=line)))
+    assert (finding.at, finding.remedies[0].edit_id) == (line, "function-once")
 
 
 def test_what_new_shapes_cost_is_an_upper_bound() -> None:

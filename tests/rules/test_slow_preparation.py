@@ -2,8 +2,9 @@
 
 import pytest
 
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.kinds import Phase
+from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.slow_preparation import check
 from tfdoctor.verdict import (
     Bound,
@@ -42,13 +43,46 @@ def line(  # noqa: PLR0913 - what a sampled line has
 def judged(*lines: RunLine, total: float = 60_000.0) -> Verdict:
     times = {Phase.PREPARING: sum(one.ms for one in lines)}
     times[Phase.STEPS] = total - times[Phase.PREPARING]
-    return check(RunPhases(total_ms=total, times=times, lines=lines))
+    return check(RunPhases(total_ms=total, times=times, lines=lines), None)
 
 
 def found(*lines: RunLine, total: float = 60_000.0) -> Finding:
     verdict = judged(*lines, total=total)
     assert isinstance(verdict, Finding), verdict
     return verdict
+
+
+def adapted(batches: float, rows: float, ms: float) -> Verdict:
+    call = MadeCall(
+        call=RunCall.ADAPT, name="Normalization.adapt", at=Location("train.py", 22), count=1, ms=ms,
+        batches=batches, examples=batches * rows,
+    )  # fmt: skip
+    phases = RunPhases(total_ms=24_000.0, times={Phase.PREPARING: ms, Phase.STEPS: 24_000.0 - ms})
+    return check(phases, RunCalls((call,)))
+
+
+def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
+    finding = adapted(40_000, 1, 16_000.0)
+    assert isinstance(finding, Finding)
+    assert (
+        "Normalization.adapt reads 40,000 batches of 1 example at train.py:22: 16"
+        in finding.summary
+    )
+    (effect,) = finding.run_effects
+    assert (effect.of.value, effect.scales, effect.bound) == (16_000.0, 1 / 32, Bound.AT_MOST)
+    assert finding.at == Location("train.py", 22)
+
+
+@pytest.mark.parametrize(
+    ("batches", "rows"),
+    [
+        (40_000, 128),  # large batches: necessary work
+        (150, 1),  # few
+        (2_000, 1),  # 8 ms for each example: costly work, not its dispatch
+    ],
+)
+def test_adapt_that_works_on_much_data_is_necessary(batches: float, rows: float) -> None:
+    assert isinstance(adapted(batches, rows, 16_000.0), Healthy)
 
 
 ITERROWS = "pandas.core.frame.DataFrame.iterrows"
@@ -165,4 +199,4 @@ def test_a_little_plain_python_is_a_note() -> None:
 
 def test_a_part_of_the_run_is_not_judged() -> None:
     phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(phases) == NotApplicable(reason="only a window was traced")
+    assert check(phases, None) == NotApplicable(reason="only a window was traced")

@@ -18,7 +18,7 @@ _DIFFERENT_SHAPES = re.compile(
 
 
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Decorate the functions that take gradients and are called by the loop on a line."""
+    """Decorate the function that is defined on a line, or those of the loop there that take gradients."""
     values = Values(module)
     return _in_graphs(module, values, _steps(module, values, line))
 
@@ -69,7 +69,18 @@ def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef])
 
 
 def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDef]:
-    """Return the functions that a loop calls and in which a tape records."""
+    """Return the functions that a loop calls and in which a tape records, or the one that begins on the line."""
+    defined = [f for f in module.all(cst.FunctionDef) if module.line(f) == line]
+    taped = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
+    if any(values.repeated(function) for function in taped):
+        raise Declined("the step is defined anew in a loop, and each would be traced anew")
+    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
+        raise Declined(f"several functions are called {unclear.name.value}")
+    return taped
+
+
+def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
+    """Return the functions that the loop around a line calls and in which a tape records."""
     loop = _loop(module, line)
     called = {
         call.func.value
@@ -85,10 +96,6 @@ def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDe
         raise Declined("the step is written in the body of the loop and not in a function")
     if not taped:
         raise Declined("the loop calls no function of the file in which a GradientTape records")
-    if any(values.repeated(function) for function in taped):
-        raise Declined("the step is defined anew in a loop, and each would be traced anew")
-    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
-        raise Declined(f"several functions are called {unclear.name.value}")
     return taped
 
 

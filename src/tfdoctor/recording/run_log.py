@@ -52,7 +52,8 @@ class SeenStack:
     call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
     a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
     holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
-    ``loops`` is how many loops of that function hold the line, without those around a call that trains.
+    ``loops`` is how many loops of that function hold the line, without those around a call that trains. ``step`` is
+    where the user's function is defined that the loop around a call that trains calls, and in which the stack lies.
     """
 
     id: Count
@@ -70,6 +71,7 @@ class SeenStack:
     long: bool = False
     repeats: bool | None = None
     loops: Count = 0
+    step: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,15 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedNumber:
+    """A Python number, text or truth value that a call gave to a parameter, and the line that assigned it."""
+
+    name: str
+    value: str
+    at: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionTrace:
     """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object.
 
@@ -156,6 +167,8 @@ class FunctionTrace:
     call: Count = 0  # the number of the CallPlace
     operations: Count = 0
     variables: Count = 0
+    defined: Line | None = None  # where the Python function is defined
+    numbers: tuple[TracedNumber, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

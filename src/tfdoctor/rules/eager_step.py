@@ -181,7 +181,8 @@ def _remedy(eager: EagerWork) -> Remedy:
         return Remedy(
             "Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off"
         )
-    return Remedy("Wrap the step in a tf.function", FUNCTION, eager.at, "tf-function")
+    at = eager.step_at or eager.at
+    return Remedy("Wrap the step in a tf.function", FUNCTION, at, "tf-function")
 
 
 COMPILED = 'model.compile(optimizer="adam", loss="mse", run_eagerly=False)'

@@ -223,6 +223,21 @@ def test_loops_around_calls_hold_what_is_beside_the_call_and_below_it() -> None:
     }
 
 
+def test_the_function_that_the_loop_calls_is_the_step() -> None:
+    known, found = loops.CalledLoops(), {}
+    source = (
+        "def inner():\n    look('inner')\ndef step():\n    train()\n    inner()\n    look('step')\n"
+        "for x in (1, 2):\n    step()\n    look('loop')\nlook('after')\n"
+    )
+
+    def look(name: str) -> None:
+        code = known.called(caller())
+        found[name] = code and (code.co_name, code.co_firstlineno)
+
+    exec(compile(source, USERS, "exec"), {"train": lambda: known.add(caller()), "look": look})
+    assert found == {"inner": ("step", 3), "step": ("step", 3), "loop": None, "after": None}
+
+
 def test_loops_around_calls_are_learned_once_and_bounded() -> None:
     known = loops.CalledLoops()
     new: list[bool] = []

@@ -5,10 +5,10 @@ import pytest
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.phases.run_traces import ChangingNumber, RunTraces
 from tfdoctor.kinds import RunCall
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
-from tfdoctor.recording.run_log import FunctionTrace
+from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
 from tfdoctor.verdict import Location
 
 
@@ -50,6 +50,23 @@ def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:
     (found,) = RunTraces.measure(run.recording()).functions
 
     assert found.alike_ms == pytest.approx(500)
+
+
+def test_python_numbers_that_change_are_told_with_their_line() -> None:
+    run = Run()
+    for made, rate in enumerate(("0.1", "0.2", "0.1")):
+        numbers = (TracedNumber("lr", rate, ("/job/tune.py", 61)), TracedNumber("kind", "'a'"))
+        run.traces.append(
+            FunctionTrace(
+                "step", None, float(made), 500.0, 0, defined=("/job/tune.py", 36), numbers=numbers
+            )
+        )
+    run.python(9.0, "tune.py:7")
+
+    (found,) = RunTraces.measure(run.recording()).functions
+
+    assert found.defined == Location("tune.py", 36)
+    assert found.numbers == (ChangingNumber("lr", ("0.1", "0.2"), Location("tune.py", 61)),)
 
 
 def test_a_function_that_is_traced_within_another_one_is_part_of_it() -> None:

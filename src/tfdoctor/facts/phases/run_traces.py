@@ -10,8 +10,17 @@ from tfdoctor.facts.phases.traced_calls import Definition, Tracings, tracings
 from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import FunctionTrace
+from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
 from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingNumber:
+    """A parameter that got different Python values, with the line that assigned them, where that is known."""
+
+    name: str
+    values: tuple[str, ...]
+    at: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +29,8 @@ class TracedDefinition:
 
     ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
     that of calls whose graph has as many operations, and uses as many weights, as that of an earlier one: the same
-    graph, built again.
+    graph, built again. ``defined``
+    is the user's line that defines the function.
     """
 
     name: str
@@ -32,6 +42,8 @@ class TracedDefinition:
     within: RunCall = RunCall.SCRIPT
     starts_s: tuple[float, ...] = ()
     alike_ms: float = 0.0
+    defined: Location | None = None
+    numbers: tuple[ChangingNumber, ...] = ()
 
     @property
     def again_ms(self) -> float:
@@ -75,7 +87,22 @@ def _definition(group: Tracings, place: Places) -> TracedDefinition:
         within=group.within,
         starts_s=tuple(trace.start for trace in group.traces),
         alike_ms=sum(map(group.own_ms, _alike(group.traces))),
+        defined=place(next((trace.defined for trace in group.traces if trace.defined), None)),
+        numbers=tuple(_changing(group.traces, place)),
     )
+
+
+def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
+    """Yield the parameters that got different values in the calls that traced."""
+    given: dict[str, list[TracedNumber]] = {}
+    for trace in traces:
+        for one in trace.numbers:
+            given.setdefault(one.name, []).append(one)
+    for name, found in given.items():
+        values = tuple(dict.fromkeys(one.value for one in found))
+        if len(values) > 1:
+            at = next((one.at for one in found if one.at), None)
+            yield ChangingNumber(name, values, place(at))
 
 
 def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:

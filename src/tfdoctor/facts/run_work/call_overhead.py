@@ -9,9 +9,9 @@ from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.kinds import RunCall
 from tfdoctor.verdict import Bound, Location, Recurrence
 
-FIXED_MS = {"predict": 35.0, "evaluate": 45.0}
+FIXED_MS = {"predict": 35.0, "evaluate": 45.0, "adapt": 0.0}
 """What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and
-42 to 49 ms (60 calls of each were measured)."""
+42 to 49 ms (60 calls of each were measured); adapt is its batches."""
 
 MOSTLY_FIXED = 3.0
 """A call that takes up to so many times its fixed time computes little: machines differ by a factor of two."""

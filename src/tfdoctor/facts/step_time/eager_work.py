@@ -1,6 +1,7 @@
 """How much of a step Python runs operation by operation, and how much as functions."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,7 +17,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import RunSettings
+from tfdoctor.recording.program import RunSettings, SourceLine
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS
 from tfdoctor.verdict import Location
@@ -48,6 +49,7 @@ class EagerWork:
     asked: bool | None = None  # run_eagerly of Keras; None: not recorded, or no Keras
     at: Location | None = None  # the line of fit, or of the loop
     least_ms: float = 0.0
+    step_at: Location | None = None  # where the function that the loop calls is defined
 
     @classmethod
     def measure(
@@ -81,6 +83,7 @@ class EagerWork:
             settings.run_eagerly,
             _line(recording),
             least_ms,
+            Places.of(recording)(_step_function(recording)),
         )
 
 
@@ -117,3 +120,15 @@ def _line(recording: Recording) -> Location | None:
     manifest = recording.manifest
     fit_at = recording.program.run.fit_at if recording.program else None
     return Places.of(recording)(fit_at or (manifest.steps.at if manifest else None))
+
+
+def _step_function(recording: Recording) -> SourceLine | None:
+    """Return where the function is defined that most samples of the loop are in; None where there is none."""
+    log = recording.run
+    times: Counter[SourceLine | None] = Counter()
+    for bucket in log.buckets if log else ():
+        for number, count in bucket.samples.items():
+            stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
+            if stack and stack.looped:
+                times[stack.step] += count
+    return max(times, key=lambda at: times[at], default=None)

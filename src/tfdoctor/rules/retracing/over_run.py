@@ -9,7 +9,7 @@ from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
 from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
+from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change, of_numbers
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -168,7 +168,7 @@ def _summary(tracing: RepeatedTracing) -> str:
         f"{number(worst.tracings)} times" if not others else f"up to {number(worst.tracings)} times"
     )
     at = tracing.compiled.at if tracing.compiled else None
-    cause = f", since {location(at)} compiles the model again" if at else ""
+    cause = f", since {location(at)} compiles the model again" if at else _of_numbers(worst)
     share = percent(tracing.again_ms / tracing.phases.total_ms)
     verb = "were" if others else "was"
     return (
@@ -177,10 +177,20 @@ def _summary(tracing: RepeatedTracing) -> str:
     )
 
 
+def _of_numbers(function: TracedDefinition) -> str:
+    """Return which Python values change, as a clause; "" where none does, or each trace is of a new function."""
+    if not function.numbers or _remade(function) > 1:
+        return ""
+    *names, last = (one.name for one in function.numbers)
+    both = f"{', '.join(names)} and {last}" if names else last
+    return f", since Python values change in {both}"
+
+
 def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
     rows = tuple(
         (
             function.name,
+            function.defined or "unknown",
             function.at or "unknown",
             count(function.tracings),
             count(function.made),
@@ -194,6 +204,7 @@ def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
         Table(
             (
                 "function",
+                "line that defines it",
                 "line that calls it",
                 "calls that traced it",
                 "function objects",
@@ -201,7 +212,22 @@ def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
             ),
             rows,
         ),
+        *_numbers(tracing.worst),
     )
+
+
+def _numbers(function: TracedDefinition) -> tuple[Table, ...]:
+    """Return the Python values that change from trace to trace; () where none does."""
+    columns = ("parameter", "values", "line that assigns it")
+    rows = tuple(
+        (one.name, ", ".join(one.values[:SHOWN_VALUES]), one.at or "unknown")
+        for one in function.numbers
+    )
+    return (Table(columns, rows),) if rows else ()
+
+
+SHOWN_VALUES = 3
+"""Values of a parameter that a cell of the table holds."""
 
 
 def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) -> Remedy:
@@ -213,7 +239,9 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
         return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
     if _remade(worst) > 1:
         action = f"Create {worst.name} once, outside of the loop"
-        return Remedy(action, ONCE, worst.at, "function-once")
+        return Remedy(action, ONCE, worst.defined or worst.at, "function-once")
+    if worst.numbers:
+        return of_numbers(worst)
     function = Retraced(
         worst.name, worst.tracings, worst.tracings, worst.tracings, changed.get(worst.name, ())
     )

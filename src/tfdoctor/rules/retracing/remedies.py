@@ -2,6 +2,7 @@
 
 import re
 
+from tfdoctor.facts.phases.run_traces import TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
 from tfdoctor.verdict import Location, Remedy
 
@@ -10,7 +11,7 @@ def for_change(function: Retraced, at: Location | None) -> Remedy:
     """Choose by what changes: a Python number, a shape, or something else."""
     if function.changed and all(NUMBER.fullmatch(value) for value in function.changed):
         action = f"Pass {function.name} a tensor instead of a Python number"
-        return Remedy(action, TENSOR.format(function.name), at, "tensor-argument")
+        return Remedy(action, TENSOR.format(function.name, "step"), at, "tensor-argument")
     matches = [SHAPED.match(value) for value in function.changed]
     shapes = {match[0] for match in matches if match}
     if None in matches or len(shapes) < SEVERAL:
@@ -23,6 +24,14 @@ def for_change(function: Retraced, at: Location | None) -> Remedy:
     return Remedy(action, OPEN.format(function.name), at, "reduce-retracing")
 
 
+def of_numbers(function: TracedDefinition) -> Remedy:
+    """Pass tensors instead of the Python values that change, at the line that assigns or else passes them."""
+    first = function.numbers[0]
+    code = TENSOR.format(function.name, first.name)
+    action = f"Pass {function.name} tensors instead of Python numbers"
+    return Remedy(action, code, first.at or function.at, "tensor-argument")
+
+
 SEVERAL = 2
 """Different shapes from which on the shape is what changes."""
 
@@ -31,7 +40,7 @@ SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
-TENSOR = "loss = {}(x, y, tf.constant(step))  # one graph for all values"
+TENSOR = "loss = {}(x, y, tf.constant({}))  # one graph for all values"
 
 SHAPE = """\
 dataset = dataset.batch(128, drop_remainder=True)

@@ -6,8 +6,8 @@ The time of the run in preparing data, before and between its calls of TensorFlo
 whole run show the user's line, the library function that it calls, and whether a loop holds the line. Lines of a
 loop, and the function that it calls for each item, count together. Reported are loops over rows of a table
 (`iterrows`, `apply`), arrays that grow by `np.append` or `pd.concat` in a loop, files decoded one by one,
-TensorFlow operations for single items, texts tokenized one by one, `np.loadtxt`, downloads, and other loops in
-Python.
+TensorFlow operations for single items, texts tokenized one by one, `np.loadtxt`, downloads, Keras' `adapt` on
+batches of few examples, and other loops in Python.
 
 One call that works on all data, such as `pd.read_csv`, `np.load`, random numbers or scikit-learn's
 `fit_transform`, is necessary work, however long it takes, and is no finding.
@@ -24,6 +24,7 @@ many items a loop takes four times as long.
 - Arrays that grow: append to a list, and join once after the loop.
 - Files and texts: read, decode and tokenize in `tf.data` with `num_parallel_calls=tf.data.AUTOTUNE`, beside the
   training.
+- `adapt`: the array itself, or batches of thousands.
 - Anything else: prepare once, and keep the result in a file (`np.save`, `dataset.save`).
 
 ## Holds for
@@ -43,17 +44,17 @@ saving is an upper bound, for the vectorized form takes time as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import in_function, line_table
+from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
-from tfdoctor.kinds import Phase
+from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit
-from tfdoctor.rules.slow_preparation.advice import ADVICE, CACHED
+from tfdoctor.rules.slow_preparation.advice import CACHED
+from tfdoctor.rules.slow_preparation.places import SlowPlace, slow_places
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
-    Bound,
     Concern,
     Finding,
     Healthy,
@@ -61,8 +62,8 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    RunEffect,
     Severity,
+    Table,
     Verdict,
 )
 
@@ -97,38 +98,48 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(phases: RunPhases, limits: Limits = LIMITS) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = LIMITS) -> Verdict:
     """Find the loops that prepare data item by item."""
     if not phases.whole:
         return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
-    prepared = line_groups(phases.at(Phase.PREPARING))
+    places = slow_places(phases, calls)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    slow = [group for group in prepared if _is_slow(group) and group.ms >= least_ms]
-    longest_ms = max((group.ms for group in prepared if _is_slow(group)), default=0.0)
+    slow = [place for place in places if place.ms >= least_ms]
+    longest_ms = max((place.ms for place in places), default=0.0)
     measures = (
         Measure("time of preparing data", ms(phases.of(Phase.PREPARING))),
         Measure("longest time of a loop that prepares data", ms(longest_ms), ms(least_ms)),
     )
     if not slow:
-        return Healthy(summary=_necessary(phases, prepared), evidence=measures, concern=Concern.RUN)
+        summary = _necessary(phases, line_groups(phases.at(Phase.PREPARING)))
+        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
     return Finding(
         summary=_summary(slow, phases),
-        evidence=(*measures, *line_table(slow, phases.total_ms)),
-        remedies=(*(_remedy(group) for group in slow[:SHOWN]), Remedy(CACHED.action, CACHED.code)),
-        run_effects=tuple(map(_effect, slow)),
+        evidence=(*measures, *_tables(slow, phases, calls)),
+        remedies=(
+            *(place.remedy for place in slow[:SHOWN]),
+            Remedy(CACHED.action, CACHED.code),
+        ),
+        run_effects=tuple(place.effect for place in slow),
         severity=_severity(slow, phases, limits),
         concern=Concern.RUN,
     )
 
 
-def _is_slow(group: LineGroup) -> bool:
-    return group.work in ADVICE and group.at is not None
+def _tables(
+    slow: Sequence[SlowPlace], phases: RunPhases, calls: RunCalls | None
+) -> tuple[Table, ...]:
+    """Return the sampled lines of loops, and the calls of adapt."""
+    groups = [place.group for place in slow if place.group]
+    timed = {place.at for place in slow if not place.group}
+    adapted = [call for call in calls.of(RunCall.ADAPT) if call.at in timed] if calls else []
+    return *line_table(groups, phases.total_ms), *call_table(adapted, phases.total_ms)
 
 
-def _severity(slow: Sequence[LineGroup], phases: RunPhases, limits: Limits) -> Severity | None:
+def _severity(slow: Sequence[SlowPlace], phases: RunPhases, limits: Limits) -> Severity | None:
     """Return a note where all that was found is a little plain Python; None leaves it to the saving."""
-    plain = all(group.work is CalledWork.PYTHON for group in slow)
-    time_ms = sum(group.ms for group in slow)
+    plain = all(place.plain for place in slow)
+    time_ms = sum(place.ms for place in slow)
     return Severity.NOTE if plain and time_ms < limits.sure_share * phases.total_ms else None
 
 
@@ -143,28 +154,15 @@ def _necessary(phases: RunPhases, prepared: Sequence[LineGroup]) -> str:
     return f"{text}, mostly{work} at {location(first.at)}, which is not seen to work item by item"
 
 
-def _summary(slow: Sequence[LineGroup], phases: RunPhases) -> str:
+def _summary(slow: Sequence[SlowPlace], phases: RunPhases) -> str:
     first, *others = slow
     time = f"{milliseconds(first.ms)} ({percent(first.ms / phases.total_ms)} of the run)"
-    text = f"{ADVICE[first.work].fault} at {location(first.at)}{in_function(first)}: {time}"
+    text = f"{first.fault} at {location(first.at)}{first.within}: {time}"
     if not others:
         return text
-    all_ms = sum(group.ms for group in slow)
+    all_ms = sum(place.ms for place in slow)
     more = counted(len(others), "more such place")
     return f"{text}; with {more} {milliseconds(all_ms)}"
-
-
-def _remedy(group: LineGroup) -> Remedy:
-    advice = ADVICE[group.work]
-    return Remedy(
-        advice.action, f"# {location(group.at)}{in_function(group)}\n{advice.code}", group.at
-    )
-
-
-def _effect(group: LineGroup) -> RunEffect:
-    return RunEffect(
-        phase=group.phase, of=ms(group.ms), subject=location(group.at), bound=Bound.AT_MOST
-    )
 
 
 def sick() -> Verdict:
@@ -178,7 +176,7 @@ def sick() -> Verdict:
         calls="pandas.core.frame.DataFrame.iterrows",
         repeats=True,
     )
-    return check(_example(21_400.0, line))
+    return check(_example(21_400.0, line), None)
 
 
 def healthy() -> Verdict:
@@ -191,7 +189,7 @@ def healthy() -> Verdict:
         calls="pandas.read_csv",
         repeats=False,
     )
-    return check(_example(2_300.0, line))
+    return check(_example(2_300.0, line), None)
 
 
 def _example(preparing_ms: float, line: RunLine) -> RunPhases:

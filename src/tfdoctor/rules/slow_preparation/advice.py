@@ -95,5 +95,14 @@ ADVICE = {
 }
 """Of each kind of work that need not take so long; what is not here is necessary, or not known well enough."""
 
+IN_LARGE_BATCHES = PreparationAdvice(
+    "",
+    "Adapt the layer to large batches, or to the array itself",
+    """\
+layer.adapt(x)  # the array
+layer.adapt(dataset.unbatch().batch(4096))  # one update for 4,096 examples""",
+)
+"""For adapt on batches of few examples: each batch costs the same few operations."""
+
 CACHED = PreparationAdvice("", "Prepare once, and keep the result in a file", KEPT)
 """What helps whatever the work is: it is the same in each run."""

@@ -13,13 +13,16 @@ from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, T
 from .loops import CalledLoops
 from .places import Places
 from .step_times import StepTimes
+from .traced_arguments import defined, traced_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
     from ..by_identity import Notes
     from .places import Place
+    from .traced_arguments import TracedNumber
 
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[Place, int, Place]
@@ -207,12 +210,20 @@ class Clock:
             return None
         return self.enter(FUNCTION, name, frame)
 
-    def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
+    def function_ends(
+        self,
+        entered: Enter | None,
+        function: object,
+        name: str,
+        args: Sequence[object] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> None:
         """It is over: where it trained, what follows lies between two steps."""
         self.inside = max(0, self.inside - 1)  # a recording may begin within the call
         now = self.current
         if now.kind == TRACE and now.parent is not None:
-            self._traced(function, name, now)
+            told = traced_numbers(function, args, kwargs or {}, self.caller)
+            self._traced(function, name, now, told)
             self.switch(now.parent)
         trained, caller, self.caller = self.trained, self.caller, None
         if trained is not None and trained in self.places:
@@ -223,7 +234,9 @@ class Clock:
         self.testing.add(caller)
         self.switch(entered[0])
 
-    def _traced(self, function: object, name: str, place: Place) -> None:
+    def _traced(
+        self, function: object, name: str, place: Place, numbers: list[TracedNumber]
+    ) -> None:
         """Keep a call that traced a function for the file."""
         if self.told_traces >= MOST_TRACES:
             self.dropped += 1
@@ -245,6 +258,8 @@ class Clock:
                 "call": place.number,
                 "operations": self.graph_size[0],
                 "variables": self.graph_size[1],
+                "defined": defined(function),
+                "numbers": numbers,
             }
         )
 

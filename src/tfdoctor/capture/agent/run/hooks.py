@@ -8,6 +8,7 @@ import weakref
 from threading import get_ident
 
 from .. import by_identity, tensorflow_api
+from ..datasets import batch_of
 from ..frames import hide
 from ..journal import guarded
 from ..keras_dialects import KERAS_2, KERAS_3
@@ -175,7 +176,7 @@ class RunHooks:
         """Have the clock know a function's calls."""
         original, clock = getattr(owner, name), self.clock
         trains = kind == kinds.FIT
-        tells = name in TRAINERS
+        tells, adapts, adapted = name in TRAINERS, kind == kinds.ADAPT, self._adapted
 
         @functools.wraps(original)
         def call(*args: object, **kwargs: object) -> object:
@@ -184,7 +185,7 @@ class RunHooks:
             entered = self.enter(kind, label, sys._getframe(1))
             if entered is None:
                 return original(*args, **kwargs)
-            told = self._told(args, kwargs) if tells else None
+            told = self._told(args, kwargs) if tells else adapted(args, kwargs) if adapts else None
             try:
                 return original(*args, **kwargs)
             except BaseException as error:
@@ -213,6 +214,18 @@ class RunHooks:
             size = int(batch) if isinstance(batch, int) and batch > 0 else KERAS_BATCH
             told |= {"examples": examples, "steps": -(-examples // size)}
         return told
+
+    @guarded("run call")
+    def _adapted(
+        self, args: Sequence[Foreign], kwargs: dict[str, Foreign]
+    ) -> dict[str, object] | None:
+        """Return the batches and examples of the dataset that a layer is adapted to; None where unknown."""
+        data: Foreign = args[1] if len(args) > 1 else kwargs.get("data")
+        rows = batch_of(data) if hasattr(data, "cardinality") else None
+        if not isinstance(rows, int) or not tensorflow_api.context().executing_eagerly():
+            return None
+        batches = int(data.cardinality())
+        return {"steps": batches, "examples": rows * batches} if batches >= 0 else None
 
     # Epochs of fit
 
@@ -264,7 +277,7 @@ class RunHooks:
                 self.function_fails(error)
                 raise
             finally:
-                self.function_ends(entered, function, name)
+                self.function_ends(entered, function, name, args, kwargs)
 
         kind.__call__ = hide(__call__)
 
@@ -281,9 +294,16 @@ class RunHooks:
             self.clock.steps.retract()
 
     @guarded("run function")
-    def function_ends(self, entered: Enter | None, function: object, name: str) -> None:
+    def function_ends(
+        self,
+        entered: Enter | None,
+        function: object,
+        name: str,
+        args: Sequence[object],
+        kwargs: dict[str, object],
+    ) -> None:
         """It is over."""
-        self.clock.function_ends(entered, function, name)
+        self.clock.function_ends(entered, function, name, args, kwargs)
 
     def _patch_runs(self, module: Foreign) -> None:
         kind = _own(module, "ConcreteFunction")

@@ -179,6 +179,18 @@ class CalledLoops:
             frame = frame.f_back
         return False
 
+    def called(self, frame: FrameType | None) -> CodeType | None:
+        """Return the function of the user that the loop around a stack calls; None where its own line runs."""
+        below = None
+        while frame is not None:
+            code = frame.f_code
+            if any(holds(loop, frame.f_lasti) for loop in self.loops.get(id(code), ())):
+                return below
+            if user_file(code.co_filename) is not None:
+                below = code
+            frame = frame.f_back
+        return None
+
     def hold(self, frame: FrameType | None) -> bool:
         """Say whether a stack is in one of the loops."""
         loops = self.loops

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
+    from ..stack import Line
     from .clock import Clock
 
     Ways = tuple[int, ...]
@@ -38,6 +39,7 @@ class Seen:
         "named",
         "repeats",
         "stack",
+        "step",
         "tested",
         "work",
     )
@@ -52,11 +54,12 @@ class Seen:
             self.named = compiled_call(frame)
         self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
         self.repeats, self.loops = repeats(frame), loops_around(frame, clock.training)
+        self.step = _defined(clock.training.called(frame)) if self.looped else None
         self.key = self._key()
 
     def _key(self) -> tuple[object, ...]:
         seen = self.stack, self.work, self.named, self.looped, self.tested
-        return (*seen, self.repeats, self.loops)
+        return (*seen, self.repeats, self.loops, self.step)
 
     def shortened(self, *, with_line: bool) -> Seen:
         """Return the same without what tells many stacks apart."""
@@ -67,6 +70,7 @@ class Seen:
         short.looped, short.tested = self.looped, self.tested
         short.repeats = self.repeats if with_line else None
         short.loops = self.loops if with_line else 0
+        short.step = None
         short.key = short._key()
         return short
 
@@ -155,6 +159,7 @@ class Stacks:
                     "long": long,
                     "repeats": seen.repeats,
                     "loops": seen.loops,
+                    "step": seen.step,
                 }
             )
         return number
@@ -175,6 +180,11 @@ def _way(frame: FrameType | None) -> Ways:
         way += (id(frame.f_code), frame.f_lasti)
         frame = frame.f_back
     return tuple(way)
+
+
+def _defined(code: CodeType | None) -> Line | None:
+    """Return where a function is defined."""
+    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _user_function(frame: FrameType | None) -> str:

@@ -1,0 +1,88 @@
+"""The places that take too long to prepare data: loops over items, and adapt on small batches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads
+from tfdoctor.facts.run_work.called_work import CalledWork
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.run_tables import in_function
+from tfdoctor.humanize import location, number
+from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Location, Remedy, RunEffect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowPlace:
+    """A line that prepares data, with its time in the run; ``left`` is the share of it that remains."""
+
+    fault: str
+    at: Location
+    ms: float
+    action: str
+    code: str
+    left: float = 0.0
+    within: str = ""
+    group: LineGroup | None = None
+    """Its sampled lines; None where calls of adapt were timed."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a loop in Python of which nothing else is known."""
+        return self.group is not None and self.group.work is CalledWork.PYTHON
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change, at the line."""
+        return Remedy(self.action, f"# {location(self.at)}{self.within}\n{self.code}", self.at)
+
+    @property
+    def effect(self) -> RunEffect:
+        """Its time, which comes once."""
+        return RunEffect(
+            phase=Phase.PREPARING,
+            of=ms(self.ms),
+            subject=location(self.at),
+            scales=self.left,
+            bound=Bound.AT_MOST,
+        )
+
+
+def slow_places(phases: RunPhases, calls: RunCalls | None) -> tuple[SlowPlace, ...]:
+    """Return all such places, those that take most first."""
+    adapted = call_overheads(calls, RunCall.ADAPT) if calls else ()
+    found = [*_loops(phases), *map(_of_adapt, adapted)]
+    return tuple(sorted(found, key=lambda place: -place.ms))
+
+
+def _loops(phases: RunPhases) -> Iterator[SlowPlace]:
+    for group in line_groups(phases.at(Phase.PREPARING)):
+        advice = ADVICE.get(group.work)
+        if advice is not None and group.at is not None:
+            yield SlowPlace(
+                fault=advice.fault,
+                at=group.at,
+                ms=group.ms,
+                action=advice.action,
+                code=advice.code,
+                within=in_function(group),
+                group=group,
+            )
+
+
+def _of_adapt(found: CallOverhead) -> SlowPlace:
+    call = found.call
+    batches = number(call.batches or 0.0)
+    rows = number((call.examples or 0.0) / max(1.0, call.batches or 0.0))
+    return SlowPlace(
+        fault=f"{call.name} reads {batches} batches of {rows} {'example' if rows == '1' else 'examples'}",
+        at=found.at,
+        ms=found.of_ms,
+        action=IN_LARGE_BATCHES.action,
+        code=IN_LARGE_BATCHES.code,
+        left=found.left,
+    )
