@@ -71,7 +71,8 @@ class RunReport:
                 script.name,
             ]
             done = subprocess.run(
-                command, cwd=script.parent, env=os.environ | QUIET | dict(environment), check=False, timeout=LONGEST_S,
+                command, cwd=script.parent, env=os.environ | QUIET | dict(environment), check=False,
+                timeout=LONGEST_S,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             out.mkdir(parents=True, exist_ok=True)

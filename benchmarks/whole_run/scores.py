@@ -76,7 +76,7 @@ PHASES_OF = {
     "evaluation": (("evaluation",), ("evaluation",)),
     "prediction": (("prediction",), ("prediction",)),
 }
-"""What is compared: phases of the account, and those of the timer, which tells neither tracing nor saving from ``fit``."""
+"""What is compared: phases of the account, and those of the timer, which has tracing and saving in ``fit``."""
 
 
 def _sum(times: Mapping[str, float], names: Iterable[str]) -> float:

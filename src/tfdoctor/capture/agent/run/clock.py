@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..by_identity import Notes
     from .places import Place
-    from .traced_arguments import TracedNumber
+    from .traced_arguments import TracedNumberEntry
 
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[Place, int, Place]
@@ -235,7 +235,7 @@ class Clock:
         self.switch(entered[0])
 
     def _traced(
-        self, function: object, name: str, place: Place, numbers: list[TracedNumber]
+        self, function: object, name: str, place: Place, numbers: list[TracedNumberEntry]
     ) -> None:
         """Keep a call that traced a function for the file."""
         if self.told_traces >= MOST_TRACES:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..declared import Foreign
     from ..stack import Line
 
-    class TracedNumber(TypedDict):
+    class TracedNumberEntry(TypedDict):
         """A parameter, the value that it got, and the line that assigned that."""
 
         name: str
@@ -61,7 +61,7 @@ def defined(function: Foreign) -> Line | None:
 
 def traced_numbers(
     function: Foreign, args: Sequence[object], kwargs: dict[str, object], caller: FrameType | None
-) -> list[TracedNumber]:
+) -> list[TracedNumberEntry]:
     """Return the numbers, texts and truth values among the arguments of a call."""
     given = dict(zip(_parameters(code_of(function), args), args))  # noqa: B905 - Python 3.9
     numbers = {name: value for name, value in {**given, **kwargs}.items() if type(value) in PLAIN}
