@@ -173,7 +173,7 @@ class Program:
             tuple(
                 operation
                 for number, graph in enumerate(graphs)
-                for operation in _operations(graph, number, place)
+                for operation in _operations(graph, number, place, record.run.fit_at)
             ),
             tuple(_layer(layer, place) for layer in record.layers or ()),
             tuple(_dataset(dataset, place) for dataset in record.datasets),
@@ -328,7 +328,10 @@ class Places:
         return path.removeprefix(folder)
 
 
-def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Operation]:
+def _operations(
+    graph: RecordedGraph, number: int, place: Places, fit_at: SourceLine | None
+) -> Iterator[Operation]:
+    """Yield the operations of a graph; the line of fit calls none itself, but Keras' loss and optimizer do."""
     names = [operation.name for operation in graph.operations]
     zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
     separable = {kernel.name for kernel in graph.kernels if kernel.separable}
@@ -337,6 +340,7 @@ def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Op
         yield replace(
             operation,
             graph=number,
+            direct=operation.direct and (fit_at is None or record.at != fit_at),
             captured=record.name in graph.captured,
             separable=record.name in separable,
         )
