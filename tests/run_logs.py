@@ -27,6 +27,7 @@ from tfdoctor.recording.run_log import (
     CallPlace,
     Census,
     FunctionTrace,
+    KeptStatement,
     Line,
     LongStep,
     ProcessEnd,
@@ -81,6 +82,7 @@ class Run:
     stepped: list[tuple[float, float, Line | None, bool]] = field(default_factory=list)
     long_steps: list[LongStep] = field(default_factory=list)
     censuses: list[Census] = field(default_factory=list)
+    kept: list[KeptStatement] = field(default_factory=list)
     counters: list[tuple[float, RunCounters]] = field(default_factory=list)
     passes: list[tuple[float, Line | None]] = field(default_factory=list)
     fresh: bool = True  # the next step begins a pass over the data
@@ -224,6 +226,7 @@ class Run:
             traces=tuple(self.traces),
             long_steps=tuple(self.long_steps),
             censuses=tuple(self.censuses),
+            kept=tuple(self.kept),
             end=ProcessEnd(self.now, why, **end) if why else None,
         )
 

@@ -80,6 +80,15 @@ class RunWork(StrEnum):
     OTHER = "other"
 
 
+class KeptValue(StrEnum):
+    """What a statement of a loop around training adds to a container, as the source shows it."""
+
+    RESULT = "result"  # of the call that trains: tensors
+    HISTORY = "history"  # what Keras' fit returns, which holds the model
+    MODEL = "model"
+    OTHER = "other"  # no number or string for certain
+
+
 class RunCall(StrEnum):
     """The call under way on the thread that the account of the run follows; ``SCRIPT`` is none of the others."""
 

@@ -184,6 +184,14 @@ class Effect:
         return not self.subject and self.bound is Bound.AT_MOST and self.scales == 0.0
 
 
+class RunFailure(IntEnum):
+    """Whether the run fails by what a finding is about: a run that dies delivers nothing, however fast it is."""
+
+    NONE = 0
+    AHEAD = 1  # within the planned run, or within an hour
+    HAPPENED = 2
+
+
 class Recurrence(StrEnum):
     """How often the time comes that a finding is about: a longer run has more of all but the first."""
 
@@ -231,7 +239,8 @@ class Finding:
 
     ``severity`` is left out when the saving decides it; a fault without an effect on the step (a
     recording that ended early, say) states its own. ``takes`` is the time that the summary of a general rule's
-    finding states, in ms per step of the step model; left out, it follows from the effects.
+    finding states, in ms per step of the step model; left out, it follows from the effects. ``failure`` puts a
+    finding before all that only save time.
     """
 
     summary: str
@@ -243,6 +252,7 @@ class Finding:
     names: tuple[PartTime, ...] = ()
     takes: Quantity | None = None
     run_effects: tuple[RunEffect, ...] = ()
+    failure: RunFailure = RunFailure.NONE
 
     @property
     def at(self) -> Location | None:

@@ -26,6 +26,7 @@ from tfdoctor.verdict import (
     Recurrence,
     Remedy,
     RunEffect,
+    RunFailure,
     Severity,
     Stage,
 )
@@ -195,6 +196,18 @@ def test_a_severity_without_a_saving_is_limited_by_the_share_of_the_steps(concer
 def test_tracing_may_be_what_makes_steps_long() -> None:
     grave = states("grave", severity=Severity.CRITICAL, concern=Concern.LONG_STEPS)
     assert priced(chart(tracing=900_000.0), grave)["grave"].severity is Severity.CRITICAL
+
+
+def test_what_the_run_fails_by_comes_before_what_saves_time() -> None:
+    fatal = {"severity": Severity.CRITICAL, "concern": Concern.RUN}
+    found = priced(
+        chart(),
+        states("slow", part(60.0)),
+        states("ahead", failure=RunFailure.AHEAD, **fatal),
+        states("died", failure=RunFailure.HAPPENED, **fatal),
+        states("grave", **fatal),
+    )
+    assert list(found) == ["died", "ahead", "slow", "grave"]
 
 
 def test_a_general_finding_states_no_saving_of_the_run() -> None:

@@ -6,13 +6,24 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import growing_memory
-from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Severity, Verdict
+from tfdoctor.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    RunFailure,
+    Severity,
+    Table,
+    Verdict,
+)
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, steady=True, points=100
@@ -35,10 +46,11 @@ def check(  # noqa: PLR0913 - what the severity depends on
     calls: RunCalls | None = None,
     program: Program | None = None,
     seconds: float = 100.0,
+    kept: KeptResults | None = None,
 ) -> Verdict:
     memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
     growth = RunGrowth((resident, *counts), seconds)
-    return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program)
+    return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -113,6 +125,61 @@ def test_the_end_is_told() -> None:
 def test_the_remedy_follows_what_grows_along(what: Grows, name: str, words: str) -> None:
     counts = replace(TENSORS, what=what, name=name, last=90_000)
     assert words in found(check(RESIDENT, counts)).remedies[0].action
+
+
+KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
+
+
+@pytest.mark.parametrize(
+    "counts", [(), (TENSORS,), (replace(TENSORS, what=Grows.BLOCKS, last=9e5),)]
+)
+def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...]) -> None:
+    finding = found(check(RESIDENT, *counts, kept=KeptResults((KEPT,))))
+    assert finding.at == finding.remedies[0].at == KEPT.at
+    assert finding.summary.endswith("; train.py:47 adds loss to history in each step")
+    assert "Keep numbers" in finding.remedies[0].action
+    assert len(finding.remedies) == 1
+    table = finding.evidence[-1]
+    assert isinstance(table, Table)
+    assert table.rows == ((KEPT.at, "loss", "history"),)
+
+
+def test_what_certainly_grows_a_graph_is_changed_before() -> None:
+    graph = replace(TENSORS, what=Grows.GRAPH, name="", last=90_000)
+    finding = found(check(RESIDENT, graph, kept=KeptResults((KEPT,))))
+    assert "all operations once" in finding.remedies[0].action
+    assert "Keep numbers" in finding.remedies[1].action
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (KEPT, replace(KEPT, container="more")),
+        (replace(KEPT, what=KeptValue.OTHER),),
+        (replace(KEPT, what=KeptValue.HISTORY, fits=True),),
+    ],
+)
+def test_statements_that_are_not_the_cause_for_certain_are_listed_without_a_place(
+    statements: tuple[KeptResult, ...],
+) -> None:
+    finding = found(check(RESIDENT, TENSORS, kept=KeptResults(statements)))
+    assert finding.at is None
+    assert "adds" not in finding.summary
+    table = finding.evidence[-1]
+    assert isinstance(table, Table)
+    assert len(table.rows) == len(statements)
+
+
+def test_statements_alone_make_no_finding() -> None:
+    small = replace(RESIDENT, last=1.003e9)
+    assert check(small, kept=KeptResults((KEPT,))) == check(small)
+
+
+@pytest.mark.parametrize(("slope", "failure"), [(9e6, RunFailure.AHEAD), (4e6, RunFailure.NONE)])
+def test_memory_that_is_full_within_an_hour_comes_before_savings(
+    slope: float, failure: RunFailure
+) -> None:
+    assert found(check(replace(RESIDENT, slope=slope))).failure is failure
 
 
 def test_a_loop_of_predict_is_named_as_a_call() -> None:

@@ -11,7 +11,16 @@ from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import out_of_memory
-from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Severity, Verdict
+from tfdoctor.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    RunFailure,
+    Severity,
+    Verdict,
+)
 
 AT = Location("train.py", 52)
 
@@ -56,6 +65,7 @@ def test_what_died_where_and_for_what_is_told() -> None:
         "which asked for 822 MB of shape [256, 64, 112, 112]"
     )
     assert (finding.severity, finding.concern, finding.at) == (Severity.CRITICAL, Concern.RUN, AT)
+    assert finding.failure is RunFailure.HAPPENED
     assert not finding.run_effects
 
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
-from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import tuning_loop
 from tfdoctor.verdict import (
     Bound,
@@ -19,6 +20,7 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     NotApplicable,
+    RunFailure,
     Severity,
     Verdict,
 )
@@ -49,17 +51,21 @@ STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms
 PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
 
 
-def check(
+def check(  # noqa: PLR0913 - what the verdict depends on
     fit: MadeCall | None = FIT,
     resident: Trend | None = RESIDENT,
     step: TracedDefinition = STEP,
     phases: RunPhases = PHASES,
+    *,
     limit: float | None = 32e9,
+    kept: KeptResults | None = None,
+    ran_out: bool = False,
 ) -> Verdict:
-    memory = MemoryTrends((FillingMemory(trend=resident, limit=limit),)) if resident else None
+    filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
+    memory = MemoryTrends((filling,)) if filling else None
     calls = RunCalls((fit,) if fit else (), fits=8)
     growth = RunGrowth((resident,), 60.0) if resident else None
-    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)))
+    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)), kept)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -142,8 +148,8 @@ def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() ->
     )  # fmt: skip
     again = RunTraces((replace(STEP, alike_ms=9e3),))
     calls, phases = RunCalls((FIT, compiled), fits=8), replace(PHASES, lines=(line,))
-    assert found(tuning_loop.check(phases, calls, None, None, again)).at == line.caller
-    assert found(tuning_loop.check(PHASES, calls, None, None, again)).at == compiled.at
+    assert found(tuning_loop.check(phases, calls, None, None, again, None)).at == line.caller
+    assert found(tuning_loop.check(PHASES, calls, None, None, again, None)).at == compiled.at
 
 
 def test_graphs_of_other_models_are_necessary() -> None:
@@ -171,3 +177,51 @@ def test_growth_although_the_session_is_cleared_is_a_note() -> None:
     finding = found(check(phases=replace(PHASES, lines=(line,)), limit=3e9))
     assert finding.severity is Severity.NOTE
     assert "process of its own" in finding.remedies[0].action
+
+
+KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
+
+
+@pytest.mark.parametrize("what", [KeptValue.HISTORY, KeptValue.MODEL])
+def test_the_statement_that_keeps_each_model_is_changed_first(what: KeptValue) -> None:
+    finding = found(check(kept=KeptResults((replace(KEPT, what=what),))))
+    assert finding.at == KEPT.at
+    assert "; tune.py:35 adds run" in finding.summary
+    assert ("its History" in finding.remedies[0].action) is (what is KeptValue.HISTORY)
+    assert finding.remedies[1].edit_id == "clear-session"
+
+
+def test_the_change_that_saves_time_stays_before_it() -> None:
+    again = replace(STEP, ms=30e3, alike_ms=20e3)
+    finding = found(check(step=again, kept=KeptResults((KEPT,))))
+    assert [remedy.at for remedy in finding.remedies[:2]] == [FIT.at, KEPT.at]
+    assert "Build and compile one model" in finding.remedies[0].action
+    assert finding.run_effects
+
+
+def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:
+    again = replace(STEP, ms=30e3, alike_ms=20e3)
+    kept = KeptResults((KEPT,))
+    assert check(resident=None, step=again, kept=kept) == check(resident=None, step=again)
+    flat = replace(RESIDENT, steady=False)
+    assert check(resident=flat, kept=kept) == check(resident=flat)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [(KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)],
+)
+def test_several_or_uncertain_statements_are_no_place(statements: tuple[KeptResult, ...]) -> None:
+    finding = found(check(kept=KeptResults(statements)))
+    assert finding.at == FIT.at
+    assert "adds" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("ran_out", "failure"), [(True, RunFailure.AHEAD), (False, RunFailure.NONE)]
+)
+def test_a_search_that_ran_out_of_memory_comes_before_savings(
+    ran_out: bool,  # noqa: FBT001
+    failure: RunFailure,
+) -> None:
+    assert found(check(ran_out=ran_out)).failure is failure

@@ -13,6 +13,7 @@ from tfdoctor.recording.run_log import (
     CallPlace,
     Census,
     FunctionTrace,
+    KeptStatement,
     LongStep,
     ProcessEnd,
     RunLog,
@@ -33,6 +34,7 @@ KINDS: dict[str, type] = {
     "trace": FunctionTrace,
     "long": LongStep,
     "census": Census,
+    "kept": KeptStatement,
     "end": ProcessEnd,
 }
 """The dataclass of each kind of line."""
@@ -65,6 +67,7 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
         traces=tuple(_of(FunctionTrace, lines)),
         long_steps=tuple(_of(LongStep, lines)),
         censuses=tuple(_of(Census, lines)),
+        kept=tuple(_of(KeptStatement, lines)),
         end=next(iter(_of(ProcessEnd, lines)), None),
         dropped=dropped,
     )

@@ -4,13 +4,14 @@ Times are seconds since the process began, on the system's monotonic clock; amou
 ``process`` comes first. ``call`` and ``stack`` define numbers that later lines use. ``span`` tells one long call
 alone. ``bucket`` adds up what happened from its start to its end; buckets follow one another without gaps, and
 their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
-open when the file was last written. ``trace`` is a call that traced a tf.function, ``end`` how the process ended.
+open when the file was last written. ``trace`` is a call that traced a tf.function, ``kept`` a statement of a loop
+around training that keeps what it is given, ``end`` how the process ended.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.kinds import RunCall, RunWork
+from tfdoctor.kinds import KeptValue, RunCall, RunWork
 from tfdoctor.recording.field_types import Amount, Count
 
 RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
@@ -180,6 +181,23 @@ class Census:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStatement:
+    """A statement of a loop around a call that trains which adds to a container that is made outside of the loop.
+
+    It was read from the source, not seen to run. ``container`` and ``value`` are source text, the latter of what
+    is added; instead of strings they have "…". ``fits``: the call is Keras' fit. ``each``: no condition is around
+    it in the innermost loop.
+    """
+
+    at: Line
+    container: str = ""
+    value: str = ""
+    what: KeptValue = KeptValue.OTHER
+    fits: bool = False
+    each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LongStep:
     """A training call that took more than 1.5 times the usual one: its number, start in s and duration in ms."""
 
@@ -214,6 +232,7 @@ class RunLog:
     traces: tuple[FunctionTrace, ...] = ()
     long_steps: tuple[LongStep, ...] = ()
     censuses: tuple[Census, ...] = ()
+    kept: tuple[KeptStatement, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
 

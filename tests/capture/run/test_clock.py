@@ -442,3 +442,18 @@ def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         clock.function_ends(entered, function, "f")
     assert [line["made"] for line in clock.traces] == [0, 0, 0]
     assert clock.dropped == 2
+
+
+def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
+    clock = started()
+    for _ in range(3):
+        clock.step_ends(clock.step_begins(inspect.currentframe(), "repeated-call", 1))
+        fit = clock.enter(kinds.FIT, "Model.fit", inspect.currentframe())
+        clock.step_ends(
+            clock.step_begins(inspect.currentframe(), "keras-fit", 1)
+        )  # in the loop of fit itself
+        clock.leave(fit)
+        clock.leave(clock.enter(kinds.EVALUATE, "Model.evaluate", inspect.currentframe()))
+    assert [call.fits for call in clock.kept.calls] == [False, True]
+    clock.begin(threading.get_ident())
+    assert not clock.kept.calls

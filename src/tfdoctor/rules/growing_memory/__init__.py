@@ -5,7 +5,8 @@
 The memory of the process, and of its accelerator, once a second for the whole run: whether it certainly grows, and
 as much in the second half as in the first. What fills once and then stays (a model, a cache, the memory that an
 allocator keeps for later) has a plateau and is healthy. Named beside it is what grows along: operations of
-TensorFlow 1's default graph, traced functions, and live Python objects by type.
+TensorFlow 1's default graph, traced functions, and live Python objects by type; and the statement of the training
+loop that keeps the results of each step in a container.
 
 The severity follows from when memory would be full at this rate: critical within the planned run or an hour, a
 warning within a day, otherwise a note. Growth has no saving in time.
@@ -26,7 +27,9 @@ features) belongs in a file or an array of fixed size. `tracemalloc` shows the l
 ## Holds for
 
 Runs recorded as a whole by `tfdoctor profile`, for a minute or more; the limit is the machine's memory or the
-cgroup's. The recording does not show which line allocated the memory. In a first epoch the growth of a
+cgroup's. The recording does not show which line allocated the memory. The statement that keeps results is read
+from the source: it is named where it is the only one, and its container is made before the loop and loses nothing
+in it, as far as the file shows. It alone makes no finding. In a first epoch the growth of a
 `Dataset.cache()` in memory looks the same: it is a note there.
 
 ## Sources
@@ -46,12 +49,13 @@ from tfdoctor.facts.growth.growing_counts import (
     growing_counts,
     makes_operations,
 )
+from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import milliseconds, quantity
-from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.growing_memory.causes import remedies
 from tfdoctor.units import nbytes
@@ -60,8 +64,10 @@ from tfdoctor.verdict import (
     Evidence,
     Finding,
     Healthy,
+    Location,
     Measure,
     NotApplicable,
+    RunFailure,
     Severity,
     Verdict,
 )
@@ -109,12 +115,13 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is no leak
     phases: RunPhases,
     memory: MemoryTrends,
     growth: RunGrowth,
     calls: RunCalls | None,
     program: Program | None,
+    kept: KeptResults | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report memory that certainly grows and does not level off."""
@@ -144,12 +151,15 @@ def check(
             concern=Concern.RUN,
         )
     worst = max(growing, key=lambda one: one.severity)
+    keeps = kept.of_steps if kept else None
+    severity = _severity(worst, counts, phases, calls, program)
     return Finding(
-        summary=_summary(worst, counts, growth),
-        evidence=_evidence(worst, counts, limits),
-        remedies=remedies(counts, _predicts(calls), makes_operations(counts, phases)),
-        severity=_severity(worst, counts, phases, calls, program),
+        summary=_summary(worst, counts, growth, keeps),
+        evidence=(*_evidence(worst, counts, limits), *kept_table(kept, keeps)),
+        remedies=remedies(counts, _predicts(calls), makes_operations(counts, phases), keeps),
+        severity=severity,
         concern=Concern.RUN,
+        failure=RunFailure.AHEAD if severity is Severity.CRITICAL else RunFailure.NONE,
     )
 
 
@@ -180,7 +190,9 @@ def _predicts(calls: RunCalls | None) -> MadeCall | None:
     return max(found, key=lambda call: call.count, default=None)
 
 
-def _summary(memory: FillingMemory, counts: tuple[Trend, ...], growth: RunGrowth) -> str:
+def _summary(
+    memory: FillingMemory, counts: tuple[Trend, ...], growth: RunGrowth, keeps: KeptResult | None
+) -> str:
     trend = memory.trend
     grew = (
         f"{memory.name.capitalize()} grew from {quantity(nbytes(trend.first))} to "
@@ -188,7 +200,8 @@ def _summary(memory: FillingMemory, counts: tuple[Trend, ...], growth: RunGrowth
     )
     ends = f", {memory.end}" if memory.end else ""
     along = f"; {clause(counts[0])}" if counts else ""
-    return f"{grew}{ends}{along}"
+    adds = f"; {keeps.clause}" if keeps else ""
+    return f"{grew}{ends}{along}{adds}"
 
 
 def _evidence(
@@ -217,14 +230,16 @@ def _healthy(memory: MemoryTrends, growth: RunGrowth) -> str:
 
 
 def sick() -> Verdict:
-    """Memory grows by 20 MB a second, and live tensors with it."""
+    """Memory grows by 20 MB a second, and live tensors with it, which a list in the loop keeps."""
     tensors = Trend(
         what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000, slope=500, low=480, high=520,
         steady=True, points=20,
     )  # fmt: skip
     return _example(Trend(
         what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120,
-    ), tensors)  # fmt: skip
+    ), tensors, kept=KeptResults((KeptResult(
+        Location("train.py", 47), "history", "(loss, outputs)", KeptValue.RESULT, each=True,
+    ),)))  # fmt: skip
 
 
 def healthy() -> Verdict:
@@ -234,10 +249,10 @@ def healthy() -> Verdict:
     ))  # fmt: skip
 
 
-def _example(resident: Trend, *counts: Trend) -> Verdict:
+def _example(resident: Trend, *counts: Trend, kept: KeptResults | None = None) -> Verdict:
     growth = RunGrowth((resident, *counts), 120.0)
     memory = MemoryTrends((FillingMemory(trend=resident, limit=32e9),))
     phases = RunPhases(
         total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3
     )
-    return check(phases, memory, growth, None, None)
+    return check(phases, memory, growth, None, None, kept)

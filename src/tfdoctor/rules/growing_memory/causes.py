@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tfdoctor.facts.growth.kept_results import KeptResult
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.verdict import Location, Remedy
@@ -14,27 +15,34 @@ TENSORS = frozenset(["EagerTensor", "Tensor"])
 
 
 def remedies(
-    counts: tuple[Trend, ...], predicts: MadeCall | None, makes: Location | None
+    counts: tuple[Trend, ...],
+    predicts: MadeCall | None,
+    makes: Location | None,
+    keeps: KeptResult | None = None,
 ) -> tuple[Remedy, ...]:
     """Return what to change, the likeliest first; a line is named only where it is known to be the cause."""
-    found = [*_of_counts(counts, makes)]
+    found = [*_of_counts(counts, makes, keeps)]
     if predicts:
         action = f"Call the model itself in the loop, not {predicts.name}"
         found.append(Remedy(action, CALL, predicts.at))
-    if not found or counts[:1] == tuple(c for c in counts if c.what is Grows.BLOCKS):
+    only_blocks = counts[:1] == tuple(c for c in counts if c.what is Grows.BLOCKS)
+    if not found or (only_blocks and not keeps):
         found.append(Remedy("Find the line that holds the memory", FIND))
     return tuple(found)
 
 
-def _of_counts(counts: tuple[Trend, ...], makes: Location | None) -> Iterator[Remedy]:
+def _of_counts(
+    counts: tuple[Trend, ...], makes: Location | None, keeps: KeptResult | None
+) -> Iterator[Remedy]:
     kinds = {trend.what for trend in counts}
     types = {trend.name.rpartition(".")[2] for trend in counts if trend.what is Grows.OBJECTS}
     if Grows.GRAPH in kinds:
         yield Remedy("Make all operations once, before the loop", GRAPH, makes)
     if types & MODELS:
         yield Remedy("Forget each model before the next one is built", SESSION)
-    if types & TENSORS or Grows.BLOCKS in kinds:
-        yield Remedy("Keep numbers or arrays of fixed size, not the tensors of each step", NUMBERS)
+    if keeps or types & TENSORS or Grows.BLOCKS in kinds:
+        action = "Keep numbers or arrays of fixed size, not the tensors of each step"
+        yield Remedy(action, NUMBERS, keeps.at if keeps else None)
     if Grows.FUNCTIONS in kinds:
         yield Remedy("Create each tf.function once, outside of the loop", ONCE)
     if Grows.FILES in kinds:

@@ -51,6 +51,7 @@ from tfdoctor.verdict import (
     Location,
     Measure,
     NotApplicable,
+    RunFailure,
     Severity,
     Table,
     Verdict,
@@ -99,6 +100,7 @@ def _finding(ending: RunEnding, phases: RunPhases | None, fit: Circumstances) ->
         remedies=remedies(ending, fit),
         severity=Severity.CRITICAL,
         concern=Concern.RUN,
+        failure=RunFailure.HAPPENED,
     )
 
 

@@ -4,13 +4,15 @@
 
 Whether `fit` is called on three or more different models in one run (tuning, cross-validation), and what that
 leaves: how much memory and how many operations, traced functions and objects each model adds, and how much of the
-run goes to building graphs again that an earlier model had: as many operations, and as many weights.
+run goes to building graphs again that an earlier model had: as many operations, and as many weights. Where memory
+grows, also which statement of the loop keeps each model, or its `History`.
 
 ## Why it matters
 
 Keras keeps global state, in TensorFlow 1's graph mode every operation of every model. Memory grows with each
 model until the run dies, and calls that walk through the graph get slower. Each new model also traces its
-functions anew, whatever it has in common with the last one.
+functions anew, whatever it has in common with the last one. The `History` that `fit` returns holds the model, and
+with it the variables of the optimizer: a list of them keeps every model.
 
 ## How to fix
 
@@ -25,7 +27,7 @@ and the learning rate instead: nothing is traced anew.
 Runs recorded as a whole by `tfdoctor profile`, in which Keras' `fit` trains. Graphs of models that differ in their
 layers are necessary, and not counted; the saving is an upper bound. With TensorFlow 2.21 and Keras 3.15, each of
 nine models of nine million weights left 130 MB whether the session was cleared or not; where the samples show that
-it is cleared, growth is a note.
+it is cleared, growth is a note. The statement that keeps models is read from the source, as far as it shows.
 
 ## Sources
 
@@ -39,12 +41,13 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
+from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.humanize import counted, duration, location, number, percent, quantity
-from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -59,6 +62,7 @@ from tfdoctor.verdict import (
     Recurrence,
     Remedy,
     RunEffect,
+    RunFailure,
     Severity,
     Verdict,
 )
@@ -107,12 +111,13 @@ MOST_EACH = 2
 """Traces of a function object that is made for one model: the second is often a last, smaller batch."""
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps it
     phases: RunPhases,
     calls: RunCalls,
     memory: MemoryTrends | None,
     growth: RunGrowth | None,
     traces: RunTraces | None,
+    kept: KeptResults | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
@@ -139,16 +144,29 @@ def check(
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
     severity = _severity(grown, models, limits, cleared=cleared)
     effects = _effects(traced, models) if share >= limits.tracing else ()
+    keeps = kept.of_fits if kept and grown else None
+    adds = f"; {keeps.clause}" if keeps else ""
+    changes = _remedies(fit, _built(calls, phases, models), grown, share, limits, cleared=cleared)
     return Finding(
-        summary=_summary(fit, grown, counts, traced, share, limits),
-        evidence=evidence,
-        remedies=tuple(
-            _remedies(fit, _built(calls, phases, models), grown, share, limits, cleared=cleared)
-        ),
+        summary=f"{_summary(fit, grown, counts, traced, share, limits)}{adds}",
+        evidence=(*evidence, *(kept_table(kept, keeps) if grown else ())),
+        remedies=_with_kept(tuple(changes), keeps, 1 if effects else 0),
         severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
         run_effects=effects,
+        failure=RunFailure.AHEAD if grown and grown.ran_out else RunFailure.NONE,
     )
+
+
+def _with_kept(
+    changes: tuple[Remedy, ...], keeps: KeptResult | None, place: int
+) -> tuple[Remedy, ...]:
+    """Return the changes with that of the statement that keeps the models, after those that save time."""
+    if keeps is None:
+        return changes
+    what = "its History, which holds the model" if keeps.what is KeptValue.HISTORY else "the model"
+    own = Remedy(f"Keep numbers of each model, not {what}", SCORES, keeps.at)
+    return (*changes[:place], own, *changes[place:])
 
 
 def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingMemory | None:
@@ -296,6 +314,10 @@ def _remedies(
         )
 
 
+SCORES = """\
+history = model.fit(x, y)
+scores.append(history.history["val_loss"][-1])  # a number: a kept History or model keeps all its memory"""
+
 CLEAR = """\
 for units in (32, 64, 128):
     keras.backend.clear_session()  # forgets the models, layers and functions made so far
@@ -362,4 +384,5 @@ def _example(models: int, resident: Trend, *counts: Trend) -> Verdict:
         MemoryTrends((FillingMemory(trend=resident, limit=32e9),)),
         RunGrowth((resident, *counts), 60.0),
         RunTraces((step,), 6e3),
+        None,
     )

@@ -9,6 +9,7 @@ from time import perf_counter_ns, sleep
 
 from .. import by_identity
 from ..stack import user_line
+from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
 from .loops import CalledLoops
 from .places import Places
@@ -57,7 +58,7 @@ class Clock:
     def begin(self, thread: int) -> None:
         """Nothing was seen yet; the account follows this thread."""
         self.places = Places()
-        self.training, self.testing = CalledLoops(), CalledLoops()
+        self.training, self.testing, self.kept = CalledLoops(), CalledLoops(), KeptLines()
         self.steps = StepTimes()
         self.totals: dict[Place, int] = {}
         self.entered: dict[Place, int] = {}
@@ -147,6 +148,8 @@ class Clock:
         before, outer = self.current, self.outer()
         place = self.places.of(kind, user_line(frame) or outer.at, name, outer)
         self.entered[place] = self.entered.get(place, 0) + 1
+        if kind == FIT:
+            self.kept.add(frame, fits=True)
         return before, self.switch(place), place
 
     def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
@@ -292,6 +295,7 @@ class Clock:
         self.entered[place] = self.entered.get(place, 0) + k
         if outer.kind not in (FIT, EPOCH):  # fit has the loop itself
             self.training.add(frame)
+            self.kept.add(frame)
         now = perf_counter_ns() if tracing else self.switch(place)
         self.steps.begins(place, now, k, first=self.first, traced=self.profiled)
         if tracing:

@@ -132,8 +132,10 @@ class Recorder:
             last = now
             took = thread_time() - cpu
             if now >= write_at:
+                self._read_source()
+                begun = thread_time()
                 self._write(now)
-                wrote = thread_time() - cpu - took
+                wrote = thread_time() - begun
                 write_at = now + int(max(self._write_every(now), WRITE_AT_MOST * wrote) * 1e9)
             self.cpu_s += thread_time() - cpu
 
@@ -147,6 +149,11 @@ class Recorder:
         buckets = self.buckets
         later = buckets is not None and buckets.seconds(now) >= LATER_FROM_S
         return LATER_S if later else WRITE_S
+
+    @guarded("kept")
+    def _read_source(self) -> None:
+        """Read, once for each call that trains, what the loops around it keep."""
+        self.first += self.clock.kept.take()
 
     @guarded("run file")
     def _write(self, now: int, *, last: bool = False) -> None:
@@ -188,6 +195,7 @@ class Recorder:
         clock.steps.passes_over()
         if self.waits or buckets is None or not ended:
             return
+        self._read_source()
         self._write(now, last=True)
         dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []
         end = {"kind": "end", "end": buckets.seconds(now), "call": place.number}
