@@ -39,7 +39,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 def made(time: Time) -> Any:
-    clock = clocks.Clock()
+    clock = clocks.CallClock()
     clock.begin(threading.get_ident())
     return buckets.Buckets(clock, time.now, time.now - S // 5)
 
@@ -170,7 +170,7 @@ def test_a_week_stays_below_64_mb(lines: int, time: Time, tmp_path: Path) -> Non
 
 @pytest.fixture
 def seen() -> Any:
-    clock = clocks.Clock()
+    clock = clocks.CallClock()
     clock.begin(threading.get_ident())
     return stacks.Stacks(clock)
 

@@ -48,7 +48,7 @@ def fake_time() -> Iterator[Time]:
 
 
 def started() -> Any:
-    clock = clocks.Clock()
+    clock = clocks.CallClock()
     clock.begin(threading.get_ident())
     return clock
 
@@ -405,7 +405,7 @@ def test_a_call_of_an_earlier_recording_ends_unseen() -> None:
 
 
 def test_nothing_is_recorded_before_the_begin() -> None:
-    clock = clocks.Clock()
+    clock = clocks.CallClock()
     assert not clock.ours()
     assert not clock.adopt()
 

@@ -10,7 +10,7 @@ places = agent.load("run.places")
 
 
 def test_the_same_call_has_one_number() -> None:
-    known = places.Places()
+    known = places.CallSites()
     fit = known.of("fit", ("train.py", 3), "Model.fit", known.script)
     assert known.of("fit", ("train.py", 3), "Model.fit", known.script) is fit
     other = known.of("fit", ("train.py", 4), "Model.fit", known.script)
@@ -27,7 +27,7 @@ def test_the_same_call_has_one_number() -> None:
 
 
 def test_places_of_another_recording_are_strangers() -> None:
-    one, other = places.Places(), places.Places()
+    one, other = places.CallSites(), places.CallSites()
     place = one.of("fit", None, "", one.script)
     assert place in one
     assert place not in other
@@ -38,7 +38,7 @@ def test_where_there_are_too_many_places_later_ones_share_a_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(places, "MOST", 10)
-    known = places.Places()
+    known = places.CallSites()
     parents: list[Any] = [known.script]
     for number in range(1000):
         parent = parents[number % 7 % len(parents)]

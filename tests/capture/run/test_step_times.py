@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 def place(name: str = "keras-fit", line: int = 1) -> Any:
-    return places.Places().of("step", ("train.py", line), name, None)
+    return places.CallSites().of("step", ("train.py", line), name, None)
 
 
 def steps(times: Any, at: Any, durations: Sequence[float], now: int = 0, k: int = 1) -> int:
@@ -35,14 +35,14 @@ def ended(times: Any, left: int = 10**9) -> Any:
 
 
 def test_a_step_lasts_until_the_next_one_begins() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10, 20, 30, 5])
     times.passes_over()
     assert ended(times).each == [10, 20, 30, 2.5]  # of the last one only the call is known
 
 
 def test_a_step_before_another_pass_ends_with_its_call() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     now = steps(times, at, [10, 10])
     steps(times, at, [10, 10], now + 1000 * MS)
     times.passes_over()
@@ -52,7 +52,7 @@ def test_a_step_before_another_pass_ends_with_its_call() -> None:
 
 
 def test_time_apart_is_taken_off() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     times.begins(at, 0, 1, first=True, traced=False)
     times.ends(5 * MS)
     times.apart += 100 * MS
@@ -62,7 +62,7 @@ def test_time_apart_is_taken_off() -> None:
 
 
 def test_a_call_of_several_steps_counts_them() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10, 10, 10], k=4)
     times.passes_over()
     found = ended(times)
@@ -70,7 +70,7 @@ def test_a_call_of_several_steps_counts_them() -> None:
 
 
 def test_a_step_that_traces_is_told_elsewhere() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     times.begins(at, 0, 1, first=True, traced=False)
     times.traces()
     times.ends(900 * MS)
@@ -81,7 +81,7 @@ def test_a_step_that_traces_is_told_elsewhere() -> None:
 
 
 def test_what_found_no_data_was_no_step() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10, 10])
     times.retract()
     times.ends(50 * MS)
@@ -90,7 +90,7 @@ def test_what_found_no_data_was_no_step() -> None:
 
 
 def test_a_retracted_step_before_any_other_leaves_nothing() -> None:
-    times = step_times.StepTimes()
+    times = step_times.RunStepTimes()
     times.retract()
     times.ends(5)
     times.passes_over()
@@ -99,7 +99,7 @@ def test_a_retracted_step_before_any_other_leaves_nothing() -> None:
 
 def test_two_loops_by_turns_are_told_apart() -> None:
     """A GAN: each function's step lasts until it is called again."""
-    times, real, fake = step_times.StepTimes(), place(line=1), place(line=2)
+    times, real, fake = step_times.RunStepTimes(), place(line=1), place(line=2)
     now = 0
     for number in range(4):
         for at, ms in ((real, 10), (fake, 30)):
@@ -118,7 +118,7 @@ def test_two_loops_by_turns_are_told_apart() -> None:
 
 
 def test_a_long_step_is_told_with_its_number() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10] * 20 + [50, 10, 10])
     times.passes_over()
     (line,) = times.long
@@ -127,21 +127,21 @@ def test_a_long_step_is_told_with_its_number() -> None:
 
 @pytest.mark.parametrize("longer", [11.9, 14.9, 1.0])
 def test_a_little_longer_is_not_long(longer: float) -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10] * 20 + [longer] + [10])
     times.passes_over()
     assert not times.long
 
 
 def test_a_short_step_is_long_only_beyond_what_other_programs_cause() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [0.5] * 20 + [1.9, 0.5, 2.6, 0.5])
     times.passes_over()
     assert [line["ms"] for line in times.long] == [2.6]
 
 
 def test_what_is_usual_follows_the_run() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10] * 50 + [40] * 200)
     times.passes_over()
     assert times.loops[at].usual == 40 * MS
@@ -150,14 +150,14 @@ def test_what_is_usual_follows_the_run() -> None:
 
 def test_long_steps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_times, "MOST_LONG", 3)
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [10, 10, 10, 10, 50] * 10)
     times.passes_over()
     assert len(times.long) == 3
 
 
 def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     assert not times.is_long(10**12)
     now = steps(times, at, [10] * 20)
     times.begins(at, now, 1, first=False, traced=False)
@@ -177,7 +177,7 @@ def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
 )
 def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> None:
     """In parts, as the file is told them, the sums stay exact and times are known to 2 %."""
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     now, joined, expected = 0, step_times.Ended(), list[float]()
     for part in parts:
         now = steps(times, at, part, now)
@@ -202,7 +202,7 @@ def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> 
 
 
 def test_calls_that_nobody_asks_for_are_bounded() -> None:
-    times, at = step_times.StepTimes(), place()
+    times, at = step_times.RunStepTimes(), place()
     steps(times, at, [1] * 200)
     times.passes_over()
     assert times.ended.maxlen == step_times.WAITING

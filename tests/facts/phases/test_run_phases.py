@@ -423,7 +423,7 @@ def logs(draw: st.DrawFn) -> RunLog:
         tuple(FunctionTrace("f", None, s, 1000 * n, call=2) for s, n in draw(starts)),
         tuple(LongStep(0, s, 1000 * n, draw(st.floats(0, 9)), first=True) for s, n in draw(starts)),
         (),
-        draw(st.none() | st.floats(0, 30).map(lambda end: ProcessEnd(end, "exit"))),
+        end=draw(st.none() | st.floats(0, 30).map(lambda end: ProcessEnd(end, "exit"))),
     )
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .declared import AgentPlan
     from .imports import Hook, Watcher
     from .installed import Installed
-    from .run.recorder import Recorder
+    from .run.recorder import RunRecorder
 
-_begun: list[tuple[journal.Journal, Recorder]] = []
+_begun: list[tuple[journal.Journal, RunRecorder]] = []
 """The journal of this process, and what records it, from before TensorFlow is imported."""
 
 
@@ -61,7 +61,7 @@ def enter(text: str, name: str) -> Watcher:
 
 
 def install(
-    plan: AgentPlan, log: journal.Journal | None = None, recorder: Recorder | None = None
+    plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None
 ) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import ending, forks, imports, installed

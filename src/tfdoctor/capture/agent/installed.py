@@ -9,7 +9,7 @@ from .planning import goes_on
 from .program import ProgramFile
 from .registry import Registry
 from .run.hooks import OwnWork, RunHooks
-from .run.recorder import Recorder
+from .run.recorder import RunRecorder
 from .stack_samples import StackSampler
 from .steps import StepKind
 from .timing import TimedWindow
@@ -42,9 +42,9 @@ class Installed:
 
     finder: Watcher  # set once the hooks are known
 
-    def __init__(self, plan: AgentPlan, log: Journal, recorder: Recorder | None = None) -> None:
+    def __init__(self, plan: AgentPlan, log: Journal, recorder: RunRecorder | None = None) -> None:
         self.log = log
-        self.recorder = recorder or Recorder(log)
+        self.recorder = recorder or RunRecorder(log)
         self.registry = Registry(log)
         self.program = ProgramFile(self.registry)
         kind = TimedWindow if plan.get("trial") else TraceWindow

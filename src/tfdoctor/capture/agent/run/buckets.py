@@ -10,8 +10,8 @@ from .step_times import MOST, Ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .clock import Clock
-    from .places import Place
+    from .clock import CallClock
+    from .places import CallSite
 
     Told = list[dict[str, object]]
 
@@ -27,13 +27,13 @@ DOUBLES_EACH = 8_000_000
 class Buckets:
     """Adds up what the clock, the samples and the counters say since the file was last told."""
 
-    def __init__(self, clock: Clock, began_ns: int, started_ns: int) -> None:
+    def __init__(self, clock: CallClock, began_ns: int, started_ns: int) -> None:
         self.clock, self.started = clock, started_ns
         self.stacks, self.counters = Stacks(clock), Counters(clock)
         self.start, self.each_left = began_ns, MOST
-        self.totals: dict[Place, int] = {}
-        self.entered: dict[Place, int] = {}
-        self.steps: dict[Place, Ended] = {}
+        self.totals: dict[CallSite, int] = {}
+        self.entered: dict[CallSite, int] = {}
+        self.steps: dict[CallSite, Ended] = {}
         self.ms: dict[str, float] = {}
         self.samples: dict[str, int] = {}
 

@@ -12,8 +12,8 @@ from ..stack import user_line
 from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
 from .loops import CalledLoops
-from .places import Places
-from .step_times import StepTimes
+from .places import CallSites
+from .step_times import RunStepTimes
 from .traced_arguments import defined, traced_numbers
 
 TYPE_CHECKING = False
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..by_identity import Notes
-    from .places import Place
+    from .places import CallSite
     from .traced_arguments import TracedNumberEntry
 
     # What was under way before a call, when it began, and the call itself:
-    Enter = tuple[Place, int, Place]
+    Enter = tuple[CallSite, int, CallSite]
 
 MOST_SPANS = 4000
 """Calls that are told one by one; later ones only where they take long."""
@@ -44,7 +44,7 @@ TRIES = 100
 """How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted."""
 
 
-class Clock:
+class CallClock:
     """Which call is under way, since when, and how long each took so far.
 
     Only its own thread changes it, so that no lock is needed; another one reads it by `read`.
@@ -57,21 +57,21 @@ class Clock:
 
     def begin(self, thread: int) -> None:
         """Nothing was seen yet; the account follows this thread."""
-        self.places = Places()
+        self.places = CallSites()
         self.training, self.testing, self.kept = CalledLoops(), CalledLoops(), KeptLines()
-        self.steps = StepTimes()
-        self.totals: dict[Place, int] = {}
-        self.entered: dict[Place, int] = {}
+        self.steps = RunStepTimes()
+        self.totals: dict[CallSite, int] = {}
+        self.entered: dict[CallSite, int] = {}
         # Of calls that are told alone, and of those that traced a function:
         self.spans: collections.deque[dict[str, object]] = collections.deque()
         self.traces: collections.deque[dict[str, object]] = collections.deque()
-        self.open: list[tuple[Place, int, dict[str, object]]] = []
+        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
         self.told = self.told_traces = self.dropped = 0
         self.inside = 0  # calls of tf.functions under way
         self.running = False  # a call that trains is under way
         self.trains = False  # the thread has trained
         self.following = _thread.allocate_lock()
-        self.trained: Place | None = (
+        self.trained: CallSite | None = (
             None  # what is around the step that is the tf.function under way
         )
         self.caller: FrameType | None = None  # what calls it
@@ -86,11 +86,11 @@ class Clock:
         self.profiled = False
         self.graph: int | None = None  # operations of TensorFlow 1's default graph
         self.functions = 0  # traced so far
-        self.failed: tuple[int, Place] | None = (
+        self.failed: tuple[int, CallSite] | None = (
             None  # an exception's id, and the innermost call it left
         )
         self.began = perf_counter_ns()
-        self.now: tuple[Place, int] | None = (self.places.script, self.began)
+        self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
         self.current = self.places.script
         self.owner = _object(thread)
         self.thread = thread
@@ -131,7 +131,7 @@ class Clock:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
         return _object(self.thread) is not self.owner
 
-    def switch(self, place: Place) -> int:
+    def switch(self, place: CallSite) -> int:
         """Another call is under way from now on; return the time."""
         now = perf_counter_ns()
         before, self.now = self.now, None  # who reads meanwhile waits
@@ -169,13 +169,13 @@ class Clock:
         if place.kind in ALONE:
             self.tell(place, began, now, told)
 
-    def outer(self) -> Place:
+    def outer(self) -> CallSite:
         """Return the call under way; between two steps it is the one around them."""
         now = self.current
         return now.parent if now.kind == BETWEEN and now.parent is not None else now
 
     def tell(
-        self, place: Place, began: int, ended: int, told: dict[str, object] | None = None
+        self, place: CallSite, began: int, ended: int, told: dict[str, object] | None = None
     ) -> None:
         """Keep a call for the file, alone."""
         self.told += 1
@@ -186,7 +186,7 @@ class Clock:
         else:
             self.dropped += 1
 
-    def read(self) -> tuple[dict[Place, int], int]:
+    def read(self) -> tuple[dict[CallSite, int], int]:
         """Return the time of each call so far and the present time, ns; from another thread."""
         for _ in range(TRIES):
             before = self.now
@@ -238,7 +238,7 @@ class Clock:
         self.switch(entered[0])
 
     def _traced(
-        self, function: object, name: str, place: Place, numbers: list[TracedNumberEntry]
+        self, function: object, name: str, place: CallSite, numbers: list[TracedNumberEntry]
     ) -> None:
         """Keep a call that traced a function for the file."""
         if self.told_traces >= MOST_TRACES:
@@ -284,7 +284,7 @@ class Clock:
 
     # Steps of training
 
-    def step_begins(self, frame: FrameType | None, source: str, k: int) -> Place:
+    def step_begins(self, frame: FrameType | None, source: str, k: int) -> CallSite:
         """A call that trains, of k steps, begins; return the call around it."""
         outer = self.outer()
         tracing = outer.kind == TRACE
@@ -303,7 +303,7 @@ class Clock:
         self.first, self.running, self.trains = False, True, True
         return outer
 
-    def step_ends(self, outer: Place) -> None:
+    def step_ends(self, outer: CallSite) -> None:
         """It is over; what comes until the next call lies between two steps."""
         between = outer.between
         if between is None:
@@ -359,15 +359,15 @@ class Clock:
         epoch, began, told = self.open.pop()
         self.tell(epoch, began, self.switch(fit), told)
 
-    def _leave_epochs(self, fit: Place) -> None:
+    def _leave_epochs(self, fit: CallSite) -> None:
         """A fit is over: tell its epoch that an exception has ended."""
         while self.open and self.open[-1][0].parent is fit:
             epoch, began, told = self.open.pop()
             self.tell(epoch, began, perf_counter_ns(), told)
 
-    def _fit(self) -> Place | None:
+    def _fit(self) -> CallSite | None:
         """Return the fit that is under way, where nothing but its epochs is within it."""
-        place: Place | None = self.current
+        place: CallSite | None = self.current
         while place is not None and place.kind in (BETWEEN, EPOCH):
             place = place.parent
         return place if place is not None and place.kind == FIT else None
@@ -376,12 +376,12 @@ class Clock:
         """Say whether a call that begins now is no part of another one."""
         return self.current.kind in OPEN
 
-    def fails(self, error: BaseException, place: Place) -> None:
+    def fails(self, error: BaseException, place: CallSite) -> None:
         """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
         if self.failed is None or self.failed[0] != id(error):
             self.failed = id(error), place
 
-    def ended_in(self, error: BaseException | None) -> Place:
+    def ended_in(self, error: BaseException | None) -> CallSite:
         """Return the call that the exception has left that ends the run; the one under way without."""
         failed, seen = self.failed, set[int]()
         while error is not None and id(error) not in seen:
@@ -392,7 +392,7 @@ class Clock:
         return self.current
 
 
-def _epoch(place: Place) -> Place:
+def _epoch(place: CallSite) -> CallSite:
     """Return the epoch of fit that lies around the steps under way; the call itself where there is none."""
     outer = place.parent if place.kind == BETWEEN else place
     return outer if outer is not None and outer.kind == EPOCH else place

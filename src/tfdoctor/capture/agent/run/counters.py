@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..declared import Foreign
-    from .clock import Clock
+    from .clock import CallClock
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -42,7 +42,7 @@ TENSORFLOW = "tensorflow.python.eager.context"
 class Counters:
     """Reads the counters, and counts live objects where Python's memory grows."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: CallClock) -> None:
         self.clock = clock
         self.paced = {
             "rss": Paced(_resident),

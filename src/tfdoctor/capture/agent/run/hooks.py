@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..imports import Hooks
     from ..journal import Journal
     from ..marks import Marks
-    from .clock import Clock, Enter
-    from .places import Place
-    from .recorder import Recorder
+    from .clock import CallClock, Enter
+    from .places import CallSite
+    from .recorder import RunRecorder
 
 FUNCTIONS = (
     "tensorflow.python.eager.polymorphic_function.polymorphic_function",
@@ -109,8 +109,8 @@ NONE: Marks = {}
 class RunHooks:
     """The hooks of one process; they rest where nothing is recorded."""
 
-    def __init__(self, recorder: Recorder, log: Journal, marks: Notes[Marks]) -> None:
-        self.clock: Clock = recorder.clock
+    def __init__(self, recorder: RunRecorder, log: Journal, marks: Notes[Marks]) -> None:
+        self.clock: CallClock = recorder.clock
         self.log, self.marks = log, marks
         self.models: Notes[int] = {}
         self.met = 0
@@ -340,19 +340,19 @@ class RunHooks:
         self.clock.function_trains(source)
 
     @guarded("run step")
-    def step_begins(self, frame: FrameType | None, source: str, k: int) -> Place | None:
+    def step_begins(self, frame: FrameType | None, source: str, k: int) -> CallSite | None:
         """A call that trains begins; None where it is part of another one."""
         clock = self.clock
         return clock.step_begins(frame, source, k) if clock.adopt() and not clock.running else None
 
     @guarded("run step")
-    def step_ends(self, outer: Place | None) -> None:
+    def step_ends(self, outer: CallSite | None) -> None:
         """It is over."""
         if outer is not None:
             self.clock.step_ends(outer)
 
     @guarded("run step")
-    def step_fails(self, outer: Place | None, error: BaseException) -> None:
+    def step_fails(self, outer: CallSite | None, error: BaseException) -> None:
         """An exception ends it: it is none."""
         if outer is not None:
             self.clock.fails(error, self.clock.current)
@@ -410,7 +410,7 @@ class RunHooks:
     @guarded("run session")
     def session_begins(
         self, graph: Foreign, frame: FrameType | None, *, trains: bool
-    ) -> tuple[Enter | None, Place | None] | None:
+    ) -> tuple[Enter | None, CallSite | None] | None:
         """A call of a session begins; it may train."""
         clock = self.clock
         if clock.thread is None or not (clock.adopt() if trains else clock.ours()):
@@ -422,14 +422,14 @@ class RunHooks:
 
     @guarded("run session")
     def session_fails(
-        self, begun: tuple[Enter | None, Place | None] | None, error: BaseException
+        self, begun: tuple[Enter | None, CallSite | None] | None, error: BaseException
     ) -> None:
         """An exception ends it."""
         if begun is not None:
             self.step_fails(begun[1], error)
 
     @guarded("run session")
-    def session_ends(self, begun: tuple[Enter | None, Place | None] | None) -> None:
+    def session_ends(self, begun: tuple[Enter | None, CallSite | None] | None) -> None:
         """It is over."""
         entered, outer = begun or (None, None)
         if outer is not None:

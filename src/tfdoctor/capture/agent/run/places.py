@@ -16,16 +16,16 @@ MOST = 5000
 """Places that are told apart; later ones are those of the call around them."""
 
 
-class Place:
+class CallSite:
     """A kind of call made at a line, within another one."""
 
     __slots__ = ("at", "between", "kind", "name", "number", "parent")
 
     def __init__(
-        self, number: int, kind: str, at: Line | None, name: str, parent: Place | None
+        self, number: int, kind: str, at: Line | None, name: str, parent: CallSite | None
     ) -> None:
         self.number, self.kind, self.at, self.name, self.parent = number, kind, at, name, parent
-        self.between: Place | None = None  # what follows a step within this one
+        self.between: CallSite | None = None  # what follows a step within this one
 
     def describe(self) -> dict[str, object]:
         """Return what the file says of it."""
@@ -39,16 +39,16 @@ class Place:
         }
 
 
-class Places:
+class CallSites:
     """All places that were met, and those that the file does not have yet."""
 
     def __init__(self) -> None:
-        self.known: dict[Key, Place] = {}
-        self.made: list[Place] = []  # by their numbers
-        self.new: collections.deque[Place] = collections.deque()
+        self.known: dict[Key, CallSite] = {}
+        self.made: list[CallSite] = []  # by their numbers
+        self.new: collections.deque[CallSite] = collections.deque()
         self.script = self.of(SCRIPT, None, "", None)
 
-    def of(self, kind: str, at: Line | None, name: str, parent: Place | None) -> Place:
+    def of(self, kind: str, at: Line | None, name: str, parent: CallSite | None) -> CallSite:
         """Return the place of a call, and remember it for the file where it is new."""
         key = kind, at, name, parent.number if parent else None
         place = self.known.get(key)
@@ -58,10 +58,10 @@ class Places:
                 key = kind, at, name, key[3]
                 if key in self.known:
                     return self.known[key]
-            place = self.known[key] = Place(len(self.made), kind, at, name, parent)
+            place = self.known[key] = CallSite(len(self.made), kind, at, name, parent)
             self.made.append(place)
             self.new.append(place)
         return place
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: CallSite) -> bool:
         return place.number < len(self.made) and self.made[place.number] is place

@@ -13,7 +13,7 @@ from time import perf_counter_ns, sleep, thread_time
 from ..journal import guarded
 from . import process
 from .buckets import Buckets
-from .clock import Clock
+from .clock import CallClock
 from .log_file import LogFile
 
 TYPE_CHECKING = False
@@ -45,11 +45,11 @@ LAST_S = 5.0
 """How long the end waits for that: a disk may be slow, and what was not written would be lost."""
 
 
-class Recorder:
+class RunRecorder:
     """Records a process, or a part of it, until it is told to stop."""
 
     def __init__(self, log: Journal) -> None:
-        self.log, self.clock = log, Clock()
+        self.log, self.clock = log, CallClock()
         self.active = False
         self.pid = 0
         self.buckets: Buckets | None = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from ..stack import Line
-    from .clock import Clock
+    from .clock import CallClock
 
     Ways = tuple[int, ...]
     # The number of the call under way, what was seen, and whether in a long step:
@@ -28,7 +28,7 @@ MOST_STACKS = 4000
 """Stacks that the file tells apart; of later ones the line and the call, and then the call alone."""
 
 
-class Seen:
+class SampledStack:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Seen:
         "work",
     )
 
-    def __init__(self, frame: FrameType, clock: Clock, works: Works) -> None:
+    def __init__(self, frame: FrameType, clock: CallClock, works: Works) -> None:
         self.stack = Stack.of(frame, None)
         self.function, self.work = _user_function(frame), works.of(frame)
         self.named = ""  # what the line calls, where no frame of the stack says it
@@ -61,9 +61,9 @@ class Seen:
         seen = self.stack, self.work, self.named, self.looped, self.tested
         return (*seen, self.repeats, self.loops, self.step)
 
-    def shortened(self, *, with_line: bool) -> Seen:
+    def shortened(self, *, with_line: bool) -> SampledStack:
         """Return the same without what tells many stacks apart."""
-        short: Seen = object.__new__(Seen)
+        short: SampledStack = object.__new__(SampledStack)
         short.stack, short.work, short.named = Stack(), self.work, ""
         short.stack.line = self.stack.line if with_line else None
         short.function = self.function if with_line else ""
@@ -78,7 +78,7 @@ class Seen:
 class Stacks:
     """What samples showed since the file was last written."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: CallClock) -> None:
         self.clock = clock
         self.works, self.interval = Works(), SwitchInterval()
         self.numbers: dict[Key, int] = {}
@@ -89,7 +89,7 @@ class Stacks:
 
     def forget(self) -> None:
         """The loops have changed: read stacks anew."""
-        self.known: dict[Ways, Seen] = {}
+        self.known: dict[Ways, SampledStack] = {}
         self.frames = 0  # of all that is known
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.loops = self._loops()
@@ -117,12 +117,12 @@ class Stacks:
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
 
-    def _known(self, frame: FrameType) -> Seen:
+    def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""
         way = _way(frame)
         known = self.known.get(way)
         if known is None:
-            known = Seen(frame, self.clock, self.works)
+            known = SampledStack(frame, self.clock, self.works)
             if self.frames >= MOST_FRAMES:
                 self.forget()
             self.frames += len(way) // 2
@@ -133,7 +133,7 @@ class Stacks:
                 at = at.f_back
         return known
 
-    def _number(self, key: Key, seen: Seen) -> int:
+    def _number(self, key: Key, seen: SampledStack) -> int:
         """Return the number of a stack that is new; many share one where there are too many."""
         call, _, long = key
         stack = seen.stack

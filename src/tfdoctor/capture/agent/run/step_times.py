@@ -7,7 +7,7 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .places import Place
+    from .places import CallSite
 
 MOST = 100_000
 """Calls whose time is told one by one."""
@@ -35,7 +35,7 @@ class StepTime:
     __slots__ = ("apart", "began", "first", "inside", "k", "place", "took", "traced", "traces")
 
     def __init__(
-        self, place: Place, began: int, k: int, apart: int, *, first: bool, traced: bool
+        self, place: CallSite, began: int, k: int, apart: int, *, first: bool, traced: bool
     ) -> None:
         self.place, self.began, self.k, self.apart = place, began, k, apart
         self.first, self.traced = first, traced
@@ -43,7 +43,7 @@ class StepTime:
         self.traces = False  # it traces a function: what it takes is no time of a step
 
 
-class Loop:
+class TimedLoop:
     """The calls that train which one place makes."""
 
     __slots__ = ("count", "last", "usual")
@@ -65,15 +65,15 @@ class Loop:
         return usual > 0 and took > max(LONG * usual, usual + LEAST_NS)
 
 
-class StepTimes:
+class RunStepTimes:
     """The calls that train, in order."""
 
     def __init__(self) -> None:
         self.any = False
-        self.loops: dict[Place, Loop] = {}
-        self.passes: dict[Place, int] = {}  # over the data, begun so far
-        self.told_passes: dict[Place, int] = {}
-        self.under_way: dict[Place, StepTime] = {}  # begun, and not followed by another one yet
+        self.loops: dict[CallSite, TimedLoop] = {}
+        self.passes: dict[CallSite, int] = {}  # over the data, begun so far
+        self.told_passes: dict[CallSite, int] = {}
+        self.under_way: dict[CallSite, StepTime] = {}  # begun, and not followed by another one yet
         self.now: StepTime | None = None  # the one that began last
         self.apart = (
             0  # time so far that is no part of steps: evaluations and checkpoints within them
@@ -82,7 +82,7 @@ class StepTimes:
         self.told = 0
         self.long: collections.deque[dict[str, object]] = collections.deque()
 
-    def begins(self, place: Place, now: int, k: int, *, first: bool, traced: bool) -> None:
+    def begins(self, place: CallSite, now: int, k: int, *, first: bool, traced: bool) -> None:
         """A call begins, with which the one before at this place is over, unless the loop was left meanwhile."""
         before = self.under_way.get(place)
         if before is not None:
@@ -124,7 +124,7 @@ class StepTimes:
             return
         loop = self.loops.get(step.place)
         if loop is None:
-            loop = self.loops[step.place] = Loop()
+            loop = self.loops[step.place] = TimedLoop()
         loop.count += step.k
         if step.traces:
             return
@@ -133,7 +133,7 @@ class StepTimes:
         loop.add(step.took)
         self.ended.append(step)
 
-    def _tell(self, step: StepTime, loop: Loop) -> None:
+    def _tell(self, step: StepTime, loop: TimedLoop) -> None:
         self.told += 1
         self.long.append(
             {
@@ -154,9 +154,9 @@ class StepTimes:
             return False
         return loop.is_long(now - step.began - self.apart + step.apart)
 
-    def take(self, each_left: int) -> tuple[dict[Place, Ended], int]:
+    def take(self, each_left: int) -> tuple[dict[CallSite, Ended], int]:
         """Return what ended since the last time, and how many more calls may be told one by one."""
-        by_place: dict[Place, list[StepTime]] = {}
+        by_place: dict[CallSite, list[StepTime]] = {}
         while self.ended:
             step = self.ended.popleft()
             by_place.setdefault(step.place, []).append(step)
@@ -210,7 +210,7 @@ class Ended:
                 self._count(ms * 1e3)
             self.each = []
 
-    def describe(self, place: Place) -> dict[str, object]:
+    def describe(self, place: CallSite) -> dict[str, object]:
         """Return what the file says of them."""
         told: dict[str, object] = {
             "source": place.name,

@@ -6,7 +6,7 @@ import atexit
 import os
 
 from . import process
-from .recorder import Recorder
+from .recorder import RunRecorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..journal import Journal
 
 
-def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> Recorder:
+def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
     """Begin to record this process, and see to its end and its forks; a trial times its steps alone."""
-    recorder = Recorder(log)
+    recorder = RunRecorder(log)
     if plan.get("trial"):
         return recorder
     recorder.begin(None if replaces(log, waits=waits) else process.started_ns(), waits=waits)
@@ -30,7 +30,7 @@ def replaces(log: Journal, *, waits: bool) -> bool:
     return not waits and not log.out.endswith(f".{os.getpid()}")
 
 
-def _end(recorder: Recorder) -> None:
+def _end(recorder: RunRecorder) -> None:
     """End the account of a process that ends; who presses Ctrl-C meanwhile wants it to end."""
     try:
         recorder.end(process.last_error())

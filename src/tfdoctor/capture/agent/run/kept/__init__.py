@@ -34,7 +34,7 @@ WITHIN = frozenset(["<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genex
 """Functions that are expressions: they hold no statements."""
 
 
-class Call:
+class NotedCall:
     """A call that trains: the user's frames around it by file, line and function, the innermost first."""
 
     def __init__(self, frame: FrameType | None, *, fits: bool) -> None:
@@ -53,8 +53,8 @@ class KeptLines:
 
     def __init__(self) -> None:
         self.known: set[tuple[int, int]] = set()  # the id of a code and an instruction
-        self.calls: list[Call] = []  # not read yet; they keep the codes whose ids are known
-        self.read: list[Call] = []
+        self.calls: list[NotedCall] = []  # not read yet; they keep the codes whose ids are known
+        self.read: list[NotedCall] = []
         self.sources: dict[str, UserSource | None] = {}
         self.told: set[object] = set()  # their lines
         self.began, self.spent = time.time(), 0.0
@@ -69,7 +69,7 @@ class KeptLines:
         key = id(users.f_code), users.f_lasti
         if key not in self.known:
             self.known.add(key)
-            self.calls.append(Call(frame, fits=fits))
+            self.calls.append(NotedCall(frame, fits=fits))
 
     def take(self) -> list[dict[str, object]]:
         """Read the source of the calls that are new, and return the lines for the log."""
@@ -82,7 +82,7 @@ class KeptLines:
             self.spent += thread_time() - began
         return told
 
-    def _statements(self, call: Call) -> Iterator[dict[str, object]]:
+    def _statements(self, call: NotedCall) -> Iterator[dict[str, object]]:
         from .statements import keeping  # with `ast`, which takes some ms to import
 
         frames = [at for frame in call.frames for at in self._at(*frame)]
