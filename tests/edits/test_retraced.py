@@ -100,3 +100,14 @@ def test_a_number_that_changes_is_passed_as_a_tensor(number: str) -> None:
 def test_a_number_that_python_needs_is_left(changed: tuple[str, str]) -> None:
     with pytest.raises(Declined):
         made("tensor-argument", SCRIPT.replace(*changed))
+
+
+@pytest.mark.parametrize("passed", ["step", "tf.constant(step)"])
+def test_a_number_that_changes_besides_is_not_left(passed: str) -> None:
+    text = SCRIPT.replace("(x, beta)", "(x, beta, number)").replace(
+        "step), beta)", f"step), beta, {passed})"
+    )
+    example = "loss = train_step(x, y, tf.constant(beta), tf.constant(number))"
+    with pytest.raises(Declined, match="number"):
+        KINDS["tensor-argument"](SyntaxTree(text), 0, example)
+    assert KINDS["tensor-argument"](SyntaxTree(text), 0, example.replace("number", "step"))

@@ -21,6 +21,7 @@ from tfdoctor.verdict import (
     Location,
     NotApplicable,
     Recurrence,
+    Table,
     Verdict,
 )
 
@@ -143,12 +144,37 @@ def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() 
     finding = found(check(replace(OWN, numbers=numbers, made=1)))
     assert "since Python values change in lr, clip and noise" in finding.summary
     assert (finding.at, finding.remedies[0].edit_id) == (line, "tensor-argument")
+    assert "tf.constant(lr), tf.constant(clip), tf.constant(noise))" in finding.remedies[0].code
 
 
 def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
     line = Location("gan.py", 46)
-    finding = found(check(replace(OWN, defined=line)))
+    numbers = (ChangingNumber("epoch", ("0", "1")),)
+    finding = found(check(replace(OWN, defined=line, redefined=True, numbers=numbers)))
+    assert finding.summary.startswith("step (defined at gan.py:46) was traced")
+    assert "Python values" not in finding.summary  # each is traced once, whatever it is given
+    assert not any(
+        isinstance(part, Table) and "parameter" in part.columns for part in finding.evidence
+    )
     assert (finding.at, finding.remedies[0].edit_id) == (line, "function-once")
+
+
+def test_a_function_that_is_defined_once_is_named_where_it_is_called() -> None:
+    finding = found(
+        check(replace(OWN, defined=Location("gan.py", 3)))
+    )  # tf.function(step) in a loop
+    assert (finding.at, finding.remedies[0].edit_id) == (OWN.at, "function-once")
+
+
+def test_texts_that_change_get_no_tensor() -> None:
+    line = Location("tune.py", 61)
+    kind = ChangingNumber("kind", ("'a'", "'b'"), line)
+    finding = found(check(replace(OWN, numbers=(kind,), made=1)))
+    assert "since Python values change in kind" in finding.summary
+    assert (finding.at, finding.remedies[0].edit_id) == (line, "")
+    both = found(check(replace(OWN, numbers=(kind, ChangingNumber("lr", ("0.1", "0.2"))), made=1)))
+    assert both.remedies[0].code.startswith("loss = step(x, y, tf.constant(lr))")
+    assert both.at == OWN.at
 
 
 def test_what_new_shapes_cost_is_an_upper_bound() -> None:

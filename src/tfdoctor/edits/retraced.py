@@ -15,6 +15,9 @@ CONSTANT, FLOAT32 = "tensorflow.constant", "tensorflow.float32"
 _NAMED = re.compile(r"^(?:def |loss = )(\w+)\(", re.MULTILINE)
 """The function in the examples of the rule."""
 
+_TENSORS = re.compile(r"tf\.constant\((\w+)\)")
+"""The parameters in them that get other numbers, where the recording has their names."""
+
 _NEEDS_SHAPE = re.compile(
     r"\.shape\b|\blen\(|\brange\(|\.get_shape\b|\bunstack\b|\bensure_shape\b|\bset_shape\b|\bsplit\b|\bTensorArray\b"
 )
@@ -75,6 +78,12 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     changed = {name: passed for name, passed in floats.items() if passed}
     if len(changed) != 1:
         raise Declined("the file does not show which argument is a floating-point number of Python")
+    if other := next(
+        (n for n in _TENSORS.findall(example) if n in changing and n not in changed), ""
+    ):
+        raise Declined(
+            f"`{other}` changes too, and is no floating-point number by how it is written"
+        )
     name, passed = next(iter(changed.items()))
     _must_only_compute(module, values, function, name)
     return [splice for value in passed for splice in _converted(module, value)]

@@ -169,6 +169,7 @@ class FunctionTrace:
     operations: Count = 0
     variables: Count = 0
     defined: Line | None = None  # where the Python function is defined
+    kept: bool = False  # an earlier function object was made of the same Python function
     numbers: tuple[TracedNumber, ...] = ()
 
 

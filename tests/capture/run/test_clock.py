@@ -457,3 +457,54 @@ def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
     assert [call.fits for call in clock.kept.calls] == [False, True]
     clock.begin(threading.get_ident())
     assert not clock.kept.calls
+
+
+class Traced:
+    """Stands for a tf.function."""
+
+    def __init__(self, python: object) -> None:
+        self.python_function = python
+
+
+def traces_of(functions: list[Traced], *args: object) -> list[dict[str, Any]]:
+    """Return what is told of calls that trace these functions."""
+    clock = started()
+    for function in functions:
+        entered = clock.function_begins("f", frame())
+        clock.trace_begins()
+        clock.function_ends(entered, function, "f", args)
+    return list(clock.traces)
+
+
+def test_a_python_function_of_two_function_objects_is_kept() -> None:
+    def step(rate: float) -> None:
+        """Stand for what is traced."""
+
+    def defined_anew() -> Traced:
+        def step(rate: float) -> None: ...
+
+        return Traced(step)
+
+    first, second = Traced(step), Traced(step)
+    assert [each["kept"] for each in traces_of([first, first, second])] == [False, False, True]
+    anew = [defined_anew() for _ in range(3)]
+    assert [each["kept"] for each in traces_of(anew)] == [False, False, False]
+    assert len({each["defined"] for each in traces_of(anew)}) == 1
+    assert [each["kept"] for each in traces_of([Traced(len), Traced(len)])] == [False, False]
+
+
+def test_python_numbers_are_told_of_the_first_traces_of_a_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent.load("run.traced_arguments"), "MOST_NUMBERED", 2)
+
+    def step(rate: float) -> None:
+        """Stand for what is traced."""
+
+    told = traces_of([Traced(step)] * 4, 0.5)
+    assert [[one["value"] for one in each["numbers"]] for each in told] == [
+        ["0.5"],
+        ["0.5"],
+        [],
+        [],
+    ]

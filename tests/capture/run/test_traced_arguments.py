@@ -1,7 +1,8 @@
 """The Python numbers that a traced function gets, and the lines that assigned them."""
 
 import functools
-from types import SimpleNamespace
+from collections.abc import Callable
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,57 +14,146 @@ from tests.capture.run.test_loops import USERS, caller
 traced_arguments = agent.load("run.traced_arguments")
 
 
-def told(call: str, before: str = "") -> list[tuple[str, str, int | None]]:
-    """Return what is told of the call of a user's function `step(x, lr, kind)` in their `run`."""
+def numbers(source: str) -> list[tuple[str, str, int | None]]:
+    """Return what is told of the calls of `step(x, lr, kind)` that a user's source makes."""
     found: list[Any] = []
 
-    def function(*args: object, **kwargs: object) -> None:
+    def function(*args: object, **kwargs: object) -> object:
         made = SimpleNamespace(python_function=names["step"])
         found.extend(traced_arguments.traced_numbers(made, args, kwargs, caller()))
+        return args[0]
 
-    names: dict[str, Any] = {"function": function, "tensor": np.zeros(3), "np": np}
-    source = f"def step(x, lr, kind='a'): ...\ndef run(rate):\n    lr = rate / 2\n{before}    {call}\nrun(0.5)\n"
-    exec(compile(source, USERS, "exec"), names)
+    names: dict[str, Any] = {"f": function, "x": np.zeros(3), "np": np}
+    exec(compile("def step(x, lr, kind='a'): ...\n" + source, USERS, "exec"), names)
     return [(one["name"], one["value"], one["at"] and one["at"][1]) for one in found]
 
 
+def in_function(call: str) -> str:
+    return f"def run(rate, one=1.0, yes=True):\n    lr = rate / 2\n    rest = (lr,)\n    {call}\nrun(0.5)\n"
+
+
 @pytest.mark.parametrize(
-    ("call", "numbers"),
+    ("call", "expected"),
     [
-        ("function(tensor, lr, 'mean')", [("lr", "0.25", 3), ("kind", "'mean'", None)]),
-        ("function(tensor, rate)", [("lr", "0.5", None)]),  # a parameter: no line assigns it
-        ("function(tensor, lr=lr)", [("lr", "0.25", None)]),
-        ("function(tensor, lr * 2)", [("lr", "0.5", None)]),
-        ("function(tensor, np.float64(lr))", []),  # becomes a tensor
-        ("function(tensor, tensor)", []),
-        ("function(tensor, True)", [("lr", "True", None)]),
+        ("f(x, lr, 'mean')", [("lr", "0.25", 3), ("kind", "'mean'", None)]),
+        ("f(x, rate)", [("lr", "0.5", None)]),  # a parameter: no line assigns it
+        ("f(x, lr=lr)", [("lr", "0.25", 3)]),
+        ("f(x, kind=rate, lr=lr)", [("kind", "0.5", None), ("lr", "0.25", 3)]),
+        ("f(x, lr * 2)", [("lr", "0.5", None)]),
+        ("f(x, one * 2, lr + lr)", [("lr", "2.0", None), ("kind", "0.5", None)]),
+        ("f(x, one, lr + one)", [("lr", "1.0", None), ("kind", "1.25", None)]),
+        ("f(f(x, lr), rate)", [("lr", "0.25", 3), ("lr", "0.5", None)]),
+        ("f(max(x[0], lr), lr)", [("x", "0.25", None), ("lr", "0.25", 3)]),
+        ("f(x, one if yes else lr, lr)", [("lr", "1.0", None), ("kind", "0.25", 3)]),
+        ("f(x, one or lr)", [("lr", "1.0", None)]),
+        ("f(x, *rest)", [("lr", "0.25", None)]),
+        ("f(x, **{'lr': lr})", [("lr", "0.25", None)]),
+        ("f(x, np.float64(lr))", []),  # becomes a tensor
+        ("f(x, x)", []),
+        ("f(x, True)", [("lr", "True", None)]),
+        ("f(x, 'a' * 20 + 'b' * 20)", [("lr", "'aaaaaaaa...bbbbbbbbbbbb'", None)]),
+        ("f(x, 10 ** 5000)", [("lr", hex(10**5000)[:24], None)]),
     ],
 )
 def test_numbers_are_told_with_the_line_that_assigned_them(
-    call: str, numbers: list[tuple[str, str, int | None]]
+    call: str, expected: list[tuple[str, str, int | None]]
 ) -> None:
-    assert told(call) == numbers
+    assert numbers(in_function(call)) == expected
 
 
-def test_the_last_assignment_above_the_call_counts() -> None:
-    before = "    for lr in (0.1, 0.2):\n        pass\n"
-    assert told("function(tensor, lr)", before) == [("lr", "0.2", 4)]
+def test_a_call_in_a_module_is_read_as_well() -> None:
+    source = "one = 1.0\nlr = 0.5\nf(x, one * 2, kind=lr)\n"
+    assert numbers(source) == [("lr", "2.0", None), ("kind", "0.5", 3)]
+
+
+SEARCHES = {
+    "of the module": ("lr = 0.1\nf(x, lr)\n", 2),
+    "of the loop": ("for lr in (0.1,):\n    f(x, lr)\n", 2),
+    "the last above": ("lr = 0.2\nif x is not None:\n    lr = 0.1\nf(x, lr)\n", 4),
+    "of the outer loop": (
+        "lr = 0.2\nfor trial in range(1):\n    lr = 0.1\n    for epoch in range(1):\n        f(x, lr)\n",
+        4,
+    ),
+    "below, for the next round": ("lr = 0.1\nwhile lr < 1:\n    f(x, lr)\n    lr *= 10\n", 5),
+    "above within the loop": (
+        "lr = 1\nwhile lr == 1:\n    lr = 0.1\n    f(x, lr)\n    lr += 1\n",
+        4,
+    ),
+    "no line below": ("def run(lr):\n    f(x, lr)\n    lr = 2\nrun(0.1)\n", None),
+}
+
+
+@pytest.mark.parametrize(("source", "line"), SEARCHES.values(), ids=SEARCHES)
+def test_the_assignment_counts_that_comes_before_the_call_as_loops_repeat_it(
+    source: str, line: int | None
+) -> None:
+    assert numbers(source)[0] == ("lr", "0.1", line)
+
+
+def of_user(source: str, name: str) -> Any:
+    names: dict[str, Any] = {"functools": functools}
+    exec(compile(source, USERS, "exec"), names)
+    return names[name]
+
+
+def told(python: object, *args: object) -> list[tuple[str, str]]:
+    made = SimpleNamespace(python_function=python)
+    found = traced_arguments.traced_numbers(made, args, {}, None)
+    return [(one["name"], one["value"]) for one in found]
 
 
 def test_a_function_is_defined_below_its_wrappers() -> None:
-    names: dict[str, Any] = {}
-    exec(compile("\ndef step(x): ...\n", USERS, "exec"), names)
-    partial = functools.partial(names["step"], 1)
+    step = of_user("\ndef step(x): ...\n", "step")
+    partial = functools.partial(step, 1)
     assert traced_arguments.defined(SimpleNamespace(python_function=partial)) == (USERS, 2)
     assert traced_arguments.defined(SimpleNamespace(python_function=len)) is None
     assert traced_arguments.defined(SimpleNamespace()) is None
 
 
-def test_self_is_no_argument_of_a_method_that_is_bound() -> None:
-    names: dict[str, Any] = {}
-    exec(compile("class Trainer:\n    def step(self, x, lr): ...\n", USERS, "exec"), names)
-    function = SimpleNamespace(python_function=names["Trainer"].step)
-    numbers = traced_arguments.traced_numbers(function, (3.0, 0.1), {}, None)
-    assert [one["name"] for one in numbers] == ["x", "lr"]
-    numbers = traced_arguments.traced_numbers(function, (names["Trainer"](), 3.0, 0.1), {}, None)
-    assert [one["name"] for one in numbers] == ["x", "lr"]
+def test_a_function_is_defined_where_its_decorator_stands_and_not_in_that() -> None:
+    source = """
+def timed(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+@timed
+def step(x): ...
+"""
+    made = SimpleNamespace(python_function=of_user(source, "step"))
+    assert traced_arguments.defined(made) == (USERS, 8)
+    made.python_function.__wrapped__ = made.python_function  # a circle ends as well
+    assert traced_arguments.defined(made) == (USERS, 3)
+
+
+class Target:
+    """What TensorFlow gives a method as self while it is traced."""
+
+
+def wrapped_as_tensorflow_does(method: Callable[..., object]) -> Callable[..., object]:
+    names: dict[str, Any] = {"functools": functools, "method": method}
+    source = "@functools.wraps(method)\ndef bound_method_wrapper(*args, **kwargs): ...\n"
+    exec(compile(source, "/env/lib/python3.11/site-packages/tensorflow/function.py", "exec"), names)
+    wrapper: Callable[..., object] = names["bound_method_wrapper"]
+    return wrapper
+
+
+def test_self_is_no_argument_of_a_method() -> None:
+    trainer = of_user("class Trainer:\n    def step(self, x, lr): ...\n", "Trainer")
+    expected = [("x", "3.0"), ("lr", "0.1")]
+    assert told(MethodType(trainer.step, trainer()), 3.0, 0.1) == expected
+    assert told(trainer.step, trainer(), 3.0, 0.1) == expected
+    bound = wrapped_as_tensorflow_does(MethodType(trainer.step, Target()))
+    assert told(bound, 3.0, 0.1) == expected
+    assert traced_arguments.defined(SimpleNamespace(python_function=bound)) == (USERS, 2)
+
+
+def test_a_partial_function_has_got_arguments_already() -> None:
+    step = of_user("def step(model, x, lr): ...\n", "step")
+    assert told(functools.partial(step, None), 3.0, 0.1) == []
+
+
+def test_few_numbers_of_a_call_are_told() -> None:
+    many = of_user("def step(" + ", ".join(f"a{i}" for i in range(20)) + "): ...\n", "step")
+    assert len(told(many, *range(20))) == traced_arguments.MOST

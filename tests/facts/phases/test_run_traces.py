@@ -1,11 +1,13 @@
 """The functions that a run traced, by name and line, without a usual call for each tracing."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import ChangingNumber, RunTraces
+from tfdoctor.facts.phases.run_traces import NUMBERED, ChangingNumber, RunTraces
 from tfdoctor.kinds import RunCall
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
@@ -52,21 +54,62 @@ def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:
     assert found.alike_ms == pytest.approx(500)
 
 
-def test_python_numbers_that_change_are_told_with_their_line() -> None:
+def changing(*traces: dict[str, str]) -> tuple[ChangingNumber, ...]:
+    """Return what is told of a function that is traced with these values of its parameters."""
     run = Run()
-    for made, rate in enumerate(("0.1", "0.2", "0.1")):
-        numbers = (TracedNumber("lr", rate, ("/job/tune.py", 61)), TracedNumber("kind", "'a'"))
-        run.traces.append(
-            FunctionTrace(
-                "step", None, float(made), 500.0, 0, defined=("/job/tune.py", 36), numbers=numbers
-            )
+    for number, given in enumerate(traces):
+        numbers = tuple(
+            TracedNumber(name, value, ("/job/tune.py", 61) if name == "lr" else None)
+            for name, value in given.items()
         )
+        trace = FunctionTrace("step", None, float(number), 500.0, 0, numbers=numbers)
+        run.traces.append(replace(trace, defined=("/job/tune.py", 36)))
     run.python(9.0, "tune.py:7")
-
     (found,) = RunTraces.measure(run.recording()).functions
-
     assert found.defined == Location("tune.py", 36)
-    assert found.numbers == (ChangingNumber("lr", ("0.1", "0.2"), Location("tune.py", 61)),)
+    return found.numbers
+
+
+RATES = [f"0.{number}" for number in range(1, 8)]
+LR = ChangingNumber("lr", tuple(RATES), Location("tune.py", 61))
+
+
+def test_python_numbers_that_change_are_told_with_their_line() -> None:
+    assert changing(*({"lr": rate, "kind": "'a'"} for rate in RATES)) == (LR,)
+
+
+def test_numbers_are_the_cause_where_each_is_traced_for_two_shapes() -> None:
+    assert changing(*({"lr": rate} for rate in RATES for _ in range(2))) == (LR,)
+
+
+def test_numbers_are_no_cause_where_most_traces_have_the_old_values() -> None:
+    assert changing(*({"lr": rate} for rate in ("0.1", "0.2") for _ in range(4))) == ()
+    assert changing(*({"lr": "0.1"} for _ in range(8))) == ()
+    assert changing(*({} for _ in range(30)), *({"lr": rate} for rate in RATES)) == ()
+
+
+def test_truth_values_are_no_cause() -> None:
+    assert changing(*({"training": truth} for truth in ("True", "False"))) == ()
+    both = [{"training": truth, "lr": rate} for rate in RATES for truth in ("True", "False")]
+    assert changing(*both) == (LR,)
+
+
+def test_a_definition_is_run_again_where_its_python_functions_are_new() -> None:
+    for kept, redefined in ((False, True), (True, False)):
+        run = Run()
+        for made in range(3):
+            run.traces.append(
+                FunctionTrace("step", None, float(made), 9.0, made, kept=kept and made > 0)
+            )
+        run.python(9.0, "gan.py:7")
+        (found,) = RunTraces.measure(run.recording()).functions
+        assert (found.made, found.redefined) == (3, redefined)
+
+
+def test_traces_without_numbers_after_the_first_50_count_for_nothing() -> None:
+    many = [str(number) for number in range(NUMBERED)]
+    (found,) = changing(*({"lr": value} for value in many), *({} for _ in range(500)))
+    assert found.values == tuple(many)
 
 
 def test_a_function_that_is_traced_within_another_one_is_part_of_it() -> None:

@@ -1,7 +1,7 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -22,6 +22,11 @@ class ChangingNumber:
     values: tuple[str, ...]
     at: Location | None = None
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts, which no tensor replaces."""
+        return self.values[0][:1] in {"'", '"'}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedDefinition:
@@ -29,8 +34,9 @@ class TracedDefinition:
 
     ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
     that of calls whose graph has as many operations, and uses as many weights, as that of an earlier one: the same
-    graph, built again. ``defined``
-    is the user's line that defines the function.
+    graph, built again. ``defined`` is the user's line that defines the function; ``redefined``: most traces are of
+    a Python function that was not traced before, so that the definition is run again and again. ``numbers`` are
+    the parameters whose Python values account for the traces.
     """
 
     name: str
@@ -43,6 +49,7 @@ class TracedDefinition:
     starts_s: tuple[float, ...] = ()
     alike_ms: float = 0.0
     defined: Location | None = None
+    redefined: bool = False
     numbers: tuple[ChangingNumber, ...] = ()
 
     @property
@@ -88,21 +95,48 @@ def _definition(group: Tracings, place: Places) -> TracedDefinition:
         starts_s=tuple(trace.start for trace in group.traces),
         alike_ms=sum(map(group.own_ms, _alike(group.traces))),
         defined=place(next((trace.defined for trace in group.traces if trace.defined), None)),
+        redefined=2 * sum(not trace.kept for trace in group.traces) > len(group.traces),
         numbers=tuple(_changing(group.traces, place)),
     )
 
 
 def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
-    """Yield the parameters that got different values in the calls that traced."""
+    """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
+
+    A truth value has two graphs at most, and is no reason to trace again and again.
+    """
+    told = traces[:NUMBERED]
     given: dict[str, list[TracedNumber]] = {}
-    for trace in traces:
+    for trace in told:
         for one in trace.numbers:
-            given.setdefault(one.name, []).append(one)
-    for name, found in given.items():
-        values = tuple(dict.fromkeys(one.value for one in found))
-        if len(values) > 1:
-            at = next((one.at for one in found if one.at), None)
-            yield ChangingNumber(name, values, place(at))
+            if one.value not in TRUTHS:
+                given.setdefault(one.name, []).append(one)
+    changing = {name: found for name, found in given.items() if len(_values(found)) > 1}
+    new = {_of_names(trace, changing) for trace in told}
+    if len(new) - 1 < LEAST_NEW * (len(told) - 1):
+        return
+    for name, found in changing.items():
+        at = next((one.at for one in found if one.at), None)
+        yield ChangingNumber(name, _values(found), place(at))
+
+
+NUMBERED = 50
+"""Traces of a function that the recorder tells with their Python numbers, from the first on."""
+
+TRUTHS = ("True", "False")
+
+LEAST_NEW = 1 / 3
+"""Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and
+a loop has up to three, such as of full and last batches, and of validation."""
+
+
+def _values(found: Iterable[TracedNumber]) -> tuple[str, ...]:
+    """Return the different values, in the order in which they came."""
+    return tuple(dict.fromkeys(one.value for one in found))
+
+
+def _of_names(trace: FunctionTrace, names: Container[str]) -> tuple[TracedNumber, ...]:
+    return tuple(replace(one, at=None) for one in trace.numbers if one.name in names)
 
 
 def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:

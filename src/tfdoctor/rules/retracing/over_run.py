@@ -163,7 +163,8 @@ def _summary(tracing: RepeatedTracing) -> str:
     worst = tracing.worst
     made = f" as {number(worst.made)} separate function objects" if _remade(worst) > 1 else ""
     others = len(tracing.functions) - 1
-    what = f"{worst.name} and {others} more" if others else worst.name
+    defined = f" (defined at {location(worst.defined)})" if worst.defined else ""
+    what = f"{worst.name}{defined}{f' and {others} more' if others else ''}"
     times = (
         f"{number(worst.tracings)} times" if not others else f"up to {number(worst.tracings)} times"
     )
@@ -217,7 +218,9 @@ def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
 
 
 def _numbers(function: TracedDefinition) -> tuple[Table, ...]:
-    """Return the Python values that change from trace to trace; () where none does."""
+    """Return the Python values that change from trace to trace; () where each trace is of a new function."""
+    if _remade(function) > 1:
+        return ()
     columns = ("parameter", "values", "line that assigns it")
     rows = tuple(
         (one.name, ", ".join(one.values[:SHOWN_VALUES]), one.at or "unknown")
@@ -239,7 +242,8 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
         return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
     if _remade(worst) > 1:
         action = f"Create {worst.name} once, outside of the loop"
-        return Remedy(action, ONCE, worst.defined or worst.at, "function-once")
+        at = worst.defined if worst.redefined and worst.defined else worst.at
+        return Remedy(action, ONCE, at, "function-once")
     if worst.numbers:
         return of_numbers(worst)
     function = Retraced(

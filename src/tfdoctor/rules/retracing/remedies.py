@@ -25,11 +25,19 @@ def for_change(function: Retraced, at: Location | None) -> Remedy:
 
 
 def of_numbers(function: TracedDefinition) -> Remedy:
-    """Pass tensors instead of the Python values that change, at the line that assigns or else passes them."""
-    first = function.numbers[0]
-    code = TENSOR.format(function.name, first.name)
-    action = f"Pass {function.name} tensors instead of Python numbers"
-    return Remedy(action, code, first.at or function.at, "tensor-argument")
+    """Pass tensors instead of the Python numbers that change, at the line that assigns or else passes them."""
+    numbers = [one for one in function.numbers if not one.is_text]
+    if not numbers:
+        first = function.numbers[0]
+        action = (
+            f"Call {function.name} with few different texts, or make a function for each of them"
+        )
+        return Remedy(action, TEXT.format(function.name, first.name), first.at or function.at)
+    first, several = numbers[0], len(numbers) > 1
+    tensors = "), tf.constant(".join(one.name for one in numbers)
+    code = TENSOR.format(function.name, tensors)
+    what = "tensors instead of Python numbers" if several else "a tensor instead of a Python number"
+    return Remedy(f"Pass {function.name} {what}", code, first.at or function.at, "tensor-argument")
 
 
 SEVERAL = 2
@@ -41,6 +49,10 @@ SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
 TENSOR = "loss = {}(x, y, tf.constant({}))  # one graph for all values"
+
+TEXT = """\
+@tf.function
+def {}(x, y, {}): ...  # each text is a graph of its own: it is for the few cases that differ in operations"""
 
 SHAPE = """\
 dataset = dataset.batch(128, drop_remainder=True)

@@ -7,23 +7,20 @@ import collections
 import threading
 from time import perf_counter_ns, sleep
 
-from .. import by_identity
 from ..stack import user_line
 from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
 from .loops import CalledLoops
 from .places import CallSites
 from .step_times import RunStepTimes
-from .traced_arguments import defined, traced_numbers
+from .traced_arguments import TracedArguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-    from ..by_identity import Notes
     from .places import CallSite
-    from .traced_arguments import TracedNumberEntry
 
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[CallSite, int, CallSite]
@@ -67,6 +64,7 @@ class CallClock:
         self.traces: collections.deque[dict[str, object]] = collections.deque()
         self.open: list[tuple[CallSite, int, dict[str, object]]] = []
         self.told = self.told_traces = self.dropped = 0
+        self.arguments = TracedArguments()
         self.inside = 0  # calls of tf.functions under way
         self.running = False  # a call that trains is under way
         self.trains = False  # the thread has trained
@@ -80,8 +78,6 @@ class CallClock:
             0,
             0,
         )  # operations, and elements of the variables, of the graph built last
-        self.made: Notes[int] = {}  # the number of each function object
-        self.objects = 0
         self.first = True  # the next step is the first one of a pass over the data
         self.profiled = False
         self.graph: int | None = None  # operations of TensorFlow 1's default graph
@@ -225,8 +221,7 @@ class CallClock:
         self.inside = max(0, self.inside - 1)  # a recording may begin within the call
         now = self.current
         if now.kind == TRACE and now.parent is not None:
-            told = traced_numbers(function, args, kwargs or {}, self.caller)
-            self._traced(function, name, now, told)
+            self._traced(function, name, now, args, kwargs or {})
             self.switch(now.parent)
         trained, caller, self.caller = self.trained, self.caller, None
         if trained is not None and trained in self.places:
@@ -238,17 +233,18 @@ class CallClock:
         self.switch(entered[0])
 
     def _traced(
-        self, function: object, name: str, place: CallSite, numbers: list[TracedNumberEntry]
+        self,
+        function: object,
+        name: str,
+        place: CallSite,
+        args: Sequence[object],
+        kwargs: dict[str, object],
     ) -> None:
         """Keep a call that traced a function for the file."""
         if self.told_traces >= MOST_TRACES:
             self.dropped += 1
             return
         self.told_traces += 1
-        made = self.made.get(id(function))
-        if made is None:
-            made = by_identity.keep(self.made, function, self.objects)
-            self.objects += 1
         began, now = self.trace_began, perf_counter_ns()
         self.traces.append(
             {
@@ -257,12 +253,10 @@ class CallClock:
                 "at": place.at,
                 "start": began,
                 "ms": round((now - began) / 1e6, 3),
-                "made": made,
                 "call": place.number,
                 "operations": self.graph_size[0],
                 "variables": self.graph_size[1],
-                "defined": defined(function),
-                "numbers": numbers,
+                **self.arguments.told(function, place, args, kwargs, self.caller),
             }
         )
 

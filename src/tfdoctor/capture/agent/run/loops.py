@@ -92,8 +92,12 @@ def holds(loop: Loop, instruction: int) -> bool:
 
 def innermost(code: CodeType, instruction: int) -> Loop | None:
     """Return the smallest loop of a function that holds an instruction."""
-    around = [loop for loop in _loops(code) if holds(loop, instruction)]
-    return min(around, key=_length, default=None)
+    return next(iter(around(code, instruction)), None)
+
+
+def around(code: CodeType, instruction: int) -> list[Loop]:
+    """Return the loops of a function that hold an instruction, the smallest first."""
+    return sorted((loop for loop in _loops(code) if holds(loop, instruction)), key=_length)
 
 
 @functools.lru_cache(maxsize=2000)
@@ -112,9 +116,9 @@ def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
         frame = frame.f_back
     if frame is None:
         return 0
-    around = (loop for loop in _loops(frame.f_code) if holds(loop, frame.f_lasti))
     trains = [first for ((first, _), *_) in training.loops.get(id(frame.f_code), ())]
-    return sum(1 for loop in around if not any(holds(loop, first) for first in trains))
+    found = around(frame.f_code, frame.f_lasti)
+    return sum(1 for loop in found if not any(holds(loop, first) for first in trains))
 
 
 def _length(loop: Loop) -> int:

@@ -5,9 +5,11 @@ Where the caller passes a plain name, the line that assigned it is told as well,
 
 from __future__ import annotations
 
-import dis
+from types import FunctionType
 
+from .. import by_identity
 from ..stack import user_file
+from .call_names import assigned, passed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import TypedDict
 
+    from ..by_identity import Notes
     from ..declared import Foreign
     from ..stack import Line
 
@@ -26,95 +29,135 @@ if TYPE_CHECKING:
         at: Line | None
 
 
+MOST_NUMBERED = 50
+"""Traces at a place that are told with the Python numbers that the function got."""
+
 MOST = 8
 """Numbers of a call that are told."""
 
 SHOWN = 24
 """Characters of a value."""
 
+MOST_BITS = 64
+"""Bits of a number that is told in decimal digits: for very large ones Python refuses to."""
+
+MOST_WRAPPERS = 10
+"""Wrappers around a function: a chain of them may be a circle."""
+
 PLAIN = frozenset((bool, int, float, str))
 """Types that are part of a graph; a number of NumPy becomes a tensor."""
 
-SKIPPED = ("PRECALL", "KW_NAMES", "CACHE", "EXTENDED_ARG")
-"""Instructions between the arguments of a call and the call."""
 
-LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF")
-STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
-"""How the instructions begin that read and assign a name; Python 3.13 has some that do two at once."""
+class TracedArguments:
+    """What is told about the functions that calls trace, and about their arguments."""
 
+    def __init__(self) -> None:
+        self.made: Notes[int] = {}  # the number of each function object
+        self.objects = 0
+        self.own: Notes[int] = {}  # the number of the first function object of a Python function
+        self.numbered: dict[object, int] = {}  # traces that were told with their numbers
 
-def code_of(function: Foreign) -> CodeType | None:
-    """Return the code of the Python function that a tf.function traces, below wrappers; None without one."""
-    python: Foreign = getattr(function, "python_function", None)
-    while python is not None and not hasattr(python, "__code__"):
-        python = getattr(python, "__wrapped__", None) or getattr(python, "func", None)
-    return None if python is None else python.__code__
+    def told(
+        self,
+        function: object,
+        place: object,
+        args: Sequence[object],
+        kwargs: dict[str, object],
+        caller: FrameType | None,
+    ) -> dict[str, object]:
+        """Return what the file tells of a call at a place that traced a function object."""
+        made = self.made.get(id(function))
+        if made is None:
+            made = by_identity.keep(self.made, function, self.objects)
+            self.objects += 1
+        number = self.numbered[place] = self.numbered.get(place, 0) + 1
+        few = number <= MOST_NUMBERED
+        return {
+            "made": made,
+            "defined": defined(function),
+            "kept": self._is_kept(function, made),
+            "numbers": traced_numbers(function, args, kwargs, caller) if few else [],
+        }
+
+    def _is_kept(self, function: object, made: int) -> bool:
+        """Say whether a function object traces the same Python function as an earlier one did."""
+        own = own_function(function)
+        if own is None:
+            return False
+        first = self.own.get(id(own))
+        return (by_identity.keep(self.own, own, made) if first is None else first) != made
 
 
 def defined(function: Foreign) -> Line | None:
-    """Return the user's line where a tf.function is defined; None where that is not theirs."""
-    code = code_of(function)
-    if code is None or user_file(code.co_filename) is None:
-        return None
-    return code.co_filename, code.co_firstlineno
+    """Return the user's line where a tf.function is defined, below wrappers; None where that is not theirs."""
+    own = own_function(function)
+    return None if own is None else _line(own.__code__, own.__code__.co_firstlineno)
+
+
+def _line(code: CodeType, number: int | None) -> Line | None:
+    """Return a line of a function; None where it is not the user's."""
+    path = user_file(code.co_filename)
+    return (path, number) if path is not None and number else None
+
+
+def own_function(function: Foreign) -> FunctionType | None:
+    """Return the user's Python function that a tf.function traces, below wrappers; None where it is not theirs."""
+    own: Foreign = None
+    for python in _of_user(function):
+        own = getattr(python, "__func__", python)  # a method is a new object each time
+    return own if isinstance(own, FunctionType) else None
+
+
+def _of_user(function: Foreign) -> Iterator[Foreign]:
+    """Yield the functions of the user's that a tf.function traces, from the outermost wrapper on."""
+    python: Foreign = getattr(function, "python_function", None)
+    for _ in range(MOST_WRAPPERS):
+        if python is None:
+            return
+        name = getattr(getattr(python, "__code__", None), "co_filename", None)
+        if isinstance(name, str) and user_file(name) is not None:
+            yield python
+        python = getattr(python, "__wrapped__", None) or getattr(python, "func", None)
 
 
 def traced_numbers(
     function: Foreign, args: Sequence[object], kwargs: dict[str, object], caller: FrameType | None
 ) -> list[TracedNumberEntry]:
     """Return the numbers, texts and truth values among the arguments of a call."""
-    given = dict(zip(_parameters(code_of(function), args), args))  # noqa: B905 - Python 3.9
-    numbers = {name: value for name, value in {**given, **kwargs}.items() if type(value) in PLAIN}
-    if not numbers:
-        return []
-    names = _passed(caller, len(args)) if caller is not None and not kwargs else []
-    lines = dict(zip(given, (_assigned(caller, name) for name in names)))  # noqa: B905 - Python 3.9
-    return [
-        {"name": name, "value": repr(value)[:SHOWN], "at": lines.get(name)}
-        for name, value in list(numbers.items())[:MOST]
+    names = (*_parameters(function), *[None] * len(args))[: len(args)]
+    given = [*zip(names, args), *kwargs.items()]  # noqa: B905 - Python 3.9
+    lines = _assigned(caller, len(given)) if any(type(value) in PLAIN for _, value in given) else []
+    told: list[TracedNumberEntry] = [
+        {"name": name, "value": _shown(value), "at": at}
+        for (name, value), at in zip(given, lines)  # noqa: B905 - Python 3.9
+        if name is not None and type(value) in PLAIN
     ]
+    return told[:MOST]
 
 
-def _parameters(code: CodeType | None, args: Sequence[object]) -> Sequence[str]:
-    """Return the names of the positional parameters that arguments are given to."""
-    names = code.co_varnames[: code.co_argcount] if code is not None else ()
-    bound = names[:1] == ("self",) and not (args and hasattr(args[0], "__dict__"))
-    return names[1:] if bound else names
+def _parameters(function: Foreign) -> Sequence[str]:
+    """Return the names of the parameters that positional arguments are given to; () where they are not known."""
+    python = next(_of_user(function), None)
+    if python is None or getattr(function.python_function, "func", None) is not None:
+        return ()  # of functools.partial, which has given some arguments already
+    code: CodeType = python.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return names[1:] if getattr(python, "__self__", None) is not None else names
 
 
-def _passed(caller: FrameType, count: int) -> list[str | None]:
-    """Return the plain names that are the arguments of the call which a frame is making; [] where unknown."""
-    instructions = dis.get_instructions(caller.f_code)
-    *before, _ = (each for each in instructions if each.offset <= caller.f_lasti)  # the call itself
-    loaded: list[str | None] = []
-    for instruction in before:
-        if not instruction.opname.startswith(SKIPPED):
-            loaded += _names(instruction, LOADS) or [None]
-    return loaded[-count:] if len(loaded) >= count else []
+def _assigned(caller: FrameType | None, count: int) -> list[Line | None]:
+    """Return the line that assigned each argument of the call that a frame is making; None where unknown."""
+    if caller is None or user_file(caller.f_code.co_filename) is None:
+        return [None] * count
+    code, at = caller.f_code, caller.f_lasti
+    names = passed(code, at, count)
+    return [_line(code, assigned(code, at, name)) if name else None for name in names]
 
 
-def _assigned(caller: FrameType | None, name: str | None) -> Line | None:
-    """Return the last line above the call that assigns a name in the calling function."""
-    if caller is None or name is None or user_file(caller.f_code.co_filename) is None:
-        return None
-    line = None
-    for number, instruction in _lines(caller.f_code):
-        if number < caller.f_lineno and name in _names(instruction, STORES):
-            line = number
-    return None if line is None else (caller.f_code.co_filename, line)
-
-
-def _lines(code: CodeType) -> Iterator[tuple[int, dis.Instruction]]:
-    """Yield the instructions of a function with their lines."""
-    starts, line = dict(dis.findlinestarts(code)), 0
-    for instruction in dis.get_instructions(code):
-        line = starts.get(instruction.offset) or line
-        yield line, instruction
-
-
-def _names(instruction: dis.Instruction, kinds: tuple[str, ...]) -> list[str | None]:
-    """Return the names that an instruction of some kinds is about."""
-    if not instruction.opname.startswith(kinds):
-        return []
-    value = instruction.argval
-    return list(value) if isinstance(value, tuple) else [value]
+def _shown(value: object) -> str:
+    """Return a value as Python writes it, shortened."""
+    if isinstance(value, str) and len(value) > SHOWN:
+        return repr(f"{value[: SHOWN // 3]}...{value[-SHOWN // 2 :]}")
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return hex(value)[:SHOWN]
+    return repr(value)
