@@ -1,14 +1,17 @@
 """eager-step: more time in operations outside of tf.functions than in functions."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import chart, line, markers, trace
+from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import eager_step
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
 
 def check(  # noqa: PLR0913 - one argument for each fact of the rule
@@ -133,3 +136,46 @@ def test_a_kernel_that_was_delayed_counts_as_its_fastest() -> None:
     work = kernels(3.0, 1.0, 3.0, 4.0, 3.0)
     assert work.operations_ms > work.least_ms
     assert work.least_ms == pytest.approx(1.0 - 0.002, abs=1e-3)
+
+
+def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
+    """Sample a run for so many seconds in a step function, as its definition and the line that calls it."""
+    run = Run()
+    for number, (seconds, step, call) in enumerate(stacks):
+        run.python(
+            seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call)
+        )
+    traced = trace(
+        [line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))]
+    )
+    return chart(traced, run.recording()).fact(EagerWork)
+
+
+def test_the_function_of_most_samples_is_the_step() -> None:
+    """Trap: most of the loop's time is Python in other functions, and two loops call the function."""
+    work = sampled(
+        (9.0, None, None),
+        (2.0, "nets.py:23", "train.py:38"),
+        (2.5, "nets.py:23", "train.py:40"),
+        (1.0, "nets.py:23", "train.py:38"),
+        (3.0, "nets.py:80", "train.py:60"),
+    )
+    assert work.step_at == Location("nets.py", 23)
+    assert work.called_at == Location("train.py", 38)
+
+
+def test_without_samples_of_a_function_no_step_is_named() -> None:
+    work = sampled((9.0, None, None))
+    assert (work.step_at, work.called_at) == (None, None)
+
+
+def test_the_definition_is_the_place_and_the_call_is_shown() -> None:
+    step, call = Location("nets.py", 23), Location("train.py", 38)
+    work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=step, called_at=call)
+    finding = eager_step.check(work, Breakdown.of(host=10.0, device=5.0), None, None)
+    assert isinstance(finding, Finding)
+    assert finding.at == step
+    assert [part.rows for part in finding.evidence if isinstance(part, Table)] == [((step, call),)]
+    asked = eager_step.check(replace(work, asked=True), Breakdown.of(host=10.0), None, None)
+    assert isinstance(asked, Finding)
+    assert asked.at == Location("nets.py", 18)  # the line of fit, whose step is Keras' own

@@ -54,7 +54,8 @@ class SeenStack:
     a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
     holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
     ``loops`` is how many loops of that function hold the line, without those around a call that trains. ``step`` is
-    where the user's function is defined that the loop around a call that trains calls, and in which the stack lies.
+    where the user's function is defined that the loop around a call that trains calls, that makes this call, and in
+    which the stack lies; ``step_call`` is the line of the loop that calls it.
     """
 
     id: Count
@@ -73,6 +74,7 @@ class SeenStack:
     repeats: bool | None = None
     loops: Count = 0
     step: Line | None = None
+    step_call: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ an accelerator waits for the next one.
 ## How to fix
 
 Remove `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Wrap the step of a custom loop in a
-`tf.function`; to debug it, use `tf.print`, which works there.
+`tf.function`: the function that the loop calls for each step, with all that it calls; to debug it, use `tf.print`,
+which works there.
 
 ## Holds for
 
@@ -51,6 +52,7 @@ from tfdoctor.verdict import (
     Measure,
     Remedy,
     Stage,
+    Table,
     Verdict,
 )
 
@@ -108,6 +110,7 @@ def check(
             *measures,
             Measure("host time per step", ms(host_ms)),
             *_least(eager),
+            *_function(eager),
             *mixed.evidence,
         ),
         remedies=(_remedy(eager),),
@@ -176,14 +179,25 @@ def _least(eager: EagerWork) -> tuple[Measure, ...]:
     return (Measure(label, ms(eager.least_ms)),) if eager.least_ms else ()
 
 
+def _function(eager: EagerWork) -> tuple[Table, ...]:
+    """Return the lines of the function that each step calls; () where the step is no function of the user's."""
+    if eager.asked or eager.step_at is None:
+        return ()
+    columns = ("line that defines the function of a step", "line of the loop that calls it")
+    return (Table(columns, ((eager.step_at, eager.called_at or "unknown"),)),)
+
+
 def _remedy(eager: EagerWork) -> Remedy:
     if eager.asked:
         return Remedy(
             "Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off"
         )
     at = eager.step_at or eager.at
-    return Remedy("Wrap the step in a tf.function", FUNCTION, at, "tf-function")
+    action = "Decorate the function of a step with tf.function" if eager.step_at else WRAPPED
+    return Remedy(action, FUNCTION, at, "tf-function")
 
+
+WRAPPED = "Wrap the step in a tf.function"
 
 COMPILED = 'model.compile(optimizer="adam", loss="mse", run_eagerly=False)'
 

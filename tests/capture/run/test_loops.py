@@ -223,19 +223,43 @@ def test_loops_around_calls_hold_what_is_beside_the_call_and_below_it() -> None:
     }
 
 
-def test_the_function_that_the_loop_calls_is_the_step() -> None:
-    known, found = loops.CalledLoops(), {}
+def test_the_function_that_the_loop_calls_and_that_trains_is_the_step() -> None:
+    """Trap: the loop calls a function that makes the batches as well."""
+    known = loops.CalledLoops()
+    found: dict[str, list[object]] = {}
     source = (
-        "def inner():\n    look('inner')\ndef step():\n    train()\n    inner()\n    look('step')\n"
-        "for x in (1, 2):\n    step()\n    look('loop')\nlook('after')\n"
+        "def inner():\n    train()\n    look('inner')\ndef step():\n    inner()\n    look('step')\n"
+        "def batch():\n    look('batch')\n"
+        "for x in (1, 2):\n    batch()\n    step()\n    look('loop')\nbatch()\nlook('after')\n"
     )
 
     def look(name: str) -> None:
-        code = known.called(caller())
-        found[name] = code and (code.co_name, code.co_firstlineno)
+        called = known.called(caller())
+        found.setdefault(name, []).append(
+            called and (called[0].co_name, called[0].co_firstlineno, called[1].f_lineno)
+        )
 
     exec(compile(source, USERS, "exec"), {"train": lambda: known.add(caller()), "look": look})
-    assert found == {"inner": ("step", 3), "step": ("step", 3), "loop": None, "after": None}
+    step = ("step", 4, 11)
+    assert found == {
+        "inner": [step] * 2,
+        "step": [step] * 2,
+        "batch": [None] * 3,
+        "loop": [None] * 2,
+        "after": [None],
+    }
+
+
+def test_a_step_that_the_loop_itself_takes_is_no_function() -> None:
+    known = loops.CalledLoops()
+    found: list[object] = []
+    source = "def part():\n    look()\nfor x in (1, 2):\n    train()\n    part()\n"
+    names = {
+        "train": lambda: known.add(caller()),
+        "look": lambda: found.append(known.called(caller())),
+    }
+    exec(compile(source, USERS, "exec"), names)
+    assert found == [None, None]
 
 
 def test_loops_around_calls_are_learned_once_and_bounded() -> None:

@@ -50,6 +50,7 @@ class EagerWork:
     at: Location | None = None  # the line of fit, or of the loop
     least_ms: float = 0.0
     step_at: Location | None = None  # where the function that the loop calls is defined
+    called_at: Location | None = None  # the line of the loop that calls it
 
     @classmethod
     def measure(
@@ -83,7 +84,7 @@ class EagerWork:
             settings.run_eagerly,
             _line(recording),
             least_ms,
-            Places.of(recording)(_step_function(recording)),
+            *map(Places.of(recording), _step_function(recording)),
         )
 
 
@@ -122,13 +123,18 @@ def _line(recording: Recording) -> Location | None:
     return Places.of(recording)(fit_at or (manifest.steps.at if manifest else None))
 
 
-def _step_function(recording: Recording) -> SourceLine | None:
-    """Return where the function is defined that most samples of the loop are in; None where there is none."""
+def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:
+    """Return where the function is defined that most samples of steps are in, and the line that mostly calls it."""
     log = recording.run
-    times: Counter[SourceLine | None] = Counter()
+    times: Counter[SourceLine] = Counter()
+    calls: Counter[tuple[SourceLine, SourceLine]] = Counter()
     for bucket in log.buckets if log else ():
         for number, count in bucket.samples.items():
             stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
-            if stack and stack.looped:
+            if stack and stack.step:
                 times[stack.step] += count
-    return max(times, key=lambda at: times[at], default=None)
+                if stack.step_call:
+                    calls[stack.step, stack.step_call] += count
+    step = max(times, key=times.__getitem__, default=None)
+    own = [pair for pair in calls if pair[0] == step]
+    return step, max(own, key=calls.__getitem__, default=(None, None))[1]

@@ -160,6 +160,7 @@ class CalledLoops:
             set()
         )  # calls whose loop is known: a code and an instruction
         self.loops: dict[int, list[Loop]] = {}  # by the id of a function's code
+        self.functions: set[int] = set()  # the ids of what such a loop calls, down to the call
         self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
 
     def add(self, frame: FrameType | None) -> bool:
@@ -173,23 +174,32 @@ class CalledLoops:
             return False
         self.known.add(key)
         self.alive.append(frame.f_code)
+        below = None
         while frame is not None:
             code = frame.f_code
-            loop = innermost(code, frame.f_lasti) if user_file(code.co_filename) else None
+            users = user_file(code.co_filename) is not None
+            loop = innermost(code, frame.f_lasti) if users else None
             if loop is not None:
                 self.loops.setdefault(id(code), []).append(loop)
                 self.alive.append(code)
+                self.functions.update([id(below)] if below else ())
                 return True
+            if users:
+                below = code
+                self.alive.append(code)
             frame = frame.f_back
         return False
 
-    def called(self, frame: FrameType | None) -> CodeType | None:
-        """Return the function of the user that the loop around a stack calls; None where its own line runs."""
+    def called(self, frame: FrameType | None) -> tuple[CodeType, FrameType] | None:
+        """Return the user's function that a loop calls and that makes such a call, and the frame of the loop.
+
+        None where a stack is in no such function: the loop's own line runs, or another function that it calls.
+        """
         below = None
         while frame is not None:
             code = frame.f_code
             if any(holds(loop, frame.f_lasti) for loop in self.loops.get(id(code), ())):
-                return below
+                return (below, frame) if below and id(below) in self.functions else None
             if user_file(code.co_filename) is not None:
                 below = code
             frame = frame.f_back

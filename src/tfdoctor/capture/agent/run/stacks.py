@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..other_threads import OtherThreads
-from ..stack import Stack, public_name, user_file
+from ..stack import Stack, public_name, user_file, user_line
 from .compiled_calls import compiled_call
 from .kinds import IMPORTING
 from .loops import loops_around, repeats
@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from ..stack import Line
     from .clock import CallClock
 
     Ways = tuple[int, ...]
@@ -40,6 +39,7 @@ class SampledStack:
         "repeats",
         "stack",
         "step",
+        "step_call",
         "tested",
         "work",
     )
@@ -54,12 +54,14 @@ class SampledStack:
             self.named = compiled_call(frame)
         self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
         self.repeats, self.loops = repeats(frame), loops_around(frame, clock.training)
-        self.step = _defined(clock.training.called(frame)) if self.looped else None
+        called = clock.training.called(frame) if self.looped else None
+        self.step = called and (called[0].co_filename, called[0].co_firstlineno)
+        self.step_call = called and user_line(called[1])
         self.key = self._key()
 
     def _key(self) -> tuple[object, ...]:
         seen = self.stack, self.work, self.named, self.looped, self.tested
-        return (*seen, self.repeats, self.loops, self.step)
+        return (*seen, self.repeats, self.loops, self.step, self.step_call)
 
     def shortened(self, *, with_line: bool) -> SampledStack:
         """Return the same without what tells many stacks apart."""
@@ -70,7 +72,7 @@ class SampledStack:
         short.looped, short.tested = self.looped, self.tested
         short.repeats = self.repeats if with_line else None
         short.loops = self.loops if with_line else 0
-        short.step = None
+        short.step = short.step_call = None
         short.key = short._key()
         return short
 
@@ -160,6 +162,7 @@ class Stacks:
                     "repeats": seen.repeats,
                     "loops": seen.loops,
                     "step": seen.step,
+                    "step_call": seen.step_call,
                 }
             )
         return number
@@ -180,11 +183,6 @@ def _way(frame: FrameType | None) -> Ways:
         way += (id(frame.f_code), frame.f_lasti)
         frame = frame.f_back
     return tuple(way)
-
-
-def _defined(code: CodeType | None) -> Line | None:
-    """Return where a function is defined."""
-    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _user_function(frame: FrameType | None) -> str:
