@@ -444,6 +444,30 @@ def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.dropped == 2
 
 
+@pytest.mark.parametrize("trains", [True, False])
+def test_what_is_traced_after_a_step_is_no_part_of_it(*, trains: bool) -> None:
+    """A step lasts until the next one begins, and the trace of a function comes before its graph trains."""
+
+    def function() -> None:
+        """Stand for a tf.function."""
+
+    with fake_time() as time:
+        clock = started()
+        for traces in (False, False, True, False):
+            for steps in (trains, True):
+                entered = clock.function_begins("f", frame())
+                if traces and steps == trains:
+                    clock.trace_begins()
+                    time.now += 10**9
+                if steps:
+                    clock.function_trains("repeated-call")
+                    time.now += 10**6
+                clock.function_ends(entered, function, "f")
+        clock.steps.passes_over()
+    assert all(step.took < 2 * 10**6 for step in clock.steps.ended)
+    assert len(clock.steps.ended) >= 3
+
+
 def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
     clock = started()
     for _ in range(3):

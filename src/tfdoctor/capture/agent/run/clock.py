@@ -222,6 +222,8 @@ class CallClock:
         now = self.current
         if now.kind == TRACE and now.parent is not None:
             self._traced(function, name, now, args, kwargs or {})
+            if self.trained is None:
+                self.steps.apart += perf_counter_ns() - self.trace_began
             self.switch(now.parent)
         trained, caller, self.caller = self.trained, self.caller, None
         if trained is not None and trained in self.places:
@@ -291,6 +293,8 @@ class CallClock:
             self.training.add(frame)
             self.kept.add(frame)
         now = perf_counter_ns() if tracing else self.switch(place)
+        if tracing:  # what was traced so far is no part of the step before
+            self.steps.apart += now - self.trace_began
         self.steps.begins(place, now, k, first=self.first, traced=self.profiled)
         if tracing:
             self.steps.traces()
