@@ -6,6 +6,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.slow_preparation import check
+from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -65,12 +66,17 @@ def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
     finding = adapted(40_000, 1, 16_000.0)
     assert isinstance(finding, Finding)
     assert (
-        "Normalization.adapt reads 40,000 batches of 1 example at train.py:22: 16"
+        "Normalization.adapt reads 40,000 batches of one example at train.py:22: 16"
         in finding.summary
     )
     (effect,) = finding.run_effects
-    assert (effect.of.value, effect.scales, effect.bound) == (16_000.0, 1 / 32, Bound.AT_MOST)
+    assert (effect.of.value, effect.scales, effect.bound) == (16_000.0, 1 / 4096, Bound.AT_MOST)
     assert finding.at == Location("train.py", 22)
+    (table,) = (part for part in finding.evidence if isinstance(part, Table))
+    assert [cell.value for cell in table.rows[0][2:] if isinstance(cell, Quantity)] == [
+        1, 40_000, 1, pytest.approx(0.4), 16_000, pytest.approx(2 / 3),
+    ]  # fmt: skip
+    assert isinstance(adapted(40_000, 2, 16_000.0), Finding)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +84,9 @@ def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
     [
         (40_000, 128),  # large batches: necessary work
         (150, 1),  # few
-        (2_000, 1),  # 8 ms for each example: costly work, not its dispatch
+        (5_000, 1),  # 3.2 ms for each example: costly work, such as decoding, not its dispatch
+        (20_000, 8),
+        (0, 1),  # unknown
     ],
 )
 def test_adapt_that_works_on_much_data_is_necessary(batches: float, rows: float) -> None:

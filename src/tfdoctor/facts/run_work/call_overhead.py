@@ -1,4 +1,4 @@
-"""What of the time of evaluate and predict is spent per call or per batch, not per example."""
+"""What of the time of evaluate, predict and adapt is spent per call or per batch, not per example."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.kinds import RunCall
 from tfdoctor.verdict import Bound, Location, Recurrence
 
-FIXED_MS = {"predict": 35.0, "evaluate": 45.0, "adapt": 0.0}
+FIXED_MS = {"predict": 35.0, "evaluate": 45.0}
 """What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and
-42 to 49 ms (60 calls of each were measured); adapt is its batches."""
+42 to 49 ms (60 calls of each were measured)."""
 
 MOSTLY_FIXED = 3.0
 """A call that takes up to so many times its fixed time computes little: machines differ by a factor of two."""
@@ -39,6 +39,13 @@ USUAL_ROWS, LARGE_ROWS = 32, 512
 
 SMALL_BATCH_MS, SINGLE_BATCH_MS = 1.5, 5.0
 """Longest batch of 32 and of single examples that mostly starts operations: 0.45 ms were measured per batch."""
+
+ADAPT_BATCH_MS = 3.0
+"""Longest batch of adapt that mostly starts operations: of Keras 3.15's layers, single examples took 0.08 to 1.3 ms
+on two cores; longer ones are mostly other work, such as reading and decoding in the dataset."""
+
+ADAPT_ROWS = 4096
+"""Examples of a batch that are advised for adapt."""
 
 LEAST_BATCHES = 200
 """Batches of a call from which on their size matters."""
@@ -119,6 +126,8 @@ def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:
 def _overhead(
     call: MadeCall, epochs: int, steps: int, executing: float | None
 ) -> CallOverhead | None:
+    if call.call is RunCall.ADAPT:
+        return _of_adapt(call)
     if _is_loop(call, epochs, steps) and (overhead := _per_call(call, executing)):
         return overhead
     return _per_batch(call)
@@ -170,6 +179,17 @@ def _per_batch(call: MadeCall) -> CallOverhead | None:
     else:
         return None
     return _made(call, OverheadKind.BATCH, batches_ms * call.count, left, Bound.AT_MOST)
+
+
+def _of_adapt(call: MadeCall) -> CallOverhead | None:
+    """Return what adapt loses on batches of few examples: each is the same few operations."""
+    batches, rows = call.batches or 0.0, rows_per_batch(call)
+    if batches < LEAST_BATCHES or rows is None or rows > SINGLE_ROWS:
+        return None
+    if call.each_ms > ADAPT_BATCH_MS * batches:
+        return None
+    left = max(rows / ADAPT_ROWS, 1.0 / batches)
+    return _made(call, OverheadKind.BATCH, call.ms, left, Bound.AT_MOST)
 
 
 def _made(

@@ -47,12 +47,12 @@ from dataclasses import dataclass
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import call_table, line_table
+from tfdoctor.facts.run_work.run_tables import line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.slow_preparation.advice import CACHED
-from tfdoctor.rules.slow_preparation.places import SlowPlace, slow_places
+from tfdoctor.rules.slow_preparation.places import SlowPlace, adapt_table, slow_places
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Concern,
@@ -133,7 +133,7 @@ def _tables(
     groups = [place.group for place in slow if place.group]
     timed = {place.at for place in slow if not place.group}
     adapted = [call for call in calls.of(RunCall.ADAPT) if call.at in timed] if calls else []
-    return *line_table(groups, phases.total_ms), *call_table(adapted, phases.total_ms)
+    return *line_table(groups, phases.total_ms), *adapt_table(adapted, phases.total_ms)
 
 
 def _severity(slow: Sequence[SlowPlace], phases: RunPhases, limits: Limits) -> Severity | None:

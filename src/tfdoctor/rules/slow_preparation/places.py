@@ -1,19 +1,19 @@
 """The places that take too long to prepare data: loops over items, and adapt on small batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads
+from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads, rows_per_batch
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import in_function
 from tfdoctor.humanize import location, number
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Location, Remedy, RunEffect
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import Bound, Location, Remedy, RunEffect, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,35 @@ def _loops(phases: RunPhases) -> Iterator[SlowPlace]:
 
 def _of_adapt(found: CallOverhead) -> SlowPlace:
     call = found.call
-    batches = number(call.batches or 0.0)
-    rows = number((call.examples or 0.0) / max(1.0, call.batches or 0.0))
+    rows = number(rows_per_batch(call) or 0.0)
+    examples = "one example" if rows == "1" else f"{rows} examples"
     return SlowPlace(
-        fault=f"{call.name} reads {batches} batches of {rows} {'example' if rows == '1' else 'examples'}",
+        fault=f"{call.name} reads {number(call.batches or 0.0)} batches of {examples}",
         at=found.at,
         ms=found.of_ms,
         action=IN_LARGE_BATCHES.action,
         code=IN_LARGE_BATCHES.code,
         left=found.left,
     )
+
+
+def adapt_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
+    """Return the batches and the time of calls of adapt; () where there are none."""
+    rows = tuple(
+        (
+            call.at or "unknown",
+            call.name,
+            count(call.count),
+            count(call.batches or 0.0),
+            count(rows_per_batch(call) or 0.0),
+            ms(call.each_ms / max(1.0, call.batches or 0.0)),
+            ms(call.ms),
+            ratio(call.ms / total_ms if total_ms else 0.0),
+        )
+        for call in calls
+    )
+    columns = (
+        "your line", "function", "calls", "batches of a call", "examples of a batch", "time per batch", "time",
+        "share of the run",
+    )  # fmt: skip
+    return (Table(columns, rows),) if rows else ()

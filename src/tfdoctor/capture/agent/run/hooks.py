@@ -88,6 +88,12 @@ TRAINERS = {
 }
 """Functions of models."""
 
+ADAPT = ("data", "batch_size", "steps")
+"""Parameters of a layer's adapt."""
+
+INFINITE = -1
+"""The cardinality of a dataset that has no end."""
+
 OLD_MODELS = {
     "compile": kinds.COMPILE,
     "save": kinds.SAVE,
@@ -176,7 +182,7 @@ class RunHooks:
         """Have the clock know a function's calls."""
         original, clock = getattr(owner, name), self.clock
         trains = kind == kinds.FIT
-        tells, adapts, adapted = name in TRAINERS, kind == kinds.ADAPT, self._adapted
+        tells, adapts, adapted = name in TRAINERS, kind == kinds.ADAPT, self.adapted
 
         @functools.wraps(original)
         def call(*args: object, **kwargs: object) -> object:
@@ -216,16 +222,22 @@ class RunHooks:
         return told
 
     @guarded("run call")
-    def _adapted(
+    def adapted(
         self, args: Sequence[Foreign], kwargs: dict[str, Foreign]
     ) -> dict[str, object] | None:
         """Return the batches and examples of the dataset that a layer is adapted to; None where unknown."""
-        data: Foreign = args[1] if len(args) > 1 else kwargs.get("data")
-        rows = batch_of(data) if hasattr(data, "cardinality") else None
-        if not isinstance(rows, int) or not tensorflow_api.context().executing_eagerly():
+        given: dict[str, Foreign] = {**dict(zip(ADAPT, args[1:])), **kwargs}  # noqa: B905 - Python 3.9
+        data: Foreign = given.get("data")
+        if not hasattr(data, "cardinality") or not tensorflow_api.context().executing_eagerly():
             return None
-        batches = int(data.cardinality())
-        return {"steps": batches, "examples": rows * batches} if batches >= 0 else None
+        rows, batches, most = batch_of(data), int(data.cardinality()), given.get("steps")
+        if rows is None and getattr(getattr(data.element_spec, "shape", None), "rank", None) == 0:
+            rows = 1  # single texts or numbers
+        if isinstance(most, int) and (batches == INFINITE or batches > most):
+            batches = most
+        if not isinstance(rows, int) or batches < 0:
+            return None
+        return {"steps": batches, "examples": rows * batches}
 
     # Epochs of fit
 
