@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import typer
 
+from benchmarks import run_overhead
 from benchmarks.accuracy import results, tables
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
@@ -38,7 +39,7 @@ BANNER = (
 )
 
 MARKED = re.compile(
-    r"(<!-- (sample|map|accuracy|whole-run) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL
+    r"(<!-- (sample|map|accuracy|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL
 )
 """A passage that is generated in a hand-written page: the report on a sample, the map of packages, results."""
 
@@ -278,7 +279,12 @@ def accuracy(stored: Path = results.RESULTS) -> Iterator[str]:
     yield tables.markdown(results.load(stored), sorted(later))
 
 
-PASSAGES = {"map": package_map, "accuracy": accuracy, "whole-run": whole_programs}
+PASSAGES = {
+    "map": package_map,
+    "accuracy": accuracy,
+    "whole-run": whole_programs,
+    "run-overhead": run_overhead.markdown,
+}
 """What writes each kind of generated passage."""
 
 

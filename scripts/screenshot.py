@@ -1,6 +1,6 @@
-"""Takes the pictures of a report and of a comparison that the docs show: ``python -m scripts.screenshot``.
+"""Takes the pictures of a report and of a comparison for the docs: ``python -m scripts.screenshot``.
 
-Needs Chromium. They are those of the samples in README's text, so that the pictures and the text say the same.
+Needs Chromium. They are of the samples in the tutorial, so that the pictures and the text say the same.
 """
 
 import sys
@@ -21,6 +21,7 @@ from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, PICTURES = ROOT / "sample_traces", ROOT / "docs" / "images"
+RUN = SAMPLES / "cpu-outside-steps"
 BEFORE, AFTER = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
 
 WIDTH = 1120
@@ -34,7 +35,7 @@ def examined(recording: Recording, title: str) -> Diagnosis:
 
 def report() -> str:
     """Return the page of a report."""
-    return html.render(examined(Recording.open(BEFORE), "input_bound.py"))
+    return html.render(examined(Recording.open(RUN), "outside_steps.py"))
 
 
 def difference() -> str:
@@ -45,7 +46,7 @@ def difference() -> str:
 
 
 PAGES = {
-    "report.png": (report, 1150, "html[data-charts=drawn]"),  # down to the timeline
+    "report.png": (report, 1180, "html[data-charts=drawn]"),  # down to the changes
     "diff.png": (difference, 790, "html"),  # down to the parts of the step
 }
 """The page of each picture, its height in pixels, and what is there when it is drawn."""

@@ -83,7 +83,7 @@ def test_phases_are_compared_with_the_timer() -> None:
     timed = {"training": 35.0, "between_epochs": 3.5, "imports": 2.0}
     errors = Scored(CASE, None, None, report, timed).phase_errors
     assert errors["training"] == pytest.approx(0.02)
-    assert errors["imports"] == errors["evaluation"] == 0.0
+    assert errors["imports"] == errors["evaluation and prediction"] == 0.0
     assert scored([]).phase_errors == {}
 
 

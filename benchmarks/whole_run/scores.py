@@ -73,8 +73,7 @@ PHASES_OF = {
         ("steps", "tracing and compiling", "epochs' boundaries", "profiler", "saving"),
         ("training", "training_steps", "between_epochs", "saving"),
     ),
-    "evaluation": (("evaluation",), ("evaluation",)),
-    "prediction": (("prediction",), ("prediction",)),
+    "evaluation and prediction": (("evaluation", "prediction"), ("evaluation", "prediction")),
 }
 """What is compared: phases of the account, and those of the timer, which has tracing and saving in ``fit``."""
 

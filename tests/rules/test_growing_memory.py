@@ -237,3 +237,19 @@ def test_healthy_states_the_growth() -> None:
 @pytest.mark.parametrize(("seconds", "kind"), [(20.0, Finding), (19.0, NotApplicable)])
 def test_a_short_run_still_warms_up(seconds: float, kind: type) -> None:
     assert isinstance(check(RESIDENT, seconds=seconds), kind)
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(8.0, Finding), (7.9, NotApplicable)])
+def test_a_statement_that_keeps_results_explains_growth_in_a_short_run(
+    seconds: float, kind: type
+) -> None:
+    kept = KeptResults((KEPT,))
+    assert isinstance(check(RESIDENT, TENSORS, seconds=seconds, kept=kept), kind)
+    assert isinstance(check(RESIDENT, TENSORS, seconds=seconds), NotApplicable)
+
+
+def test_memory_that_traced_functions_hold_is_retracings_to_end() -> None:
+    functions = replace(RESIDENT, what=Grows.FUNCTIONS, first=10, last=400)
+    critical = replace(RESIDENT, slope=1e9, low=0.9e9, high=1.1e9)
+    assert found(check(critical, TENSORS)).failure is RunFailure.AHEAD
+    assert found(check(critical, functions)).failure is RunFailure.NONE

@@ -53,7 +53,7 @@ class SeenStack:
     call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
     a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
     holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
-    ``loops`` is how many loops of that function hold the line, without those around a call that trains. ``step`` is
+    ``loops``: how many loops of the user's functions hold the line, without those around training. ``step`` is
     where the user's function is defined that the loop around a call that trains calls, that makes this call, and in
     which the stack lies; ``step_call`` is the line of the loop that calls it.
     """

@@ -259,11 +259,21 @@ def test_long_values_are_cut_and_strings_left_out(tmp_path: Path) -> None:
     assert other == "(loss, …, …, 7)"
 
 
-def test_the_number_of_calls_and_statements_is_bounded(tmp_path: Path) -> None:
+def test_the_number_of_calls_and_statements_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MOST_S", 60.0)
     many = "\n".join(
         f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(60)
     )
     assert len(told(tmp_path, f"{EMPTY}\n{many}")) == kept.MOST_TOLD
+
+
+def test_nothing_more_is_read_once_it_has_taken_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MOST_S", 0.0)
+    assert told(tmp_path, f"{EMPTY}\n{LOOP}history.append(loss)") == []
 
 
 @pytest.mark.parametrize("text", ["", "def broken(:\n", "history = []\n" * 20_000, "x = 1\n" * 9])

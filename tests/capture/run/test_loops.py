@@ -179,7 +179,8 @@ for epoch in (1, 2):
     [
         ("work()\n", 0),
         ("for x in (1, 2):\n    for y in (1, 2):\n        work()\n", 2),
-        ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", 0),
+        ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", 1),
+        ("def f():\n    work()\nfor epoch in (1, 2):\n    step()\n    f()\n", 0),
         ("for epoch in (1, 2):\n    step()\n    work()\n", 0),
         ("for epoch in (1, 2):\n    for x in (1, 2):\n        step()\n        work()\n", 0),
         (VALIDATED, 1),

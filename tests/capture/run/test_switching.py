@@ -22,7 +22,8 @@ def interval() -> Iterator[Any]:
 
 def test_it_is_short_while_one_thread_runs_alone(interval: Any) -> None:
     interval.begin()
-    interval.look(sys._current_frames(), threading.get_ident())  # noqa: SLF001 - as a sample does
+    own = threading.get_ident()
+    interval.look({own: sys._getframe()}, own)  # noqa: SLF001 - as a sample does
     assert sys.getswitchinterval() == pytest.approx(switching.SHORT_S)
     interval.end()
     assert sys.getswitchinterval() == switching.USUAL_S

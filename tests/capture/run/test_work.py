@@ -124,3 +124,23 @@ def test_frames_of_a_module_without_a_name_are_nobodys() -> None:
     names: dict[str, Any] = {"sys": sys, "__name__": None}
     exec("def f():\n    return sys._getframe()\n", names)
     assert work.Works().of(names["f"]()) == "other"
+
+
+def test_the_call_of_the_outermost_model_is_told_from_those_of_its_layers() -> None:
+    layer: dict[str, Any] = {"__name__": "keras.src.layers.layer"}
+    source = "def __call__(inner):\n    return inner()\n"
+    exec(compile(source, "/lib/site-packages/keras/src/layers/layer.py", "exec"), layer)
+    call, found = layer["__call__"], []
+
+    def look() -> None:
+        found.append(work.calls_model(inspect.currentframe()))
+
+    def model() -> None:
+        call(look)
+
+    def evaluates() -> None:
+        call(model)
+
+    evaluates()
+    look()
+    assert [frame and frame.f_code.co_name for frame in found] == ["evaluates", None]

@@ -9,9 +9,9 @@ from tfdoctor.kinds import Phase
 from tfdoctor.verdict import Location
 
 
-def line(calls: str, *, loops: int = 0, repeats: bool = True) -> RunLine:
+def line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:
     return RunLine(
-        phase=Phase.BOUNDARIES, at=Location("train.py", 29), ms=900.0, samples=18, function="make_epoch",
+        phase=Phase.BOUNDARIES, at=Location("train.py", at), ms=900.0, samples=18, function="make_epoch",
         calls=calls, repeats=repeats, loops=loops,
     )  # fmt: skip
 
@@ -39,3 +39,15 @@ def test_what_no_loop_repeats_is_one_call() -> None:
 def test_one_line_of_nested_loops_is_certainly_item_by_item(loops: int, *, spread: bool) -> None:
     (group,) = line_groups([line("numpy.add", loops=loops)])
     assert group.spread is spread
+
+
+@pytest.mark.parametrize(
+    ("lines", "loops", "work"),
+    [(3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK)],
+)
+def test_several_lines_of_a_loop_work_item_by_item(
+    lines: int, loops: int, work: CalledWork
+) -> None:
+    body = [line("numpy.random.normal", loops=loops, at=20 + n) for n in range(lines)]
+    (group,) = line_groups(body)
+    assert group.work is work

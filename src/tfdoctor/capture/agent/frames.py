@@ -6,6 +6,7 @@ failed operations would name it. TensorFlow and Keras leave out what lies in `te
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import sys
 
@@ -24,11 +25,20 @@ MARK = "(tfdoctor)"
 
 def hide(wrapper: F) -> F:
     """Give a function's frames a file name that says whose they are and is left out."""
-    tensorflow = os.path.dirname(os.path.abspath(str(sys.modules["tensorflow"].__file__)))
-    name = os.path.join(tensorflow, "python", MARK)
+    name = os.path.join(_tensorflow(), "python", MARK)
     function: Any = wrapper  # a plain function, whatever its declared type
     function.__code__ = function.__code__.replace(co_filename=name)
     return wrapper
+
+
+def _tensorflow() -> str:
+    """Return the folder of TensorFlow; Keras may be imported before it, or without it."""
+    module = sys.modules.get("tensorflow")
+    spec = getattr(module, "__spec__", None) or importlib.machinery.PathFinder.find_spec(
+        "tensorflow"
+    )
+    origin = spec.origin if spec is not None else None
+    return os.path.dirname(os.path.abspath(origin)) if origin else "tensorflow"
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:

@@ -52,9 +52,7 @@ class KeptResults:
             Unavailable: the run as a whole was not recorded.
         """
         if recording.run is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
         found = sorted(recording.run.kept, key=lambda one: one.at)
         return cls(tuple(_result(one, place(one.at)) for one in found))

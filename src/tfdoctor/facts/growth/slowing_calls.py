@@ -53,9 +53,7 @@ class SlowingCalls:
         """
         log = recording.run
         if log is None:
-            raise Unavailable(
-                "the run was not recorded as a whole", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run was not recorded as a whole")
         found = list(_slowing(log, Places.of(recording)))
         return cls(tuple(sorted(found, key=lambda call: -call.beyond_ms)))
 

@@ -60,9 +60,7 @@ class StepLines:
             Unavailable: the run was not recorded as a whole, or has too few steps.
         """
         if recording.run is None:
-            raise Unavailable(
-                "the run was not recorded as a whole", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run was not recorded as a whole")
         steps = [_StepPart.of(bucket, recording.run) for bucket in recording.run.buckets]
         first, last = _ends([part for part in steps if part.steps])
         if not first or not last:

@@ -71,7 +71,7 @@ class RunPiece:
     long: bool = False  # of a step longer than usual, after the usual time
     exact: bool = False
     repeats: bool | None = None  # whether a loop holds the line
-    loops: int = 0  # loops of its function that hold it, without those around a call that trains
+    loops: int = 0  # loops that hold it, without those around a call that trains
 
     def part(self, ms: float, phase: Phase) -> Self:
         """Return some of its time, in a phase."""

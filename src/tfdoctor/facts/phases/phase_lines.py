@@ -29,7 +29,7 @@ class RunLine:
     ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
     innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
     line that calls it, or a library that calls the user's function again and again; None is unknown. ``loops`` is
-    how many loops of its function hold the line, without those around a call that trains. ``exact`` says
+    how many loops of the user's functions hold the line, without those around a call that trains. ``exact`` says
     that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
     ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for.
     """

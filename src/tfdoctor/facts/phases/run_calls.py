@@ -82,9 +82,7 @@ class RunCalls:
         """
         log = recording.run
         if log is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         totals = _Totals.of(log)
         place = Places.of(recording)
         calls = [_made(places, totals, place) for places in _groups(totals.tree)]

@@ -64,9 +64,7 @@ class RunEnding:
         """
         log, manifest = recording.run, recording.manifest or Manifest()
         if log is None and recording.manifest is None:
-            raise Unavailable(
-                "how the run ended was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("how the run ended was not recorded")
         end = (log.end if log else None) or ProcessEnd()
         times = manifest.times
         kind = _told(end) or _seen(manifest, log)

@@ -88,9 +88,7 @@ class RunGrowth:
         """
         log = recording.run
         if log is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         buckets = _at_work(log)
         found = [*_steps(log), *_counters(buckets), *_objects(log, buckets)]
         if not found:

@@ -64,9 +64,7 @@ class RunPhases:
         if recording.run is not None:
             return cls._of_log(recording.run, recording)
         if steps is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         return cls._of_window(steps, recording)
 
     @classmethod

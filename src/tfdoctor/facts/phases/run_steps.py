@@ -72,9 +72,7 @@ class RunSteps:
         """
         log = recording.run
         if log is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         source, at = main_loop(log)
         steps = [one for bucket in log.buckets for one in of_loop(bucket, (source, at))]
         times = StepDurations.of(log)

@@ -74,9 +74,7 @@ class RunTraces:
         """
         log = recording.run
         if log is None:
-            raise Unavailable(
-                "the run as a whole was not recorded", "record it with `tfdoctor profile`"
-            )
+            raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
         groups = tracings(log, CallTree.of(log), _usual_calls(recording))
         found = sorted((_definition(group, place) for group in groups), key=lambda one: -one.ms)

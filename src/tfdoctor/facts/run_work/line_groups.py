@@ -12,6 +12,9 @@ from tfdoctor.verdict import Location
 ROWS_SHARE = 0.1
 """Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them."""
 
+MANY_LINES = 3
+"""Lines of a loop with NumPy's functions from which on it works item by item; one or two may draw an epoch."""
+
 NEAR = 5
 """Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length."""
 
@@ -42,7 +45,7 @@ class LineGroup:
         """The work that takes most of its time; where rows are read one by one, all else follows from it."""
         times: dict[CalledWork, float] = {}
         for line in self.lines:
-            work = called_work(line)
+            work = self._work_of(line)
             times[work] = times.get(work, 0.0) + line.ms
         rows = sum(line.samples for line in self.lines if called_work(line) is CalledWork.ROWS)
         if rows >= max(ENOUGH, ROWS_SHARE * self.samples):
@@ -50,10 +53,20 @@ class LineGroup:
         return max(times, key=lambda work: times[work])
 
     @cached_property
+    def _many(self) -> bool:
+        """Whether several lines of a loop take time: it works on one item after another, whatever it calls."""
+        return len({line.at for line in self.lines if line.sure and line.loops}) >= MANY_LINES
+
+    def _work_of(self, line: RunLine) -> CalledWork:
+        work = called_work(line)
+        bulk = work is CalledWork.BULK and line.loops and line.calls.startswith("numpy.")
+        return CalledWork.PYTHON if bulk and self._many else work
+
+    @cached_property
     def top(self) -> RunLine | None:
         """The line to name: the largest one of the group's work that has enough samples, else of any."""
         sure = [line for line in self.lines if line.sure]
-        own = [line for line in sure if called_work(line) is self.work]
+        own = [line for line in sure if self._work_of(line) is self.work]
         return next(iter(own + sure), None)
 
     @property

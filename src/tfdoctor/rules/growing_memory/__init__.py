@@ -102,6 +102,11 @@ class Limits:
         "Shortest time, in s, over which memory has to grow; before that, allocators and compiled functions "
         "still warm up",
     )
+    kept_seconds: float = limit(
+        8.0,
+        "Shortest time, in s, over which memory has to grow where a statement of the loop keeps the results of "
+        "each step, which explains the growth",
+    )
     once: float = limit(
         0.5,
         "Largest share of the run in what comes once, such as loading data, whose growth ends with it",
@@ -127,7 +132,8 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
     """Report memory that certainly grows and does not level off."""
     if not phases.whole:
         return NotApplicable(reason=phases.missing)
-    if growth.seconds < limits.seconds:
+    keeps = kept.of_steps if kept else None
+    if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
         return NotApplicable(
             reason=f"memory was recorded for {milliseconds(1000 * growth.seconds)} only, in which it still warms up"
         )
@@ -151,7 +157,6 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
             concern=Concern.RUN,
         )
     worst = max(growing, key=lambda one: one.severity)
-    keeps = kept.of_steps if kept else None
     severity = _severity(worst, counts, phases, calls, program)
     return Finding(
         summary=_summary(worst, counts, growth, keeps),
@@ -159,8 +164,14 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
         remedies=remedies(counts, _predicts(calls), makes_operations(counts, phases), keeps),
         severity=severity,
         concern=Concern.RUN,
-        failure=RunFailure.AHEAD if severity is Severity.CRITICAL else RunFailure.NONE,
+        failure=_failure(severity, counts),
     )
+
+
+def _failure(severity: Severity, counts: tuple[Trend, ...]) -> RunFailure:
+    """Say whether the run will fail by it; where traced functions hold the memory, retracing is what to change."""
+    traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
+    return RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE
 
 
 def _grows(memory: FillingMemory, counts: tuple[Trend, ...], limits: Limits) -> bool:

@@ -284,9 +284,9 @@ def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
     compiled = [call for call in calls.of(RunCall.COMPILE) if call.count >= models]
     if len(compiled) != 1:
         return None
-    function, callers = compiled[0].function, dict[Location, float]()
-    for line in phases.lines:
-        if line.caller and line.function == function and function not in {"", "<module>"}:
+    path, callers = compiled[0].at.path if compiled[0].at else "", dict[Location, float]()
+    for line in phases.at(Phase.BUILDING):
+        if line.caller and line.at and line.at.path == path and line.function != "<module>":
             callers[line.caller] = callers.get(line.caller, 0.0) + line.ms
     return max(callers, key=lambda at: callers[at], default=compiled[0].at)
 

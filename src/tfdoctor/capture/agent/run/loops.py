@@ -111,14 +111,19 @@ def in_a_loop(frame: FrameType) -> bool:
 
 
 def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
-    """Return how many loops of its function hold the user's innermost line, without those around training."""
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
+    """Return how many loops of the user's functions hold a stack, below those around training."""
+    count = 0
+    while frame is not None:
+        code = frame.f_code
+        if user_file(code.co_filename) is not None:
+            trains = [first for ((first, _), *_) in training.loops.get(id(code), ())]
+            found = around(code, frame.f_lasti)
+            own = [loop for loop in found if not any(holds(loop, first) for first in trains)]
+            count += len(own)
+            if len(own) < len(found):
+                break
         frame = frame.f_back
-    if frame is None:
-        return 0
-    trains = [first for ((first, _), *_) in training.loops.get(id(frame.f_code), ())]
-    found = around(frame.f_code, frame.f_lasti)
-    return sum(1 for loop in found if not any(holds(loop, first) for first in trains))
+    return count
 
 
 def _length(loop: Loop) -> int:

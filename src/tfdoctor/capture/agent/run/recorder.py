@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from _thread import RLock, allocate_lock, start_new_thread
-from contextlib import contextmanager
 from time import perf_counter_ns, sleep, thread_time
 
 from ..journal import guarded
@@ -19,7 +18,6 @@ from .log_file import LogFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
-    from collections.abc import Iterator
 
     from ..journal import Journal
 
@@ -94,8 +92,11 @@ class RunRecorder:
         self.over, self.ended = allocate_lock(), allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        with _signals_blocked():
+        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+        try:  # the thread begins as this one is: the script's threads may `sigwait` for signals
             start_new_thread(self._run, (self.over, self.ended))
+        finally:
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""
@@ -244,13 +245,3 @@ class RunRecorder:
 
 GONE_S = 0.0002
 """What the system needs to remove a thread that has ended."""
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Have a thread that starts here get no signal of the process: the script's threads may `sigwait` for them."""
-    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-    try:
-        yield
-    finally:
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..other_threads import OtherThreads
 from ..stack import Stack, public_name, user_file, user_line
 from .compiled_calls import compiled_call
-from .kinds import IMPORTING
+from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
-from .work import Works, imported
+from .work import Works, calls_model, imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ class SampledStack:
             self.named = imported(frame)
         elif self.stack.calls is None:
             self.named = compiled_call(frame)
-        self.looped, self.tested = clock.training.hold(frame), clock.testing.hold(frame)
+        self.looped = clock.training.hold(frame)
+        if self.work == MODEL and clock.trains and not self.looped and not clock.running:
+            clock.testing.add(calls_model(frame))  # a loop that calls the model without training it
+        self.tested = clock.testing.hold(frame)
         self.repeats, self.loops = repeats(frame), loops_around(frame, clock.training)
         called = clock.training.called(frame) if self.looped else None
         self.step = called and (called[0].co_filename, called[0].co_firstlineno)

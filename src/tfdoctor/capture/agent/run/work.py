@@ -90,6 +90,23 @@ WORK = (
 """Kinds of work, in the order in which they count: modules, and the functions in them; None are all."""
 
 
+MODEL_CALLS = next((modules, names) for kind, modules, names in WORK if kind == MODEL)
+"""The calls of models and layers."""
+
+
+def calls_model(frame: FrameType | None) -> FrameType | None:
+    """Return the frame that calls the outermost model or layer of Keras on a stack; None without one."""
+    modules, names = MODEL_CALLS
+    outermost = None
+    while frame is not None:
+        if frame.f_code.co_name in (names or ()) and modules.search(
+            str(frame.f_globals.get("__name__", ""))
+        ):
+            outermost = frame.f_back
+        frame = frame.f_back
+    return outermost
+
+
 class Works:
     """The work of functions, remembered by their code."""
 
