@@ -59,9 +59,9 @@ class Turns:
         self.on = not self.on
         if self.on:
             self.recorder.clock.thread = self.thread  # the hooks work for this thread
-            self.recorder._start()  # noqa: SLF001 - as after a fork
+            self.recorder.after_fork_in_parent()  # its thread starts
         else:
-            self.recorder._stop(5.0)  # noqa: SLF001 - as before a fork
+            self.recorder.before_fork()  # its thread ends, also while the script forks
             self.recorder.clock.thread = None
         self.times, self.block = [], time.perf_counter()
         self.last = self.block
