@@ -1,9 +1,11 @@
 """Stacks of other threads are read while those threads go on, and Python survives it."""
 
+import concurrent.futures
 import gc
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import tfdoctor.capture
@@ -12,6 +14,10 @@ from tests.capture import agent
 SCRIPT = Path(__file__).parents[1] / "e2e" / "scripts" / "sampled_threads.py"
 
 AGENT = Path(tfdoctor.capture.__file__).parent / "agent"
+
+
+class Batch:
+    """What a variable of a function refers to."""
 
 
 def test_the_collector_is_as_it_was() -> None:
@@ -25,6 +31,29 @@ def test_the_collector_is_as_it_was() -> None:
         with threads():
             pass
         assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_what_a_function_holds_is_gone_when_it_has_returned() -> None:
+    """A reader that keeps frames alive keeps iterators and batches, and with them the memory of a device."""
+    freed = threading.Event()
+    threads = agent.load("other_threads").OtherThreads
+
+    def read(caller: int) -> bool:
+        with threads() as stacks:
+            return caller in stacks
+
+    def work() -> None:
+        batch = Batch()
+        weakref.finalize(batch, freed.set)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            assert pool.submit(read, threading.get_ident()).result()
+
+    gc.disable()
+    try:
+        work()
+        assert freed.is_set()
     finally:
         gc.enable()
 

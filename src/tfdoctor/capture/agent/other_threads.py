@@ -4,6 +4,9 @@ Tested: to read a stack makes objects of its frames, which may start a garbage c
 callbacks of the collector, lets the other thread go on, and its frames are gone while they are read. Python 3.11
 then crashes or hangs; 3.9, 3.10, 3.12 and 3.13 do not. So 3.11 collects nothing meanwhile. A script that turns the
 collector on or off within the same tenth of a millisecond may find it as it was before.
+
+The frame that reads the stacks is one of those that it holds. They are let go after each reading: otherwise all of
+them would keep what their variables refer to, such as iterators and batches, until the next collection.
 """
 
 from __future__ import annotations
@@ -56,15 +59,20 @@ collector = Collector()
 class OtherThreads:
     """A context in which the stacks of all threads can be read."""
 
+    def __init__(self) -> None:
+        self.frames: dict[int, FrameType] = {}
+
     def __enter__(self) -> dict[int, FrameType]:
         if FRAGILE:
             collector.stop()
         try:
-            return sys._current_frames()
+            self.frames = sys._current_frames()
         except BaseException:
             self.__exit__()
             raise
+        return self.frames
 
     def __exit__(self, *_: object) -> None:
+        self.frames.clear()
         if FRAGILE:
             collector.go_on()
