@@ -40,9 +40,10 @@ STARTS = 15
 
 def worker(*arguments: object) -> Any:
     """Run one measurement in a process of its own."""
-    command = [sys.executable, str(HERE / "overhead_worker.py"), *map(str, arguments)]
+    command = [sys.executable, "-m", "benchmarks.overhead_worker", *map(str, arguments)]
+    environment = {**os.environ, **QUIET}
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **QUIET}
+        command, capture_output=True, text=True, check=False, env=environment, cwd=HERE.parent
     )
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])

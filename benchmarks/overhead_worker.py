@@ -4,7 +4,6 @@
 """
 
 import importlib.util
-import inspect
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import tfdoctor.capture
+from benchmarks.metered import plain
 
 BLOCKS, BLOCK = 30, 60
 """How often to take turns, and for how many steps: long enough for a median, short against drift."""
@@ -58,7 +58,9 @@ def hook(steps: int) -> Any:
     agent = load_agent()
     out = tempfile.mkdtemp()
     plan = {"out": out, "steps": steps, "warmup": WARMUP, "stop_after": False, "seconds": None}
-    return agent.install(plan).window
+    parts = agent.install(plan)
+    parts.recorder.begin()  # the account of the run, which each recording has
+    return parts.window
 
 
 @contextmanager
@@ -77,7 +79,7 @@ def unhooked() -> Iterator[None]:
     ]
     originals = [(kind, name, getattr(kind, name)) for kind, name in patched]
     for kind, name, function in originals:
-        setattr(kind, name, function.__wrapped__)
+        setattr(kind, name, plain(function))
     try:
         yield
     finally:
@@ -168,7 +170,7 @@ def _outside_fit(width: int) -> list[tuple[float, float]]:
     def before(epoch: int, model: Any) -> None:
         if not functions:
             marked = model.train_function
-            functions.extend([marked, inspect.getclosurevars(marked).nonlocals["function"]])
+            functions.extend([marked, plain(marked)])
         model.train_function = functions[epoch % 2 if epoch >= settled else 0]
 
     times = Fit(width).alternate(2 * BLOCKS + settled, before)

@@ -27,7 +27,7 @@ def adapted(monkeypatch: pytest.MonkeyPatch) -> Any:
     eager = SimpleNamespace(executing_eagerly=lambda: True)
     monkeypatch.setattr(hooks.tensorflow_api, "context", lambda: eager)
     log = SimpleNamespace(fault=lambda where, error: pytest.fail(f"{where}: {error!r}"))
-    of = hooks.RunHooks(SimpleNamespace(clock=None), log, {})
+    of = hooks.RunHooks(SimpleNamespace(clock=None), log, None)
     return lambda *args, **kwargs: of.adapted((object(), *args), kwargs)
 
 

@@ -17,6 +17,7 @@ from tests.capture import agent
 buckets = agent.load("run.buckets")
 clocks: Any = agent.load("run.clock")
 log_file = agent.load("run.log_file")
+snapshots: Any = agent.load("run.snapshot")
 stacks = agent.load("run.stacks")
 kinds = agent.load("run.kinds")
 
@@ -34,7 +35,8 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr(clocks, "perf_counter_ns", time)
+    for module in (clocks, snapshots):
+        monkeypatch.setattr(module, "perf_counter_ns", time)
     return time
 
 
@@ -65,7 +67,7 @@ def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
 )
 def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, float, bool]]) -> None:
     before, time = clocks.perf_counter_ns, Time()
-    clocks.perf_counter_ns = time
+    clocks.perf_counter_ns = snapshots.perf_counter_ns = time
     try:
         told = made(time)
         clock, lines, calls = told.clock, [], 0
@@ -80,7 +82,7 @@ def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, floa
         time.now += 1
         lines.append(told.bucket(closes=True))
     finally:
-        clocks.perf_counter_ns = before
+        clocks.perf_counter_ns = snapshots.perf_counter_ns = before
     assert lines[0]["start"] == 0.2
     assert lines[-1]["end"] == pytest.approx(told.seconds(time.now))
     for one, following in itertools.pairwise(lines):
@@ -163,6 +165,23 @@ def test_a_week_stays_below_64_mb(lines: int, time: Time, tmp_path: Path) -> Non
     assert most_open < 100_000  # what is written every second
     written = (tmp_path / "run.jsonl").read_text().splitlines()
     assert {"bucket", "call", "span", "stack"} <= {json.loads(line)["kind"] for line in written}
+
+
+@pytest.mark.parametrize("largest", [1_000, 30_000, 500_000])
+def test_a_week_of_the_largest_buckets_stays_below_64_mb(largest: int, time: Time) -> None:
+    """Whatever a program does: buckets get wider as they fill the file, and all else is counted in the bound."""
+    told = made(time)
+    size = others = (
+        9_000_000  # 20,000 spans, 8000 stacks, 5000 calls and traces, 2000 long steps, 100,000 steps
+    )
+    while told.seconds(time.now) < 7 * 86_400:
+        time.now += S // 2
+        while not told.is_full(time.now, size):
+            time.now += max(S // 2, (time.now - told.start) // 8)
+        told.start = time.now
+        size += largest
+    assert size < 64_000_000
+    assert size > others
 
 
 # Stacks

@@ -16,6 +16,8 @@ from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
 kinds = agent.load("run.kinds")
+TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("repeated", "snapshot"))]
+"""The modules that look at the time."""
 
 
 class BrokenError(Exception):
@@ -40,11 +42,13 @@ class Time:
 @contextlib.contextmanager
 def fake_time() -> Iterator[Time]:
     before, time = clocks.perf_counter_ns, Time()
-    clocks.perf_counter_ns = time
+    for module in TIMED:
+        module.perf_counter_ns = time
     try:
         yield time
     finally:
-        clocks.perf_counter_ns = before
+        for module in TIMED:
+            module.perf_counter_ns = before
 
 
 def started() -> Any:

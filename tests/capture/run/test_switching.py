@@ -42,6 +42,13 @@ def test_a_second_thread_of_the_script_ends_that_for_good(interval: Any) -> None
     assert sys.getswitchinterval() == switching.USUAL_S
 
 
+def test_it_is_not_short_while_modules_are_imported(interval: Any) -> None:
+    for imports, seconds in ((True, switching.USUAL_S), (False, switching.SHORT_S)) * 2:
+        interval.sampled(imports=imports)
+        assert sys.getswitchinterval() == pytest.approx(seconds)
+    interval.end()
+
+
 def test_an_interval_of_the_scripts_stays(interval: Any) -> None:
     sys.setswitchinterval(0.01)
     interval.begin()

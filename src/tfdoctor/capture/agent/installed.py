@@ -57,7 +57,7 @@ class Installed:
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()
-        self.run = RunHooks(self.recorder, log, self.window.graph_marks)
+        self.run = RunHooks(self.recorder, log, self.window)
         self.window.own_work = lambda: OwnWork(self.run)
         clock = self.recorder.clock
         self.window.after_start.append(lambda: setattr(clock, "profiled", True))

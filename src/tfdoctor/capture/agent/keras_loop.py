@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from threading import get_ident
 
 from .frames import hide
 from .journal import guarded
@@ -191,22 +192,28 @@ class Trainers:
                 window.returned(result)
             return result
 
-        return _own(self._accounted(hide(marked), k))
+        return _own(self._accounted(hide(marked), function, k))
 
-    def _accounted(self, marked: Marked, k: int) -> TrainFunction:
+    def _accounted(self, marked: Marked, function: TrainFunction, k: int) -> TrainFunction:
         """Return the train function, each call of which is a step of the account of the run."""
         run = self.installed.run
+        clock, repeats, window = run.clock, run.clock.repeats, self.window
 
         def stepped(iterator: object) -> object:
             caller = sys._getframe(1)
-            outer = run.step_begins(caller, _kind(caller), k)
+            if clock.thread == get_ident() and repeats.again(marked, caller):
+                again, outer = True, repeats.outer()
+            else:
+                again, outer = False, run.step_begins(caller, _kind(caller), k)
             try:
-                return marked(iterator, caller)
+                return function(iterator) if window.quiet else marked(iterator, caller)
             except BaseException as error:
                 run.step_fails(outer, error)
                 raise
             finally:
-                run.step_ends(outer)
+                if not (again and repeats.over()):
+                    run.step_ends(outer)
+                    run.step_ended(marked, caller, outer, k)
 
         return stepped
 

@@ -15,7 +15,7 @@ import time
 from . import closing, opening, planning, state_file
 from .journal import guarded
 from .planning import MANY_ROUNDS
-from .steps import NEVER, Marking, StepCounter
+from .steps import Marking, StepCounter
 from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
 
 TYPE_CHECKING = False
@@ -49,7 +49,8 @@ class TraceWindow(Tracing):
         """Return the step at which a new source asks for the first time."""
         if self.state is OPEN and self.capture is not None and self.capture.source is None:
             return 0
-        return AFTERWARDS if self.state is DONE else self.plan["warmup"]
+        resting = self.state is DONE or not self.wanted
+        return AFTERWARDS if resting else self.plan["warmup"]
 
     @guarded("announce")
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
@@ -68,7 +69,7 @@ class TraceWindow(Tracing):
     def _asked(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Open a window at this call, or prepare for one; return the marker of what is traced then."""
         if not self.wanted:
-            source.alarm = NEVER
+            self.quiet = True  # the account of the run has all steps
             return None
         self.quiet = self.state is DONE and not self.leave
         if self.state is WAITING and number < source.opens:

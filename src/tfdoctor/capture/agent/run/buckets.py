@@ -34,6 +34,7 @@ class Buckets:
         self.totals: dict[CallSite, int] = {}
         self.entered: dict[CallSite, int] = {}
         self.steps: dict[CallSite, Ended] = {}
+        self.calls = 0  # that train, of the whole run so far
         self.ms: dict[str, float] = {}
         self.samples: dict[str, int] = {}
 
@@ -104,6 +105,7 @@ class Buckets:
             self.samples[number] = self.samples.get(number, 0) + count
         steps, self.each_left = self.clock.steps.take(self.each_left)
         for place, ended in steps.items():
+            self.calls += ended.calls
             known = self.steps.setdefault(place, ended)
             if known is not ended:
                 known.join(ended)

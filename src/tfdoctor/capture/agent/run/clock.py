@@ -5,13 +5,15 @@ from __future__ import annotations
 import _thread
 import collections
 import threading
-from time import perf_counter_ns, sleep
+from time import perf_counter_ns
 
 from ..stack import user_line
 from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
 from .loops import CalledLoops
 from .places import CallSites
+from .repeated import RepeatedSteps
+from .snapshot import snapshot
 from .step_times import RunStepTimes
 from .traced_arguments import TracedArguments
 
@@ -37,9 +39,6 @@ MOST_TRACES = 5000
 WITHIN_LOOP = (BETWEEN, STEP)
 """Calls within which another one is no part of the step."""
 
-TRIES = 100
-"""How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted."""
-
 
 class CallClock:
     """Which call is under way, since when, and how long each took so far.
@@ -47,8 +46,19 @@ class CallClock:
     Only its own thread changes it, so that no lock is needed; another one reads it by `read`.
     """
 
+    __slots__ = (
+        # What each step reads, side by side in memory: between real steps the processor's caches are empty.
+        *("thread", "inside", "running", "current", "first", "profiled", "caller", "repeats"),
+        *("now", "trained", "trains", "steps", "totals", "entered", "places"),
+        # The rest.
+        *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
+        *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
+        *("failed", "began", "owner"),
+    )
+
     def __init__(self) -> None:
         self.thread: int | None = None  # that the account follows; None: nothing is recorded
+        self.repeats = RepeatedSteps(self)
         self.begin(threading.get_ident())
         self.thread = None
 
@@ -57,6 +67,7 @@ class CallClock:
         self.places = CallSites()
         self.training, self.testing, self.kept = CalledLoops(), CalledLoops(), KeptLines()
         self.steps = RunStepTimes()
+        self.repeats.begin()
         self.totals: dict[CallSite, int] = {}
         self.entered: dict[CallSite, int] = {}
         # Of calls that are told alone, and of those that traced a function:
@@ -66,8 +77,8 @@ class CallClock:
         self.told = self.told_traces = self.dropped = 0
         self.arguments = TracedArguments()
         self.inside = 0  # calls of tf.functions under way
-        self.running = False  # a call that trains is under way
-        self.trains = False  # the thread has trained
+        self.running: bool = False  # a call that trains is under way
+        self.trains: bool = False  # the thread has trained
         self.following = _thread.allocate_lock()
         self.trained: CallSite | None = (
             None  # what is around the step that is the tf.function under way
@@ -113,11 +124,14 @@ class CallClock:
 
     def look_after_thread(self) -> None:
         """Where the thread has ended that trained, follow the main thread from now on, wherever that is."""
+        if not self._is_over():
+            return
         main = threading.main_thread().ident
-        if main is None or self.thread == main or not self._is_over():
+        if main is None or self.thread == main:
             return
         with self.following:
             if self.thread is not None and self._is_over():
+                self.repeats.settle()
                 self.inside, self.running = 0, False
                 self.pass_over()
                 self.switch(self.places.script)
@@ -127,9 +141,12 @@ class CallClock:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
         return _object(self.thread) is not self.owner
 
-    def switch(self, place: CallSite) -> int:
-        """Another call is under way from now on; return the time."""
-        now = perf_counter_ns()
+    def switch(self, place: CallSite, now: int | None = None) -> int:
+        """Another call is under way from now on, or from a moment on that is past; return the time."""
+        repeats = self.repeats
+        if repeats.waiting or repeats.opened is not None:
+            repeats.settle()
+        now = perf_counter_ns() if now is None else now
         before, self.now = self.now, None  # who reads meanwhile waits
         totals = self.totals
         if before is None:  # an exception of a signal's handler has interrupted the last switch
@@ -184,20 +201,15 @@ class CallClock:
 
     def read(self) -> tuple[dict[CallSite, int], int]:
         """Return the time of each call so far and the present time, ns; from another thread."""
-        for _ in range(TRIES):
-            before = self.now
-            if before is None:
-                sleep(0.0001)
-                continue
-            totals = dict(self.totals)
-            if self.now is before:
-                break
-        else:
-            totals = dict(self.totals)
-            before = self.current, self.began + sum(totals.values())
-        now = perf_counter_ns()
-        totals[before[0]] = totals.get(before[0], 0) + now - before[1]
-        return totals, now
+        return snapshot(self, self.repeats)
+
+    def in_long_step(self, now: int) -> bool:
+        """Say whether the step under way takes long by now; from another thread."""
+        began = self.repeats.last_began()
+        if began is None:
+            return self.steps.is_long(now)
+        loop = self.steps.loops.get(began[0])
+        return loop is not None and loop.is_long(now - began[1])
 
     # Calls of tf.functions
 
@@ -225,9 +237,11 @@ class CallClock:
             if self.trained is None:
                 self.steps.apart += perf_counter_ns() - self.trace_began
             self.switch(now.parent)
-        trained, caller, self.caller = self.trained, self.caller, None
+        trained, caller, self.trained, self.caller = self.trained, self.caller, None, None
         if trained is not None and trained in self.places:
             self.step_ends(trained)
+            if entered is not None:
+                self.repeats.learn(function, caller, trained, called=entered[2])
             return
         if entered is None or entered[2] not in self.places:
             return
@@ -309,9 +323,11 @@ class CallClock:
         self.steps.ends(self.switch(between))
         self.running = False
 
-    def function_trains(self, source: str) -> None:
+    def function_trains(self, source: str, concrete: object = None) -> None:
         """The tf.function under way runs a graph that trains."""
+        self.repeats.settle()
         if self.trained is None:
+            self.repeats.runs(concrete)
             self.trained = self.step_begins(self.caller, source, 1)
 
     def step_at(self, frame: FrameType | None) -> None:
@@ -321,6 +337,7 @@ class CallClock:
 
     def pass_over(self) -> None:
         """The data have ended: what follows lies between two passes; within a step it is other data."""
+        self.repeats.settle()
         if self.running:
             return
         self.first = True
@@ -334,6 +351,7 @@ class CallClock:
 
     def epoch_begins(self, number: int) -> None:
         """An epoch of fit begins."""
+        self.repeats.settle()
         fit = self._fit()
         if fit is None:
             return
@@ -345,6 +363,7 @@ class CallClock:
 
     def steps_over(self) -> None:
         """The steps of an epoch are over: what comes now is its end."""
+        self.repeats.settle()
         self.steps.passes_over()
         if self.current.kind == BETWEEN:
             self.switch(_epoch(self.current))
@@ -376,6 +395,7 @@ class CallClock:
 
     def fails(self, error: BaseException, place: CallSite) -> None:
         """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
+        self.repeats.settle()
         if self.failed is None or self.failed[0] != id(error):
             self.failed = id(error), place
 
@@ -398,5 +418,5 @@ def _epoch(place: CallSite) -> CallSite:
 
 def _object(thread: int | None) -> object:
     """Return Python's object of a thread; None where it has none, which `current_thread` would make."""
-    active: dict[int | None, object] = vars(threading)["_active"]
+    active: dict[int | None, object] = threading._active  # type: ignore[attr-defined]  # private
     return active.get(thread)

@@ -32,8 +32,8 @@ MOST_TYPES = 40
 OBJECT_S = 1e-7
 """What counting takes for each block of Python's memory, until it has been done: measured 30 to 80 ns."""
 
-PACE = 2000
-"""A counter is read again after so many times its own CPU time, 0.05 % of the run: the heap may be of many GB, and
+PACE = 5000
+"""A counter is read again after so many times its own CPU time, 0.02 % of the run: the heap may be of many GB, and
 the files many thousands."""
 
 TENSORFLOW = "tensorflow.python.eager.context"

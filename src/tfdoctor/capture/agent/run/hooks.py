@@ -9,7 +9,7 @@ from threading import get_ident
 
 from .. import by_identity, tensorflow_api
 from ..datasets import batch_of
-from ..frames import hide
+from ..frames import MARK, hide
 from ..journal import guarded
 from ..keras_dialects import KERAS_2, KERAS_3
 from ..marks import LOOPS, TRAINS
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..imports import Hooks
     from ..journal import Journal
     from ..marks import Marks
+    from ..tracing import Tracing
     from .clock import CallClock, Enter
     from .places import CallSite
     from .recorder import RunRecorder
@@ -115,9 +116,9 @@ NONE: Marks = {}
 class RunHooks:
     """The hooks of one process; they rest where nothing is recorded."""
 
-    def __init__(self, recorder: RunRecorder, log: Journal, marks: Notes[Marks]) -> None:
+    def __init__(self, recorder: RunRecorder, log: Journal, window: Tracing) -> None:
         self.clock: CallClock = recorder.clock
-        self.log, self.marks = log, marks
+        self.log, self.window = log, window
         self.models: Notes[int] = {}
         self.met = 0
 
@@ -273,25 +274,39 @@ class RunHooks:
 
     def _patch_functions(self, module: Foreign) -> None:
         kind = _own(module, "Function")
-        if kind is None:
-            return
-        original, clock = kind.__call__, self.clock
+        if kind is not None:
+            kind.__call__ = self._function_hook(kind.__call__)
+
+    def _function_hook(self, original: Callable[..., object]) -> Callable[..., object]:
+        """Return what calls a tf.function; each step comes by, so that what repeats has a way of its own."""
+        clock = self.clock
+        repeats, window, beneath = clock.repeats, self.window, _beneath(original)
 
         @functools.wraps(original)
         def __call__(function: Foreign, *args: object, **kwargs: object) -> object:
+            call = beneath if window.quiet else original
             if clock.thread != get_ident() or clock.inside:
-                return original(function, *args, **kwargs)
-            name = function._name
-            entered = self.function_begins(name, sys._getframe(1))
+                return call(function, *args, **kwargs)
+            frame, entered = sys._getframe(1), None
+            part = clock.running  # of a step of Keras
+            again = not part and repeats.again(function, frame)
+            if part:
+                clock.inside, clock.trained = 1, None
+            elif not again:
+                entered = self.function_begins(function._name, frame)
             try:
-                return original(function, *args, **kwargs)
+                return call(function, *args, **kwargs)
             except BaseException as error:
                 self.function_fails(error)
                 raise
             finally:
-                self.function_ends(entered, function, name, args, kwargs)
+                if part and clock.current.kind != kinds.TRACE:
+                    clock.inside = 0
+                elif not again or not repeats.over():
+                    entered = repeats.entered if again else entered
+                    self.function_ends(entered, function, function._name, args, kwargs)
 
-        kind.__call__ = hide(__call__)
+        return hide(__call__)
 
     @guarded("run function")
     def function_begins(self, name: str, frame: FrameType | None) -> Enter | None:
@@ -321,19 +336,24 @@ class RunHooks:
         kind = _own(module, "ConcreteFunction")
         if kind is None:
             return
-        original, clock, marks = kind._call_flat, self.clock, self.marks
+        original, clock, marks = kind._call_flat, self.clock, self.window.graph_marks
+        repeats, window, beneath = clock.repeats, self.window, _beneath(original)
         eager = tensorflow_api.context().executing_eagerly
 
         @functools.wraps(original)
         def _call_flat(function: Foreign, *args: object, **kwargs: object) -> object:
-            if clock.thread is None or clock.running:
-                return original(function, *args, **kwargs)
+            if (
+                clock.running
+                or clock.thread is None
+                or (clock.inside and clock.thread == get_ident() and repeats.trains(function))
+            ):
+                return (beneath if window.quiet else original)(function, *args, **kwargs)
             of_graph = marks.get(id(function.graph), NONE)
             if TRAINS not in of_graph or not eager() or not clock.adopt():
                 return original(function, *args, **kwargs)
             source = "graph-loop" if LOOPS in of_graph else "repeated-call"
             if clock.inside:
-                self.function_trains(source)
+                self.function_trains(source, function)
                 return original(function, *args, **kwargs)
             outer = self.step_begins(sys._getframe(1), source, 1)
             try:
@@ -347,9 +367,9 @@ class RunHooks:
         kind._call_flat = hide(_call_flat)
 
     @guarded("run step")
-    def function_trains(self, source: str) -> None:
+    def function_trains(self, source: str, concrete: object) -> None:
         """The tf.function under way trains."""
-        self.clock.function_trains(source)
+        self.clock.function_trains(source, concrete)
 
     @guarded("run step")
     def step_begins(self, frame: FrameType | None, source: str, k: int) -> CallSite | None:
@@ -362,6 +382,14 @@ class RunHooks:
         """It is over."""
         if outer is not None:
             self.clock.step_ends(outer)
+
+    @guarded("run step")
+    def step_ended(
+        self, function: object, frame: FrameType, outer: CallSite | None, k: int
+    ) -> None:
+        """A step of Keras was accounted for: the next call may be like it."""
+        if outer is not None:
+            self.clock.repeats.learn(function, frame, outer, k=k)
 
     @guarded("run step")
     def step_fails(self, outer: CallSite | None, error: BaseException) -> None:
@@ -403,13 +431,13 @@ class RunHooks:
 
     def _patch_iterator(self, module: Foreign, name: str) -> None:
         kind, clock = getattr(module, name), self.clock
-        original = kind.__next__
+        original, window, beneath = kind.__next__, self.window, _beneath(kind.__next__)
         note = guarded("run iterator")(lambda own: own.clock.pass_over())
 
         @functools.wraps(original)
         def __next__(iterator: object) -> object:
             try:
-                return original(iterator)
+                return (beneath if window.quiet else original)(iterator)
             except StopIteration:
                 if clock.thread == get_ident():
                     note(self)
@@ -470,6 +498,13 @@ class OwnWork:
         entered, self.entered = self.entered, None
         if entered is not None:
             self.hooks.leave(entered)
+
+
+def _beneath(hooked: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """Return what the window's hook does where that rests: the function without it."""
+    code = getattr(hooked, "__code__", None)
+    ours = code is not None and code.co_filename.endswith(MARK)
+    return hooked.__wrapped__ if ours else hooked  # type: ignore[attr-defined]  # set by `wraps`
 
 
 def _own(module: object, name: str) -> Foreign:

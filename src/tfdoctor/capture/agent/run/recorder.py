@@ -14,6 +14,7 @@ from . import process
 from .buckets import Buckets
 from .clock import CallClock
 from .log_file import LogFile
+from .pace import OFTEN_S, SamplePace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +22,11 @@ if TYPE_CHECKING:
 
     from ..journal import Journal
 
-OFTEN_S, FIRST_S = 0.02, 10.0
-"""Time between two samples in the first seconds: a run of ten seconds gets some 400."""
-
-USUAL_S = 0.05
-"""Time between two samples afterwards."""
-
-AT_MOST = 400
-"""A sample is followed by so many times its own CPU time of rest: 0.25 % of one core."""
-
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
 """How often to write, and after the first minute: what a killed run did up to its last second is there."""
 
-WRITE_AT_MOST = 800
-"""Writing is followed by so many times its own CPU time without: 0.125 % of one core."""
+WRITE_AT_MOST = 1000
+"""Writing is followed by so many times its own CPU time without: 0.1 % of one core."""
 
 PATIENCE_S = 0.5
 """How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few."""
@@ -53,8 +45,7 @@ class RunRecorder:
         self.buckets: Buckets | None = None
         self.file: LogFile | None = None  # None: nothing is written until TensorFlow is imported
         self.first: list[dict[str, object]] = []
-        self.waits = False
-        self.cpu_s = 0.0  # that the thread has taken
+        self.waits, self.pace = False, SamplePace(0)
         self._renew()
 
     def _renew(self) -> None:
@@ -72,7 +63,7 @@ class RunRecorder:
         started = now if started_ns is None else min(started_ns, now)
         self.pid, self.active, self.waits = os.getpid(), True, waits
         self.clock.begin(threading.get_ident())
-        self.buckets = Buckets(self.clock, now, started)
+        self.buckets, self.pace = Buckets(self.clock, now, started), SamplePace(started)
         unix = time.time_ns() - (now - started)
         self.first = [
             {
@@ -113,11 +104,10 @@ class RunRecorder:
 
     @guarded("run")
     def _loop(self, over: LockType) -> None:
-        """Sample, rest, and write now and then, with a short switch interval of Python."""
+        """Sample, rest, and write now and then; samples may shorten Python's switch interval."""
         buckets = self.buckets
         if buckets is None:
             return
-        buckets.stacks.interval.begin()
         try:
             self._samples(over, buckets)
         finally:
@@ -125,10 +115,10 @@ class RunRecorder:
 
     def _samples(self, over: LockType, buckets: Buckets) -> None:
         last = began = perf_counter_ns()
-        write_at, took = began + int(WRITE_S * 1e9), 0.0
-        while not over.acquire(timeout=self._rest(took, last)):
-            cpu = thread_time()
-            now = perf_counter_ns()
+        write_at, rest, pace = began + int(WRITE_S * 1e9), OFTEN_S, self.pace
+        before = pace.thread_s - thread_time()
+        while not over.acquire(timeout=rest):
+            cpu, now = thread_time(), perf_counter_ns()
             buckets.stacks.sample(now, now - last)
             last = now
             took = thread_time() - cpu
@@ -138,13 +128,8 @@ class RunRecorder:
                 self._write(now)
                 wrote = thread_time() - begun
                 write_at = now + int(max(self._write_every(now), WRITE_AT_MOST * wrote) * 1e9)
-            self.cpu_s += thread_time() - cpu
-
-    def _rest(self, took: float, now: int) -> float:
-        """Return how long to rest after a sample that took so many s."""
-        buckets = self.buckets
-        early = buckets is not None and buckets.seconds(now) < FIRST_S
-        return max(OFTEN_S if early else USUAL_S, AT_MOST * took)
+            pace.thread_s = before + thread_time()  # also of waiting for Python's lock
+            rest = pace.rest(now, took, buckets.calls)
 
     def _write_every(self, now: int) -> float:
         buckets = self.buckets
@@ -193,6 +178,7 @@ class RunRecorder:
         clock, buckets = self.clock, self.buckets
         now, place = perf_counter_ns(), clock.ended_in(error)
         clock.thread = None
+        clock.repeats.settle()
         clock.steps.passes_over()
         if self.waits or buckets is None or not ended:
             return

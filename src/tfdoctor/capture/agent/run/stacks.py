@@ -36,6 +36,7 @@ class SampledStack:
         "looped",
         "loops",
         "named",
+        "numbers",
         "repeats",
         "stack",
         "step",
@@ -61,6 +62,7 @@ class SampledStack:
         self.step = called and (called[0].co_filename, called[0].co_firstlineno)
         self.step_call = called and user_line(called[1])
         self.key = self._key()
+        self.numbers: dict[tuple[int, bool], int] = {}
 
     def _key(self) -> tuple[object, ...]:
         seen = self.stack, self.work, self.named, self.looped, self.tested
@@ -115,10 +117,11 @@ class Stacks:
             if frame is None:
                 return
             seen = self._known(frame)
-        key = clock.current.number, seen.key, clock.steps.is_long(now)
-        number = self.numbers.get(key)
+        self.interval.sampled(imports=seen.work == IMPORTING)
+        key = clock.current.number, clock.in_long_step(now)
+        number = seen.numbers.get(key)
         if number is None:
-            number = self._number(key, seen)
+            number = seen.numbers[key] = self._number((key[0], seen.key, key[1]), seen)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
 
@@ -141,7 +144,9 @@ class Stacks:
     def _number(self, key: Key, seen: SampledStack) -> int:
         """Return the number of a stack that is new; many share one where there are too many."""
         call, _, long = key
-        stack = seen.stack
+        stack, number = seen.stack, self.numbers.get(key)
+        if number is not None:
+            return number
         if len(self.numbers) >= MOST_STACKS:
             seen = seen.shortened(with_line=len(self.numbers) < 2 * MOST_STACKS)
             stack, key = seen.stack, (call, seen.key, long)
@@ -183,7 +188,8 @@ def _way(frame: FrameType | None) -> Ways:
     """Return the code and the instruction of each frame of a stack: code as its id, which is fast to compare."""
     way: list[int] = []
     while frame is not None:
-        way += (id(frame.f_code), frame.f_lasti)
+        way.append(id(frame.f_code))
+        way.append(frame.f_lasti)
         frame = frame.f_back
     return tuple(way)
 

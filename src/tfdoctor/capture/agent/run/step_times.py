@@ -95,6 +95,17 @@ class RunStepTimes:
         step = StepTime(place, now, k, self.apart, first=first, traced=traced)
         self.under_way[place] = self.now = step
 
+    def repeats(self, place: CallSite, began: int, ended: int, k: int) -> None:
+        """A call at a place of earlier ones is over: nothing has come between."""
+        apart = self.apart
+        before = self.under_way.get(place)
+        if before is not None:
+            before.took = max(before.inside, began - before.began - apart + before.apart)
+            self._over(before)
+        step = StepTime(place, began, k, apart, first=False, traced=False)
+        step.inside = step.took = max(1, ended - began)
+        self.under_way[place] = self.now = step
+
     def ends(self, now: int) -> None:
         """The call has returned."""
         step = self.now

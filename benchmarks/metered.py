@@ -1,0 +1,97 @@
+"""TensorFlow's and Keras' functions that tfdoctor has wrapped: without its hooks, and what the hooks take."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from statistics import fmean
+from time import perf_counter_ns
+from types import CellType
+from typing import Any
+
+from tfdoctor.capture.agent.frames import MARK
+
+WRAPPED = ("original", "marked", "beneath", "function")
+"""The names by which a wrapper of ours knows what it wraps."""
+
+KEPT = 50_000
+"""Calls whose time is kept, the last ones."""
+
+TRIMMED = 0.01
+"""Part of the calls on each side that is left out of a mean: there, another program had the core."""
+
+
+def own_cells(function: Callable[..., Any]) -> Iterator[CellType]:
+    """Yield where wrappers of ours keep what they wrap, the outermost first."""
+    while (code := getattr(function, "__code__", None)) and code.co_filename.endswith(MARK):
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        wraps = [cells[name] for name in WRAPPED if name in cells]
+        yield from wraps
+        function = wraps[0].cell_contents
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function without our wrappers."""
+    *_, function = [function, *(cell.cell_contents for cell in own_cells(function))]
+    return function
+
+
+class Meter:
+    """Measures the hooks around one function in each call, between the steps of a real training.
+
+    A clock outside of all hooks and one inside tell what lies between them. Without the hooks, the two clocks
+    are still there: the difference is what the hooks take, and steps with and without them can be compared.
+    """
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+        hooked = getattr(owner, name)
+        cells, own = list(own_cells(hooked)), plain(hooked)
+        if not cells:
+            raise SystemExit(f"{name} has no hooks: nothing is recorded")
+        self.took: dict[bool, deque[int]] = {on: deque(maxlen=KEPT) for on in (True, False)}
+        inside = [0, 0]
+        inner = _inner(own, inside)
+        for cell in cells:
+            if cell.cell_contents is own:
+                cell.cell_contents = inner
+        self.metered = {
+            True: _outer(hooked, inside, self.took[True]),
+            False: _outer(inner, inside, self.took[False]),
+        }
+        self.turn(on=True)
+
+    def turn(self, *, on: bool) -> None:
+        """Call the function with its hooks from now on, or without."""
+        setattr(self.owner, self.name, self.metered[on])
+
+    def us(self) -> float:
+        """Return what the hooks take of a call, in us."""
+        with_hooks, without = (trimmed(self.took[on]) for on in (True, False))
+        return (with_hooks - without) / 1e3
+
+
+def trimmed(values: deque[int]) -> float:
+    """Return the mean without the longest and the shortest."""
+    cut = int(len(values) * TRIMMED)
+    return fmean(sorted(values)[cut : len(values) - cut])
+
+
+def _inner(call: Callable[..., Any], inside: list[int]) -> Callable[..., Any]:
+    def metered(*args: object, **kwargs: object) -> object:
+        inside[0] = perf_counter_ns()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            inside[1] = perf_counter_ns()
+
+    return metered
+
+
+def _outer(call: Callable[..., Any], inside: list[int], took: deque[int]) -> Callable[..., Any]:
+    def metered(*args: object, **kwargs: object) -> object:
+        begun = perf_counter_ns()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            took.append(perf_counter_ns() - begun - inside[1] + inside[0])
+
+    return metered

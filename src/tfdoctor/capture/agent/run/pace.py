@@ -1,0 +1,44 @@
+"""How often the stack is sampled: as often as the recorder's share of the run allows."""
+
+from __future__ import annotations
+
+OFTEN_S, FIRST_S = 0.02, 10.0
+"""Time between two samples in the first seconds: a run of ten seconds gets some 300."""
+
+USUAL_S = 0.05
+"""Time between two samples afterwards."""
+
+AT_MOST = 400
+"""Beyond the budget, a sample is followed by so many times its own CPU time of rest: 0.25 % of one core."""
+
+BUDGET = 0.004
+"""Share of the run that the thread and the hooks may take together; the limit is 0.5 %."""
+
+STEP_S = 1e-5
+"""What the hooks take of a step that repeats: measured between real steps (`benchmarks/run_overhead.py`)."""
+
+LENT_S = 1.0
+"""A run is taken to be so much older than it is: at first all stacks are new, and reading one takes longer."""
+
+LONGEST_S, LATER_S, FEWEST = 0.15, 1.0, 400
+"""Time between two samples where the hooks alone take the budget, in steps of 2 ms and less: it grows with the run,
+which has so many samples nevertheless."""
+
+
+class SamplePace:
+    """Adds up what the recorder takes of a run that began at a moment, in ns."""
+
+    def __init__(self, began: int) -> None:
+        self.began = began
+        self.often_until = began + int(FIRST_S * 1e9)
+        self.thread_s = 0.0  # CPU time of the thread
+
+    def rest(self, now: int, took_s: float, steps: int) -> float:
+        """Return how long to rest after a sample that took so many s, where so many steps were taken so far."""
+        usual = OFTEN_S if now < self.often_until else USUAL_S
+        spent = self.thread_s + steps * STEP_S
+        age = (now - self.began) / 1e9
+        owed = spent / BUDGET - age - LENT_S  # s that pass until the budget is kept again
+        if owed <= 0.0:
+            return usual
+        return max(usual, AT_MOST * took_s, min(owed, LATER_S, max(LONGEST_S, age / FEWEST)))

@@ -1,0 +1,242 @@
+"""Steps that repeat: a call that trains as an earlier one did is noted by its moments, and accounted for later.
+
+All that the clock does for a step takes 25 us between real steps, which empty the processor's caches: more than 1 %
+of a step of 2 ms. So a call of the same function at the same instruction, in the same call around it, is noted by
+three moments alone. What else happens, such as another call or a trace, has the clock account first for what waits.
+"""
+
+from __future__ import annotations
+
+import weakref
+from time import perf_counter_ns
+
+from ..stack import user_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import CodeType, FrameType
+
+    from .clock_state import ClockState
+    from .places import CallSite
+
+    # What was under way before a call, when it began, and the call itself:
+    Enter = tuple[CallSite, int, CallSite]
+
+    # A call under way: when it began, and when the function that trains did, if it has.
+    Opened = tuple["Repeated", int, int | None]
+    # One that is over: when it began, when the function that trains did, and when it ended.
+    Noted = tuple["Repeated", int, int, int]
+
+WAIT_NS = 100_000_000
+"""How long steps may wait to be accounted for: what a killed run did up to its last second is there."""
+
+MOST_WAITING = 16
+"""How many steps may wait: together each takes a quarter of what it takes alone."""
+
+MOST = 200
+"""Calls that are known; where there are more, they are learned anew."""
+
+DEEPEST = 8
+"""Frames from a call of TensorFlow's to the user's line, as far as they are compared."""
+
+
+class Repeated:
+    """A call that trains: how it is made, and the places of its parts."""
+
+    __slots__ = ("between", "called", "code", "concrete", "k", "step", "way")
+
+    def __init__(
+        self,
+        way: tuple[tuple[CodeType, int], ...],
+        step: CallSite,
+        between: CallSite,
+        k: int,
+        called: CallSite | None,
+    ) -> None:
+        self.code, self.way = way[0][0], way[1:]  # of the frame that makes it, and of those above
+        self.step, self.between, self.k = step, between, k
+        # The tf.function that trains; None of a call that does so from its begin:
+        self.called = called
+        self.concrete: weakref.ref[object] | None = None  # what it runs then
+
+
+class RepeatedSteps:
+    """The steps that wait to be accounted for; only the thread that the clock follows adds to them."""
+
+    __slots__ = ("clock", "due", "entered", "known", "opened", "ran", "waiting")
+
+    def __init__(self, clock: ClockState) -> None:
+        self.clock = clock
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing was seen yet."""
+        self.known: dict[tuple[int, int], Repeated] = {}
+        self.waiting: list[Noted] = []
+        self.opened: Opened | None = None  # the call under way
+        self.entered: Enter | None = None  # the same, once it is known in full
+        self.ran: weakref.ref[object] | None = None  # what the tf.function under way runs
+        self.due = 0  # when to account for what waits
+
+    def again(self, function: object, frame: FrameType) -> bool:
+        """A call of a tf.function or of Keras begins that the frame makes; say whether it repeats one."""
+        repeated = self.known.get((id(function), frame.f_lasti))
+        if repeated is None or repeated.code is not frame.f_code:
+            return False
+        clock = self.clock
+        if clock.current is not repeated.between or clock.first or clock.profiled:
+            return False
+        if repeated.way and not _leads(frame.f_back, repeated.way):
+            return False
+        if repeated.called is None:
+            now = perf_counter_ns()
+            self.opened = repeated, now, now
+            clock.current, clock.running = repeated.step, True
+        else:
+            self.opened = repeated, perf_counter_ns(), None
+            clock.current, clock.inside, clock.caller = repeated.called, 1, frame
+        return True
+
+    def outer(self) -> CallSite | None:
+        """Return the call around the one under way."""
+        return None if self.opened is None else self.opened[0].step.parent
+
+    def trains(self, concrete: object) -> bool:
+        """The call under way runs a graph that trains; say whether that is what it ran before."""
+        opened = self.opened
+        if opened is None:
+            return False
+        repeated, began, trains = opened
+        if trains is not None or repeated.concrete is None or repeated.concrete() is not concrete:
+            return False
+        self.opened = repeated, began, perf_counter_ns()
+        clock = self.clock
+        clock.current, clock.running = repeated.step, True
+        return True
+
+    def over(self) -> bool:
+        """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
+        opened, clock = self.opened, self.clock
+        if opened is None or opened[2] is None:
+            self.settle()
+            return False
+        now, repeated = perf_counter_ns(), opened[0]
+        self.waiting.append((repeated, opened[1], opened[2], now))
+        self.opened = None
+        clock.current, clock.running = repeated.between, False
+        if repeated.called is not None:
+            clock.inside, clock.caller = 0, None
+        if len(self.waiting) >= MOST_WAITING or now >= self.due:
+            self.settle()
+            self.due = now + WAIT_NS
+        return True
+
+    def learn(
+        self,
+        function: object,
+        frame: FrameType | None,
+        outer: CallSite,
+        *,
+        k: int = 1,
+        called: CallSite | None = None,
+    ) -> None:
+        """A call was accounted for that trains: the next one may be like it."""
+        step = self.clock.steps.now
+        if step is None or frame is None or step.place.parent is not outer:
+            return
+        way = _way(frame, to_user=step.place.at != outer.at)
+        between = outer.between
+        if way is None or between is None or (called is not None and self.ran is None):
+            return
+        if len(self.known) >= MOST:
+            self.known.clear()
+        repeated = Repeated(way, step.place, between, k, called)
+        repeated.concrete = self.ran
+        self.known[id(function), frame.f_lasti] = repeated
+
+    def runs(self, concrete: object) -> None:
+        """The tf.function under way runs a graph that trains, in full."""
+        self.ran = None if concrete is None else weakref.ref(concrete)
+
+    def last_began(self) -> tuple[CallSite, int] | None:
+        """Return the step that began last, and when, while the clock does not know it; from another thread."""
+        opened, waiting = self.opened, self.waiting
+        if opened is not None and opened[2] is not None:
+            return opened[0].step, opened[2]
+        return (waiting[-1][0].step, waiting[-1][2]) if waiting else None
+
+    def settle(self) -> None:
+        """Account for what waits, and for the call under way as far as it has come."""
+        if self.waiting:
+            self._account()
+        if self.opened is not None:
+            self._open()
+
+    def _account(self) -> None:
+        clock, first = self.clock, self.waiting[0][0]
+        before, clock.now = clock.now, None  # who reads meanwhile waits
+        waiting, self.waiting = self.waiting, []
+        last = before[1] if before is not None else clock.began + sum(clock.totals.values())
+        entered, steps = clock.entered, clock.steps
+        for repeated, _, trains, ended in waiting:
+            step, called = repeated.step, repeated.called
+            entered[step] = entered.get(step, 0) + repeated.k
+            if called is not None:
+                entered[called] = entered.get(called, 0) + 1
+            steps.repeats(step, trains, ended, repeated.k)
+        last = add(clock.totals, waiting, last)
+        clock.now = first.between, last
+
+    def _open(self) -> None:
+        """Have the clock know the call under way as any other one."""
+        opened, self.opened = self.opened, None
+        if opened is None:
+            return
+        (repeated, began, trains), clock = opened, self.clock
+        if repeated.called is not None:
+            clock.entered[repeated.called] = clock.entered.get(repeated.called, 0) + 1
+            clock.switch(repeated.called, began)
+            clock.trained = None
+            self.entered = repeated.between, began, repeated.called
+        if trains is not None:
+            clock.entered[repeated.step] = clock.entered.get(repeated.step, 0) + repeated.k
+            clock.switch(repeated.step, trains)
+            clock.steps.begins(repeated.step, trains, repeated.k, first=False, traced=False)
+            if repeated.called is not None:
+                clock.trained = repeated.step.parent
+
+
+def add(totals: dict[CallSite, int], noted: Iterable[Noted], last: int) -> int:
+    """Add the times of calls and of what lies between them, since a moment; return when the last one ended."""
+    for repeated, began, trains, ended in noted:
+        between, called, step = repeated.between, repeated.called, repeated.step
+        totals[between] = totals.get(between, 0) + began - last
+        if called is not None:
+            totals[called] = totals.get(called, 0) + trains - began
+        totals[step] = totals.get(step, 0) + ended - trains
+        last = ended
+    return last
+
+
+def _leads(frame: FrameType | None, way: tuple[tuple[CodeType, int], ...]) -> bool:
+    """Say whether a frame and those above it are where they were."""
+    for code, instruction in way:
+        if frame is None or frame.f_code is not code or frame.f_lasti != instruction:
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _way(frame: FrameType, *, to_user: bool) -> tuple[tuple[CodeType, int], ...] | None:
+    """Return where a call is made: its frame, and those up to the user's line; None if that is too far."""
+    way: list[tuple[CodeType, int]] = []
+    at = frame
+    while len(way) < DEEPEST:
+        way.append((at.f_code, at.f_lasti))
+        if not to_user or user_file(at.f_code.co_filename) is not None:
+            return tuple(way)
+        if at.f_back is None:
+            return None
+        at = at.f_back
+    return None

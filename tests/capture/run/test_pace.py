@@ -1,0 +1,62 @@
+"""How often the stack is sampled: whatever the run does, the recorder takes its share of it at most."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture import agent
+
+paces: Any = agent.load("run.pace")
+
+S = 1_000_000_000
+
+
+def run(seconds: float, sample_s: float, steps_a_second: float) -> tuple[int, float]:
+    """Return how many samples a run gets that takes so long, and what the recorder took of it."""
+    pace, now, samples = paces.SamplePace(0), 0.0, 0
+    while now < seconds:
+        samples += 1
+        pace.thread_s += sample_s
+        steps = int(now * steps_a_second)
+        now += pace.rest(int(now * S), sample_s, steps)
+    return samples, (pace.thread_s + seconds * steps_a_second * paces.STEP_S) / seconds
+
+
+def test_a_run_without_steps_is_sampled_as_often_as_one_may() -> None:
+    assert run(10, 0.00004, 0)[0] >= 480
+    assert run(1000, 0.00004, 0)[0] >= 19_000
+
+
+def test_slow_samples_are_rare() -> None:
+    samples, share = run(1000, 0.005, 0)
+    assert samples >= 480
+    assert share <= paces.BUDGET + 1e-4
+
+
+def test_the_first_samples_read_new_stacks() -> None:
+    pace = paces.SamplePace(0)
+    pace.thread_s = 0.004
+    assert pace.rest(S // 5, 0.00004, 0) == paces.OFTEN_S
+
+
+def test_samples_give_way_to_the_hooks_of_short_steps() -> None:
+    usual, share = run(1000, 0.00012, 100)
+    assert share <= paces.BUDGET + 1e-4
+    fewer, share = run(1000, 0.00012, 300)
+    assert share <= paces.BUDGET + 1e-4
+    assert fewer < usual
+    fewest, _ = run(1000, 0.00012, 5000)
+    assert fewest >= paces.FEWEST
+
+
+def test_what_the_imports_left_is_used_in_short_runs() -> None:
+    pace = paces.SamplePace(0)
+    pace.thread_s = 0.01
+    assert pace.rest(5 * S, 0.00004, 0) == paces.OFTEN_S
+
+
+@given(st.floats(1, 1e5), st.floats(0, 1), st.integers(0, 10**9))
+def test_a_rest_is_bounded(age_s: float, took_s: float, steps: int) -> None:
+    rest = paces.SamplePace(0).rest(int(age_s * S), took_s, steps)
+    assert paces.OFTEN_S <= rest <= max(paces.LATER_S, paces.AT_MOST * took_s)

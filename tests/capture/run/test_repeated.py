@@ -1,0 +1,297 @@
+"""Steps that repeat: however a step is noted, the account of the run is the same."""
+
+import contextlib
+import gc
+import inspect
+import threading
+from collections import Counter
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.capture import agent
+from tests.capture.run.test_clock import BrokenError, fake_time, kinds, started
+
+repeated: Any = agent.load("run.repeated")
+
+MS = 1_000_000
+TIMES = st.sampled_from([1.003, 10.007, 40.011])
+"""ms, such that no step lies at the limit from which it is a long one."""
+
+INSIDE = st.sampled_from([None, None, None, None, "trace", "other", "nothing", "raise", "save"])
+"""What happens within a call: most repeat what came before."""
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("function"), st.integers(0, 1), TIMES, INSIDE),
+    st.tuples(st.just("function"), st.integers(0, 1), TIMES, st.none()),
+    st.tuples(st.just("keras"), TIMES, st.sampled_from([None, None, None, "trace", "raise"])),
+    st.tuples(st.just("python"), st.sampled_from([0.1, 7.013])),
+    st.tuples(st.just("evaluate"), TIMES),
+    st.tuples(st.just("save"), TIMES),
+    st.just(("pass over",)),
+)
+
+
+def caller() -> FrameType:
+    """Return the frame of what calls the function that asks."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    assert frame.f_back.f_back is not None
+    return frame.f_back.f_back
+
+
+class Thing:
+    """A tf.function, a concrete one, or a train function of Keras."""
+
+
+class Hooked:
+    """A script that trains, as the hooks see it: each of its functions is called at one place."""
+
+    def __init__(self, clock: Any, time: Any, *, repeats: bool) -> None:
+        self.clock, self.time, self.repeats = clock, time, repeats
+        self.functions, self.concrete = [Thing(), Thing()], [Thing(), Thing()]
+        self.model, self.other = Thing(), Thing()
+        self.noted = 0
+
+    def look(self) -> None:
+        totals, now = self.clock.read()
+        assert sum(totals.values()) == now - self.clock.began
+        assert all(ns >= 0 for ns in totals.values())
+
+    def sleep(self, ms: float) -> None:
+        self.time.now += int(ms * MS)
+
+    def run(self, program: list[Any]) -> None:
+        for name, *rest in program:
+            with contextlib.suppress(BrokenError):
+                getattr(self, name.replace(" ", "_"))(*rest)
+            self.look()
+
+    def again(self, function: object, frame: FrameType) -> bool:
+        again = self.repeats and self.clock.repeats.again(function, frame)
+        self.noted += again
+        return again
+
+    def function(self, number: int, ms: float, inside: str | None) -> None:
+        clock, function = self.clock, self.functions[number]
+        again = self.again(function, caller())
+        entered = None if again else clock.function_begins("f", caller())
+        try:
+            self.sleep(0.5)
+            if inside != "nothing":
+                self.trains(self.other if inside == "other" else self.concrete[number])
+            self.body(ms, inside)
+        except BrokenError as error:
+            clock.fails(error, clock.current)
+            if clock.trained is not None:
+                clock.steps.retract()
+            raise
+        finally:
+            if not again or not clock.repeats.over():
+                entered = clock.repeats.entered if again else entered
+                clock.function_ends(entered, function, "f")
+
+    def trains(self, concrete: object) -> None:
+        if not self.clock.repeats.trains(concrete):
+            self.clock.function_trains("repeated-call", concrete)
+
+    def keras(self, ms: float, inside: str | None) -> None:
+        clock, frame = self.clock, caller()
+        again = self.again(self.model, frame)
+        outer = clock.repeats.outer() if again else clock.step_begins(frame, "keras", 2)
+        try:
+            if inside == "trace":
+                clock.inside, clock.trained = 1, None
+            self.body(ms, inside)
+            if inside == "trace":
+                clock.function_ends(None, self.model, "f")
+        except BrokenError as error:
+            clock.fails(error, clock.current)
+            clock.steps.retract()
+            raise
+        finally:
+            if not again or not clock.repeats.over():
+                clock.step_ends(outer)
+                clock.repeats.learn(self.model, frame, outer, k=2)
+
+    def body(self, ms: float, inside: str | None) -> None:
+        if inside == "trace":
+            self.clock.trace_begins()
+        if inside == "save":
+            self.save(3.001)
+        self.sleep(ms)
+        self.look()
+        if inside == "raise":
+            raise BrokenError
+
+    def python(self, ms: float) -> None:
+        self.sleep(ms)
+
+    def evaluate(self, ms: float) -> None:
+        self.call(kinds.EVALUATE, ms)
+
+    def save(self, ms: float) -> None:
+        self.call(kinds.SAVE, ms)
+
+    def call(self, kind: str, ms: float) -> None:
+        entered = self.clock.enter(kind, kind, inspect.currentframe())
+        self.sleep(ms)
+        self.clock.leave(entered)
+
+    def pass_over(self) -> None:
+        self.clock.pass_over()
+
+
+def account(program: list[Any], *, repeats: bool) -> tuple[dict[str, Any], int]:
+    """Return all that is known of a run in the end, to the us, and how many steps were noted as repeated."""
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=repeats)
+        script.run(program)
+        clock.pass_over()
+        steps, _ = clock.steps.take(10**9)
+        return {
+            "ms": {
+                _name(place): round(ns / MS, 2) for place, ns in clock.read()[0].items() if ns > 900
+            },
+            "entered": Counter({_name(place): n for place, n in clock.entered.items()}),
+            "steps": {_name(place): _told(ended, place) for place, ended in steps.items()},
+            "long steps": [(line["number"], round(line["ms"], 2)) for line in clock.steps.long],
+            "traces": len(clock.traces),
+            "spans": [round((span["end"] - span["start"]) / MS, 2) for span in clock.spans],
+            "state": (clock.current.kind, clock.inside, clock.running, clock.first, clock.caller),
+        }, script.noted
+
+
+def _name(place: Any) -> Any:
+    return place.kind, place.at, place.name, place.parent and place.parent.kind
+
+
+def _told(ended: Any, place: Any) -> Any:
+    line = ended.describe(place)
+    each = [round(ms, 2) for ms in line.pop("each")]
+    return {
+        **line,
+        "ms": round(line["ms"], 2),
+        "inside_ms": round(line["inside_ms"], 2),
+        "each": each,
+    }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ACTIONS, max_size=60))
+def test_steps_that_repeat_are_accounted_for_as_all_others(program: list[Any]) -> None:
+    quick, _ = account(program, repeats=True)
+    full, noted = account(program, repeats=False)
+    assert noted == 0
+    assert quick == full
+
+
+def test_most_steps_of_a_loop_repeat() -> None:
+    _, noted = account([("function", 0, 1.003, None)] * 100, repeats=True)
+    assert noted == 99
+    _, noted = account([("keras", 1.003, None)] * 100, repeats=True)
+    assert noted == 99
+    turns = [("function", 0, 1.003, None), ("function", 1, 1.003, None)] * 50
+    assert account(turns, repeats=True)[1] >= 95
+
+
+def test_a_long_step_is_seen_while_it_lasts() -> None:
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        script.run([("function", 0, 1.003, None)] * 40)
+        seen = []
+        script.look = lambda: seen.append(clock.in_long_step(time.now))  # type: ignore[method-assign]  # during a call, and after it
+        script.run([("function", 0, ms, None) for ms in (1.003, 40.011, 1.003)])
+        script.run([("python", 7.013), ("save", 0.1)])
+    assert seen == [False, False, True, True, False, False, True, True]
+
+
+def test_few_steps_wait() -> None:
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        for _ in range(200):
+            script.run([("function", 0, 0.1, None)])
+            assert len(clock.repeats.waiting) < repeated.MOST_WAITING
+        script.run([("python", 1_000)])
+        script.run([("function", 0, 0.1, None)])
+        assert not clock.repeats.waiting
+
+
+def test_another_concrete_function_at_the_same_place_is_no_repetition() -> None:
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        script.run([("function", 0, 1.003, None)] * 5)
+        script.concrete[0] = None  # type: ignore[call-overload]  # gone
+        gc.collect()
+        script.concrete[0] = Thing()
+        script.run([("function", 0, 1.003, None)])
+        assert clock.repeats.known
+        assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 6
+
+
+def test_calls_that_are_known_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "MOST", 5)
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        for _ in range(20):
+            script.functions[0] = Thing()
+            script.run([("function", 0, 1.003, None)] * 3)
+        assert len(clock.repeats.known) <= 5
+
+
+def test_a_step_of_an_earlier_recording_ends_unseen() -> None:
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        script.run([("function", 0, 1.003, None)] * 5)
+        script.body = lambda *_: clock.begin(threading.get_ident())  # type: ignore[method-assign]  # within a call
+        script.run([("function", 0, 1.003, None)])
+        assert clock.current is clock.places.script
+        assert not clock.inside
+        assert not clock.running
+        assert not clock.repeats.waiting
+
+
+def test_another_thread_reads_while_steps_repeat() -> None:
+    clock = started()
+    over, ready = threading.Event(), threading.Event()
+    function, concrete = Thing(), Thing()
+    noted = 0
+
+    def step() -> None:
+        nonlocal noted
+        again = clock.repeats.again(function, caller())
+        noted += again
+        entered = None if again else clock.function_begins("f", caller())
+        if not clock.repeats.trains(concrete):
+            clock.function_trains("repeated-call", concrete)
+        if not again or not clock.repeats.over():
+            clock.function_ends(clock.repeats.entered if again else entered, function, "f")
+
+    def work() -> None:
+        clock.begin(threading.get_ident())
+        ready.set()
+        while not over.is_set():
+            step()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    last: dict[Any, int] = {}
+    for _ in range(300):
+        totals, now = clock.read()
+        assert sum(totals.values()) == now - clock.began
+        assert all(totals[place] >= ns for place, ns in last.items())
+        last = totals
+    over.set()
+    thread.join()
+    assert noted > 300
