@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
@@ -26,6 +27,7 @@ def check(  # noqa: PLR0913, PLR0917 - the rule's own
     starts: PassStarts | None = None,
     cores: Cores | None = None,
     pace: UntracedPace | None = None,
+    run: RunSteps | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -45,6 +47,7 @@ def check(  # noqa: PLR0913, PLR0917 - the rule's own
         starts,
         cores,
         pace,
+        run,
     )
 
 
@@ -278,6 +281,41 @@ def test_long_steps_that_the_untraced_ones_lack_are_none(
     verdict = check(dict.fromkeys((4, 14), ("between", 100.0)), pace=pace)
     assert isinstance(verdict, kind)
     assert not isinstance(verdict, NotApplicable) or "untraced steps lack" in verdict.reason
+
+
+def run(beyond_ms: float) -> RunSteps:
+    """Steps of 10 ms of a whole run, without the boundaries of its epochs; long ones have so many ms more."""
+    long = LongSteps(count=20, ms=200.0 + beyond_ms, beyond_ms=beyond_ms)
+    total = 10_000.0 + beyond_ms
+    return RunSteps(
+        at=AT, source="fit", count=1000, total_ms=total, inside_ms=9000.0, mean_ms=total / 1000,
+        median_ms=10.0, p10_ms=9.0, p90_ms=11.0, long=long,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "beyond_ms", "kind"),
+    [
+        (None, 0.0, NotApplicable),
+        (LongStepLine(AT, 40, "keras.Model.fit"), 0.0, NotApplicable),
+        (LongStepLine(AT, 40, "keras.Model.fit", "Save.on_train_batch_end"), 0.0, Finding),
+        (LongStepLine(AT, 40, "train.save"), 0.0, Finding),
+        (None, 10_000.0, Finding),
+    ],
+    ids=["no line", "fit itself", "a callback", "a line of the loop", "in all of the run"],
+)
+def test_what_lies_between_epochs_in_the_account_of_the_run_is_no_long_step(
+    line: LongStepLine | None, beyond_ms: float, kind: type
+) -> None:
+    lines = LongStepLines({Stage.BETWEEN: (line,)}) if line else None
+    long = dict.fromkeys((4, 14), ("between", 100.0))
+    verdict = check(long, lines=lines, run=run(beyond_ms))
+    assert isinstance(verdict, kind)
+    assert not isinstance(verdict, NotApplicable) or "between epochs" in verdict.reason
+
+
+def test_a_slow_device_is_no_boundary_of_an_epoch() -> None:
+    assert isinstance(check(dict.fromkeys((4, 14), ("device", 100.0)), run=run(0.0)), Finding)
 
 
 @pytest.mark.parametrize(

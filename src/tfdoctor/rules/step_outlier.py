@@ -5,9 +5,10 @@
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
 of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
 A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
-machine. Nor are long steps that the untraced steps of the recording lack. `recompilation` reports long steps in
-which XLA compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the
-step, and the rules for input find the cause.
+machine. Nor are long steps that the untraced steps of the recording lack, or time between steps that the account of
+the run has at the boundaries of epochs: `epoch-boundary` judges it. `recompilation` reports long steps in which XLA
+compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the step, and
+the rules for input find the cause.
 
 Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
 vary too much for them to stand out: by the growth of the part that the callback runs in.
@@ -46,6 +47,7 @@ from itertools import pairwise
 from statistics import median
 
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
@@ -146,11 +148,14 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     starts: PassStarts | None,
     cores: Cores | None,
     pace: UntracedPace | None,
+    run: RunSteps | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
     of_callback = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
-    traced = of_callback or _traced(steps, breakdown, compiling, lines, epochs, cores, pace, limits)
+    traced = of_callback or _traced(
+        steps, breakdown, compiling, lines, epochs, cores, pace, run, limits
+    )
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
     return _begins(starts, limits)
@@ -182,6 +187,7 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     epochs: EpochEnds | None,
     cores: Cores | None,
     pace: UntracedPace | None,
+    run: RunSteps | None,
     limits: Limits,
 ) -> Verdict:
     """Judge the outliers among the traced steps."""
@@ -207,9 +213,22 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     chance = not (main and main.callback) and not _period(outliers)
     if cores is not None and cores.contended and chance:
         return NotApplicable(reason=f"{summary}{_contended(cores)}")
+    if run is not None and run.lack(share) and _between_epochs(cause, main):
+        return NotApplicable(reason=f"{summary}{OUTSIDE}")
     pattern = Pattern(tuple(outliers), cause, steady_ms, share, len(steps.steps), occasions)
     remedy = _remedy(main, cause, epochs, outliers)
     return _found(pattern, seen, main, remedy, pace, limits)
+
+
+OUTSIDE = (
+    ", but the account of the run has few such steps: the time between them is that between epochs"
+)
+
+
+def _between_epochs(cause: str, main: LongStepLine | None) -> bool:
+    """Return whether what grew may lie between epochs: no line within the training loop is known that takes it."""
+    within = main is not None and (main.callback or main.call is not SlowCall.FIT)
+    return cause == Stage.BETWEEN and not within
 
 
 def _of_callback(
@@ -476,13 +495,20 @@ def sick() -> Verdict:
     at = Location("train.py", 30)
     save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
     return check(
-        *_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None, None, None
+        *_example(100.0),
+        None,
+        LongStepLines({Stage.BETWEEN: (save,)}),
+        None,
+        None,
+        None,
+        None,
+        None,
     )
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None, None, None, None, None)
+    return check(*_example(0.0), None, None, None, None, None, None, None)
 
 
 def _example(extra_ms: float) -> tuple[Steps, Breakdown]:

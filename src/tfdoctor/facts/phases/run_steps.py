@@ -101,6 +101,14 @@ class RunSteps:
         """What steps add to the median for each of them."""
         return max(0.0, self.total_ms - self.count * self.median_ms)
 
+    def lack(self, share: float) -> bool:
+        """Return whether they lack what long ones add to the traced time, a share of it from 0 to 1.
+
+        As `UntracedSteps.contradict`, which knows fewer steps: they lack it where they have less than half of it.
+        """
+        beyond_ms = self.long.beyond_ms if self.long else 0.0
+        return beyond_ms < share / 2 * self.total_ms
+
 
 def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> list[RunStep]:
     """Return each call where the recorder told them one by one, else one stretch for each bucket."""
