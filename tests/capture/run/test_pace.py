@@ -43,7 +43,7 @@ def test_the_first_samples_read_new_stacks() -> None:
 def test_samples_give_way_to_the_hooks_of_short_steps() -> None:
     usual, share = run(1000, 0.00012, 100)
     assert share <= paces.BUDGET + 1e-4
-    fewer, share = run(1000, 0.00012, 300)
+    fewer, share = run(1000, 0.00012, 150)
     assert share <= paces.BUDGET + 1e-4
     assert fewer < usual
     fewest, _ = run(1000, 0.00012, 5000)
