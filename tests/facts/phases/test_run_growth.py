@@ -147,6 +147,15 @@ def test_data_that_are_loaded_before_training_are_no_leak() -> None:
     assert not found(run, Grows.RESIDENT).grows
 
 
+def test_memory_leaks_although_the_loop_waits_for_the_end_of_its_data() -> None:
+    run = counted(lambda number: 10**9 + number * 10**7)
+    for _ in range(100):
+        run.count(rss=2 * 10**9)
+        run.python(0.5, LOOP, looped=True)
+
+    assert found(run, Grows.RESIDENT).grows
+
+
 def test_memory_of_a_program_that_trains_nothing_is_seen_as_well() -> None:
     run = Run()
     for second in range(60):

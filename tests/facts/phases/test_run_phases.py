@@ -124,6 +124,17 @@ def test_a_loop_of_ones_own_is_divided_by_its_samples() -> None:
     )
 
 
+def test_a_loop_whose_data_have_ended_takes_no_steps() -> None:
+    run = own_loop(tail=False)
+    before = seconds(phases(run))
+    run.steps(200, 4.0, "train.py:12", between_ms=2.0)
+    run.python(6.0, "train.py:12", looped=True, calls="")
+    found = seconds(phases(run))
+
+    assert found[Phase.STEPS] == pytest.approx(before[Phase.STEPS] + 1.2, abs=0.6)  # a bucket
+    assert found[Phase.BOUNDARIES] == pytest.approx(before[Phase.BOUNDARIES] + 6.0, abs=0.6)
+
+
 def test_lines_say_what_each_phase_is_spent_on() -> None:
     found = phases(keras())
 

@@ -96,7 +96,8 @@ class CallPhases:
         if stack.work in OF_WORK:
             return ((OF_WORK[stack.work], 1.0),)
         if stack.looped and self.course.own_loop:
-            return ((Phase.STEPS, 1.0),)
+            over = self.course.after_steps(number)
+            return ((Phase.BOUNDARIES if over else Phase.STEPS, 1.0),)
         if self.course.tests(stack) or stack.work is RunWork.MODEL:
             return ((self._of_model(stack, number), 1.0),)
         return self.course.ordinary(stack, number)

@@ -25,17 +25,19 @@ MS = 1000.0
 class RunCourse:
     """Numbers of buckets; None where nothing of the kind happened.
 
-    ``work`` is what steps, evaluations, predictions and calls of models are together. ``tail`` is the share of the
-    script's own time in the last bucket with such work that comes after it. ``own_loop`` says that a loop of the
-    user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps: after the
-    last step they end the last epoch. ``tested`` are those that samples show in a loop around a model's calls: the
-    recorder knows such a loop only from its first call on.
+    ``work`` is what steps, evaluations, predictions and calls of models are together. ``last_called`` is the last
+    one with such a call, where ``last_work`` may show the training loop alone, whose data have ended. ``tail`` is
+    the share of the script's own time in the last bucket with such work that comes after it. ``own_loop`` says that
+    a loop of the user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps:
+    after the last step they end the last epoch. ``tested`` are those that samples show in a loop around a model's
+    calls: the recorder knows such a loop only from its first call on.
     """
 
     first_step: int | None = None
     last_step: int | None = None
     first_work: int | None = None
     last_work: int | None = None
+    last_called: int | None = None
     first_user: int | None = None
     last_user: int | None = None
     tail: float = 1.0
@@ -55,12 +57,14 @@ class RunCourse:
             for n, bucket in enumerate(log.buckets)
             if _works(bucket, log, tree, own_loop=own_loop)
         ]
+        called = [n for n in work if _works(log.buckets[n], log, tree, own_loop=False)]
         user = [n for n, bucket in enumerate(log.buckets) if _shows_user(bucket, log, tree)]
         return cls(
             first_step=min(steps, default=None),
             last_step=max(steps, default=None),
             first_work=min(work, default=None),
             last_work=max(work, default=None),
+            last_called=max(called, default=None),
             first_user=min(user, default=None),
             last_user=max(user, default=None),
             tail=_tail(log.buckets[max(work)], log, tree) if work else 1.0,
@@ -93,6 +97,10 @@ class RunCourse:
             return ((Phase.END, 1.0),)
         return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
 
+    def after_steps(self, number: int) -> bool:
+        """Return whether a bucket lies after the last step: the training loop has no data any more."""
+        return self.last_step is not None and number > self.last_step
+
     def _repeats(self, stack: SeenStack) -> bool:
         return stack.at is not None and (stack.at, stack.caller) in self.repeated
 
@@ -101,8 +109,8 @@ class RunCourse:
         return stack.tested or (stack.at, stack.caller) in self.tested
 
     def _between(self, number: int) -> Phase:
-        trained = self.last_step is not None and number > self.last_step
-        return Phase.PREPARING if self.before_training(number) or trained else Phase.BOUNDARIES
+        apart = self.before_training(number) or self.after_steps(number)
+        return Phase.PREPARING if apart else Phase.BOUNDARIES
 
     def without_line(self, number: int, *, finished: bool) -> Phase:
         """Return what time without a line of the user's is: the interpreter's start or end, else unnamed."""

@@ -113,11 +113,14 @@ Measured = tuple[Grows, str, TrendLine]
 
 
 def _at_work(log: RunLog) -> Sequence[Bucket]:
-    """Return the buckets from the first to the last work on models: data that are loaded before are no leak."""
+    """Return the buckets from the first to the last work on models.
+
+    Data that are loaded before are no leak, and nothing grows while the loop waits for the end of its data.
+    """
     course = RunCourse.of(log, CallTree.of(log))
-    if course.first_work is None or course.last_work is None:
+    if course.first_work is None or course.last_called is None:
         return log.buckets
-    return log.buckets[course.first_work : course.last_work + 1]
+    return log.buckets[course.first_work : course.last_called + 1]
 
 
 def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
