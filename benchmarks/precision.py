@@ -4,6 +4,7 @@ The figures behind ``facts/run/hardware.py``'s CPU entries: run it on a quiet ma
 ``python -m benchmarks.precision``. Both types take turns, so that a noisy machine hits both.
 """
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -43,6 +44,20 @@ def several(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     return run
 
 
+def in_turn(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return a graph function that runs an operation ``TIMES`` times on the same values, one after another."""
+
+    @tf.function
+    def run(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        results: list[tf.Tensor] = []
+        for _ in range(TIMES):
+            with tf.control_dependencies(results[-1:]):
+                results.append(tf.identity(call(x, y)))
+        return tf.add_n([tf.reshape(result, [-1])[0] for result in results])
+
+    return run
+
+
 def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
     """Return a graph function of the matmul and both of its gradients, as in a training step."""
 
@@ -56,6 +71,19 @@ def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tenso
     return run
 
 
+def without_input(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
+    """Return a graph function of the matmul and the gradient of its weights, as in a model's first layer."""
+
+    @tf.function
+    def run(x: tf.Tensor, w: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            y = call(x, w)
+        return [tape.gradient(y, w, output_gradients=y), tf.reduce_max(y)]
+
+    return run
+
+
 CASES: tuple[Case, ...] = (
     ("conv 3x3, 48 -> 48, 64x64, batch 32", conv, (32, 64, 64, 48), (3, 3, 48, 48)),
     ("conv 3x3, 96 -> 96, 32x32, batch 32", conv, (32, 32, 32, 96), (3, 3, 96, 96)),
@@ -63,6 +91,8 @@ CASES: tuple[Case, ...] = (
     ("conv 3x3, 1 -> 16, 32x32, batch 32", conv, (32, 32, 32, 1), (3, 3, 1, 16)),
     ("conv 3x3, 8 -> 16, 32x32, batch 32", conv, (32, 32, 32, 8), (3, 3, 8, 16)),
     ("conv 3x3, 32 -> 64, 16x16, batch 32", conv, (32, 16, 16, 32), (3, 3, 32, 64)),
+    ("conv 3x3, 8 -> 8, 32x32, batch 32", conv, (32, 32, 32, 8), (3, 3, 8, 8)),
+    ("conv 3x3, 8 -> 32, 32x32, batch 32", conv, (32, 32, 32, 8), (3, 3, 8, 32)),
     ("conv 1x7, 1 -> 16, 100, batch 64", conv, (64, 1, 100, 1), (1, 7, 1, 16)),
     ("conv 1x5, 16 -> 32, 128, batch 64", conv, (64, 1, 128, 16), (1, 5, 16, 32)),
     ("conv 1x5, 32 -> 32, 128, batch 64", conv, (64, 1, 128, 32), (1, 5, 32, 32)),
@@ -73,6 +103,14 @@ CASES: tuple[Case, ...] = (
     ("matmul 64 x 512 x 512", tf.matmul, (64, 512), (512, 512)),
     ("depthwise 3x3, 96, 32x32, batch 32", depthwise, (32, 32, 32, 96), (3, 3, 96, 1)),
 )
+
+FIRST: tuple[Case, ...] = (
+    ("first conv 3x3, 1 -> 8, 28x28, batch 128", conv, (128, 28, 28, 1), (3, 3, 1, 8)),
+    ("first conv 3x3, 1 -> 32, 28x28, batch 128", conv, (128, 28, 28, 1), (3, 3, 1, 32)),
+    ("first conv 3x3, 3 -> 16, 64x64, batch 32", conv, (32, 64, 64, 3), (3, 3, 3, 16)),
+    ("first conv 3x3, 3 -> 32, 64x64, batch 32", conv, (32, 64, 64, 3), (3, 3, 3, 32)),
+)
+"""Convolutions of images, which need no gradient."""
 
 WEIGHTS: tuple[Case, ...] = (
     ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),
@@ -167,6 +205,17 @@ ACTIVATIONS: tuple[tuple[str, Call], ...] = (
 )
 """What is computed value by value (``facts/operations/reduced_precision.py``), and three that only move bytes."""
 
+IN_CACHES: tuple[tuple[str, Call], ...] = (
+    ("BiasAddGrad", lambda x, _: tf.raw_ops.BiasAddGrad(out_backprop=x)),
+    ("RealDiv", lambda x, y: tf.raw_ops.RealDiv(x=x, y=tf.reshape(y, [-1])[0])),
+    ("Relu", lambda x, _: tf.raw_ops.Relu(features=x)),
+    ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
+)
+"""What takes longer in bfloat16 while its values fit into the processor's caches, as in small convolutions."""
+
+SIZES = ((64, 16, 16, 32), (64, 32, 32, 32), (64, 64, 64, 32))
+"""0.5, 2 and 8 million values."""
+
 VALUES = (64, 128, 768)
 """25 MB in float32: more than the call from Python counts, and than the caches hold."""
 
@@ -253,6 +302,7 @@ def casts(rounds: int = 100) -> float:
 def main() -> None:
     """Print one row per case."""
     runs = [(name, with_gradients(call), x, w) for name, call, x, w in CASES]
+    runs += [(name, without_input(call), x, w) for name, call, x, w in FIRST]
     runs += [(name, tf.function(call), x, w) for name, call, x, w in ALONE]
     runs += [(name, several(call), x, w) for name, call, x, w in SMALL]
     for name, run, x, w in runs:
@@ -267,6 +317,12 @@ def main() -> None:
         x, y = tf.random.normal(VALUES), tf.abs(tf.random.normal(VALUES)) + 0.5
         wide, thin = compare(tf.function(call), x, y)
         print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+    for name, call in IN_CACHES:
+        for size in SIZES:
+            wide, thin = compare(in_turn(call), tf.random.normal(size), tf.random.normal(size))
+            label = f"{name}, {math.prod(size) / 1e6:.1f} million values"
+            times = f"{wide / TIMES * 1e3:8.3f} ms {thin / TIMES * 1e3:8.3f} ms"
+            print(f"{label:40} {times}  ratio {thin / wide:.2f}")
     print(f"casts of a mixed policy: {casts() * 1e3:.1f} us for each layer of three products")
 
 

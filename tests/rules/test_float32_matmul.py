@@ -19,7 +19,11 @@ from tfdoctor.facts.matmuls.float32_work import (
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
+from tfdoctor.facts.operations.reduced_precision import (
+    SLOWER,
+    SLOWER_IN_CACHES,
+    ReducedPrecision,
+)
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
@@ -232,12 +236,10 @@ def test_a_cpus_convolution_of_many_weights_on_few_pixels_gains_nothing() -> Non
         ("AMX", 20.0, Healthy),
         ("AVX512-BF16", 10.0, Finding),
         ("AVX512-BF16", 20.0, Finding),
-        ("AVX512-BF16", 25.0, Healthy),
+        ("AVX512-BF16", 30.0, Healthy),
     ],
 )
-def test_a_cpu_must_gain_a_fifth_and_with_amx_a_quarter(
-    unit: str, others: float, kind: type
-) -> None:
+def test_a_cpu_must_gain_enough_and_more_with_amx(unit: str, others: float, kind: type) -> None:
     """Trap: small networks, which the same change made slower. 6.6 of the products' 10 ms are saved."""
     hardware = Hardware(DeviceKind.CPU, "x", unit, SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     rest = replace(RELU, ms=others)
@@ -259,7 +261,7 @@ def test_on_a_tpu_only_matmuls_bound_by_memory_gain(nbytes: float | None, kind: 
     assert isinstance(check(matmul(ms=10.0, nbytes=nbytes), hardware=TPU), kind)
 
 
-@pytest.mark.parametrize(("rest", "kind"), [(9.5, Finding), (10.5, Healthy)])
+@pytest.mark.parametrize(("rest", "kind"), [(11.5, Finding), (12.5, Healthy)])
 @pytest.mark.parametrize("hardware", [CPU, GPU])
 def test_a_cpu_must_gain_more_than_what_is_not_counted(
     rest: float, kind: type, hardware: Hardware
@@ -319,6 +321,26 @@ def test_activations_that_a_cpu_widens_value_by_value_cost_time(
     finding = find(matmul(ms=10), sigmoid)
     assert slower(finding) == ({name: SLOWER["Sigmoid"]} if costs else {})
     assert bool(measured(finding, "slower in 16-bit precision")) is costs
+
+
+@pytest.mark.parametrize(
+    ("kind", "ms", "calls", "scales"),
+    [
+        ("ReluGrad", 0.9, 1.0, SLOWER_IN_CACHES["ReluGrad"]),
+        ("ReluGrad", 1.8, 2.0, SLOWER_IN_CACHES["ReluGrad"]),
+        ("ReluGrad", 1.1, 1.0, None),
+        ("BiasAddGrad", 9.0, 1.0, SLOWER["BiasAddGrad"]),
+        ("MaxPoolGrad", 0.9, 1.0, None),
+    ],
+)
+def test_gradients_of_activations_cost_time_while_they_fit_into_caches(
+    kind: str, ms: float, calls: float, scales: float | None
+) -> None:
+    """Trap: small convolutions gained 0.15 ms in bfloat16, and their other operations lost twice that."""
+    known = Operation(name="g", type=kind, inputs=(("float32", (None, 16, 16, 32)),))
+    gradient = OperationTime(name="g", type=kind, ms=ms, operation=known, calls=calls)
+    expected = {} if scales is None else {"g": scales}
+    assert slower(find(matmul(ms=20), gradient)) == expected
 
 
 # Other operations

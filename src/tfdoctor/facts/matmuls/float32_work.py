@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import SixteenBit
+from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
@@ -39,6 +39,14 @@ in four shapes (benchmarks/precision.py, on an Intel Xeon with AMX, TensorFlow 2
 FEW_CHANNELS, OF_FEW_CHANNELS = 16, 0.6
 """Like ALONG_ONE_AXIS, of a convolution of fewer input channels than the first, which a tile of the matrix unit
 holds: 0.58 to 0.6 in three shapes of 1 and 8 channels; 0.26 and 0.31 with 16 and 32 channels."""
+
+WITHOUT_AMX, OF_COLORS = 0.8, 1.0
+"""Like OF_FEW_CHANNELS, on a CPU without AMX, and there of a first layer, whose input needs no gradient: 0.75 to
+0.84 in four shapes of 8 channels, and 0.79 to 1.4 in eleven of 1 and 3, 1.1 in the median (benchmarks/precision.py,
+"conv" and "first conv", on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24)."""
+
+COLORS = 3
+"""Channels of an image, which a first layer gets."""
 
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which bytes, not the MXU, limit an operation on a TPU."""
@@ -95,7 +103,11 @@ class Float32Work:
         scales = self.sixteen_bit.scales
         if row.type == "MatMul" and self.sixteen_bit.matmul_scales is not None:
             scales = self.sixteen_bit.matmul_scales
-        return added + fixed + max(scales, _least_on_cpu(row)) * (1.0 - fixed)
+        return (
+            added
+            + fixed
+            + max(scales, _least_on_cpu(row, self.hardware.matrix_unit)) * (1.0 - fixed)
+        )
 
     def _scales(self, row: OperationTime) -> float:
         scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
@@ -131,7 +143,7 @@ def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
     return True
 
 
-def _least_on_cpu(row: OperationTime) -> float:
+def _least_on_cpu(row: OperationTime, unit: str) -> float:
     """Return the least time in 16-bit precision relative to float32 that a CPU's kernels reach for a shape."""
     kernel = row.kernel
     if not row.type.startswith("Conv") or not kernel or len(kernel) != CONV2D:
@@ -139,7 +151,11 @@ def _least_on_cpu(row: OperationTime) -> float:
     height, width, channels, _ = kernel
     if min(height, width) == 1 < max(height, width):
         return ALONG_ONE_AXIS
-    return OF_FEW_CHANNELS if channels < FEW_CHANNELS else 0.0
+    if channels >= FEW_CHANNELS:
+        return 0.0
+    if unit == AMX:
+        return OF_FEW_CHANNELS
+    return OF_COLORS if channels <= COLORS else WITHOUT_AMX
 
 
 def _added_ms(row: OperationTime) -> float:

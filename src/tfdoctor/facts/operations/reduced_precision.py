@@ -26,12 +26,22 @@ times as long (benchmarks/precision.py, without 0.25 ms for the call itself, on 
 TensorFlow 2.21, 2026-11-21; with stride 1 bfloat16 is faster)."""
 
 SLOWER = {
-    "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2, "SigmoidGrad": 1.8,
-    "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
+    "BiasAddGrad": 2.0, "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2,
+    "SigmoidGrad": 1.8, "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
 }  # fmt: skip
 """Time in bfloat16 relative to float32 on a CPU: each value is widened, computed and rounded again
-(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21). Operations that only move
-bytes get faster there, which is not counted."""
+(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; BiasAddGrad took 1.6 to 2.6
+times as long with 0.5 to 8 million values, 2026-11-24). Operations that only move bytes get faster there, which is
+not counted."""
+
+SLOWER_IN_CACHES = {"RealDiv": 1.5, "Relu": 1.4, "ReluGrad": 1.5}
+"""Like SLOWER, while the values fit into the processor's caches: with 0.5 and 2 million values these took 1.4 to
+1.8, 1.3 to 1.6, and 1.5 to 1.9 times as long, with 8 million values 0.8 to 1.2 times (benchmarks/precision.py, on
+an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24)."""
+
+IN_CACHES_MS = 1.0
+"""Time of a call of these in float32 up to which its values fit: 0.4 to 0.7 ms with 2 million values, and 1.7 to
+3.2 with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +99,12 @@ def _is_strided(row: OperationTime) -> bool:
 def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
     """Return the cost of activations that are computed value by value."""
     for row in rows:
-        if row.type in SLOWER and row.precision in ("float32", ""):
-            yield Effect(Stage.DEVICE, SLOWER[row.type], row.name, ms(row.ms))
+        scales = _scales(row) if row.precision in ("float32", "") else 1.0
+        if scales > 1.0:
+            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
+
+
+def _scales(row: OperationTime) -> float:
+    """Return the time in bfloat16 relative to float32; 1 is unknown or not slower."""
+    in_caches = row.ms <= IN_CACHES_MS * row.calls
+    return SLOWER.get(row.type, SLOWER_IN_CACHES.get(row.type, 1.0) if in_caches else 1.0)
