@@ -7,7 +7,7 @@ The figures behind ``facts/run/hardware.py``'s CPU entries: run it on a quiet ma
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import keras
 import tensorflow as tf
@@ -71,6 +71,29 @@ def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tenso
     return run
 
 
+def parts(x: tuple[int, ...], w: tuple[int, ...], stride: int) -> list[Case]:
+    """Return the three convolutions of a layer: forward with bias and ReLU, by its input and by its weights."""
+    more = {"strides": [1, stride, stride, 1], "padding": "SAME"}
+    y = (x[0], math.ceil(x[1] / stride), math.ceil(x[2] / stride), w[3])
+
+    def forward(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        biased = tf.nn.bias_add(tf.nn.conv2d(x, w, stride, "SAME"), tf.ones(w.shape[-1:], w.dtype))
+        return tf.nn.relu(biased)
+
+    def by_input(y: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.Conv2DBackpropInput(input_sizes=x, filter=w, out_backprop=y, **more)
+
+    def by_weights(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.Conv2DBackpropFilter(input=x, filter_sizes=w, out_backprop=y, **more)
+
+    name = f"part of conv {w[0]}x{w[1]} by {stride}, {w[2]} -> {w[3]}, {x[1]}x{x[2]}, batch {x[0]}"
+    return [
+        (f"{name}, forward", forward, x, w),
+        (f"{name}, by input", by_input, y, w),
+        (f"{name}, by weights", by_weights, x, y),
+    ]
+
+
 def without_input(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
     """Return a graph function of the matmul and the gradient of its weights, as in a model's first layer."""
 
@@ -111,6 +134,25 @@ FIRST: tuple[Case, ...] = (
     ("first conv 3x3, 3 -> 32, 64x64, batch 32", conv, (32, 64, 64, 3), (3, 3, 3, 32)),
 )
 """Convolutions of images, which need no gradient."""
+
+PARTS: tuple[Case, ...] = tuple(
+    case
+    for x, w, stride in (
+        ((128, 13, 13, 8), (3, 3, 8, 16), 2),
+        ((64, 64, 64, 8), (3, 3, 8, 16), 2),
+        ((32, 32, 32, 12), (3, 3, 12, 32), 1),
+        ((32, 31, 31, 16), (3, 3, 16, 32), 2),
+        ((32, 64, 64, 16), (3, 3, 16, 32), 2),
+        ((32, 32, 32, 16), (3, 3, 16, 16), 1),
+        ((32, 16, 16, 32), (3, 3, 32, 32), 2),
+        ((32, 32, 32, 32), (3, 3, 32, 64), 2),
+        ((32, 16, 16, 32), (3, 3, 32, 64), 1),
+        ((16, 16, 16, 40), (3, 3, 40, 64), 1),
+        ((32, 8, 8, 64), (3, 3, 64, 64), 1),
+    )
+    for case in parts(x, w, stride)
+)
+"""What of their time the type does not change (``FIXED_OF_TYPE`` in ``facts/matmuls/float32_work.py``)."""
 
 WEIGHTS: tuple[Case, ...] = (
     ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),
@@ -207,11 +249,13 @@ ACTIVATIONS: tuple[tuple[str, Call], ...] = (
 
 IN_CACHES: tuple[tuple[str, Call], ...] = (
     ("BiasAddGrad", lambda x, _: tf.raw_ops.BiasAddGrad(out_backprop=x)),
+    ("Cast", lambda x, _: tf.cast(x, tf.bfloat16 if x.dtype == tf.float32 else tf.float32)),
     ("RealDiv", lambda x, y: tf.raw_ops.RealDiv(x=x, y=tf.reshape(y, [-1])[0])),
     ("Relu", lambda x, _: tf.raw_ops.Relu(features=x)),
     ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
 )
-"""What takes longer in bfloat16 while its values fit into the processor's caches, as in small convolutions."""
+"""What takes longer in bfloat16 while its values fit into the processor's caches, as in small convolutions, and the
+casts that a mixed policy adds: to bfloat16 in the first column, to float32 in the second."""
 
 SIZES = ((64, 16, 16, 32), (64, 32, 32, 32), (64, 64, 64, 32))
 """0.5, 2 and 8 million values."""
@@ -258,14 +302,18 @@ def compare_layers(call: Call, x: tf.Tensor, w: tf.Tensor, rounds: int = 15) -> 
 
 
 def compare(
-    run: Callable[..., object], x: tf.Tensor, w: tf.Tensor, rounds: int = 15
+    run: Callable[..., object],
+    x: tf.Tensor,
+    w: tf.Tensor,
+    rounds: int = 15,
+    typical: Callable[[Iterable[float]], float] = statistics.median,
 ) -> tuple[float, float]:
-    """Return the median seconds in float32 and in bfloat16, taking turns."""
+    """Return the typical seconds in float32 and in bfloat16, taking turns."""
     narrow = (tf.cast(x, tf.bfloat16), tf.cast(w, tf.bfloat16))
     run(x, w), run(*narrow)
     pairs = [(seconds(run, x, w), seconds(run, *narrow)) for _ in range(rounds)]
     wide, thin = zip(*pairs, strict=True)
-    return statistics.median(wide), statistics.median(thin)
+    return typical(wide), typical(thin)
 
 
 LAYERS = 24
@@ -310,6 +358,13 @@ def main() -> None:
         if name.startswith("small"):
             wide, thin = wide / TIMES, thin / TIMES
         print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+    for name, call, x, w in PARTS:
+        wide, thin = compare(in_turn(call), tf.random.normal(x), tf.random.normal(w), 30, min)
+        wide, thin = wide / TIMES * 1e3, thin / TIMES * 1e3
+        fixed = (thin - 0.6 * wide) / 0.4
+        print(
+            f"{name:64} {wide:8.3f} ms {thin:8.3f} ms  ratio {thin / wide:.2f}  fixed {fixed:.2f} ms"
+        )
     for name, call, x, w in WEIGHTS:
         wide, thin = compare_layers(call, tf.random.normal(x), tf.random.normal(w))
         print(f"{name:44} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")

@@ -5,12 +5,13 @@
 The time of matmuls and convolutions with float32 operands on a device whose matrix unit runs them faster in
 bfloat16 or float16. The saving is computed for each operation from the ratio of the two rates.
 
-On a CPU five costs are deducted: 0.1 ms of each matmul, which does not depend on the type; the casts of the
-weights, and the arrangement of those of convolutions in memory (0.33 ms per million); the casts around unfused
-batch normalization; activations that are computed value by value (sigmoid, tanh, gelu, and gradients of ReLU and
-of biases); and the gradients of strided depthwise convolutions, which TensorFlow computes many times slower in
-bfloat16 on a CPU. The rest of the step is assumed to stay as it is, so a small gain (below 18 % of the compute
-time, with AMX 25 %) is not reported.
+On a CPU six costs are deducted: 0.1 to 0.35 ms of each matmul or convolution, which do not depend on the type; the
+casts of the weights (0.22 ms per million), and the arrangement of those of convolutions in memory (0.33 ms with the
+casts); the casts of the model's inputs, around global pooling, and around unfused batch normalization; activations
+that are computed value by value (sigmoid, tanh, gelu, ReLU outside of the matmul, and gradients of ReLU and of
+biases); convolutions of few channels, which gain little; and the gradients of strided depthwise convolutions, which
+TensorFlow computes many times slower in bfloat16 on a CPU. The rest of the step is assumed to stay as it is, so a
+small gain (below 12 % of the compute time, with AMX 25 %) is not reported.
 
 On a GPU the saving is an upper bound: 16-bit kernels may reach a larger share of their peak than those of TF32,
 so where the FLOPs are known the least time is that at the highest rate measured, else 0.56 times the ratio of
@@ -86,12 +87,12 @@ class Limits:
     """What 16-bit precision must save to be reported."""
 
     on_cpu: float = limit(
-        0.18,
-        "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: of ten "
-        "scripts with a predicted gain of 4 to 18 % of the step, two became clearly faster, and a transformer, a "
-        "network of 1-D convolutions and a graph network became slower; two networks of 2-D convolutions with 19 "
-        "and 27 % became 19 and 35 % faster (benchmarks/accuracy/judge.py, 2026-11-22). Three small networks with "
-        "-4, 5 and 9 % became 3, 0 and 9 % faster (benchmarks/whole_run, 2026-11-24)",
+        0.12,
+        "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: three "
+        "small networks of convolutions with -7, 3 and 6 % became 2, 7 to 14 and 0 to 3 % faster, a U-Net with 6 "
+        "to 13 % 21 %, two networks of dense layers with 16 and 16 to 24 % became 14 to 20 and 19 % faster "
+        "(programs of benchmarks/whole_run, training steps of both types taking turns in one process, medians of "
+        "one to three runs, 2026-11-24)",
         most=1.0,
     )
     on_amx: float = limit(
@@ -126,7 +127,7 @@ def check(
         return NotApplicable(reason=why)
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
-    matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program))
+    matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program), program)
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
     remedy = _remedy(sixteen_bit, framework, _first_line(program))

@@ -1,15 +1,17 @@
 """What 16-bit precision makes of the matmuls and convolutions that run in float32."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
+from tfdoctor.facts.operations.input_casts import BOTH_WAYS_MS, input_casts
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.operations import BACKPROP, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
+from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
@@ -26,11 +28,15 @@ WEIGHTS_MS = 0.33
 """Time per million weights that a mixed policy adds to each convolution on a CPU, for their casts and for arranging
 them anew (benchmarks/precision.py, "layer conv": with 0.6 to 2.4 million weights the three convolutions of a layer
 take 0.6 of their time in float32 and 0.7 to 1.5 ms per million, on an AMD EPYC with avx512_bf16, TensorFlow 2.21,
-2026-11-23). Dense layers of that size gain as much as without casts."""
+2026-11-23)."""
 
-EINSUM_MS = 0.25
-"""Like FIXED_MS, for an Einsum, which also transposes its operands (benchmarks/precision.py: 64 matmuls
-of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in bfloat16; 256 of 128 x 64 x 128, 9.9 and 4.4)."""
+FIXED_OF_TYPE = {"Conv2D": 0.2, "Conv2DBackpropFilter": 0.35, "Einsum": 0.25}
+"""Like FIXED_MS, where it is more. Of convolutions with 12 input channels or more the median of ``(bfloat16 - 0.6
+float32) / 0.4`` was, in two runs, 0.18 and 0.39 ms in forward passes, 0.09 and 0.06 in gradients by the input, 0.36
+and 0.53 in those by the weights; the lower ones count (benchmarks/precision.py, "part of conv", least of 20 to 30
+turns, on an AMD EPYC with avx512_bf16 that others used, TensorFlow 2.21, 2026-11-24). An Einsum also transposes its
+operands ("small attention": 64 matmuls of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in bfloat16; 256 of
+128 x 64 x 128, 9.9 and 4.4)."""
 
 ALONG_ONE_AXIS = 0.8
 """Time in bfloat16 relative to float32 on a CPU of a convolution along one axis, gradients included: 0.64 to 0.85
@@ -68,17 +74,24 @@ class Float32Work:
     others: tuple[OperationTime, ...]  # that gain nothing
     hardware: Hardware
     sixteen_bit: SixteenBit
+    casts: Mapping[str, float] = field(default_factory=dict)  # ms, of the model's inputs
 
     @classmethod
     def of(
-        cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, kept: set[str]
+        cls,
+        operations: Operations,
+        hardware: Hardware,
+        sixteen_bit: SixteenBit,
+        kept: set[str],
+        program: Program | None,
     ) -> Self:
         """Separate what is faster in 16-bit precision from what is not."""
         rows = [
             row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
         ]
         slow = tuple(row for row in rows if _is_faster(row, hardware))
-        return cls(slow, tuple(row for row in rows if row not in slow), hardware, sixteen_bit)
+        others = tuple(row for row in rows if row not in slow)
+        return cls(slow, others, hardware, sixteen_bit, input_casts(rows, program))
 
     @property
     def gains(self) -> Iterator[Effect]:
@@ -91,23 +104,21 @@ class Float32Work:
 
     @property
     def costs(self) -> Iterator[Effect]:
-        """What the casts of weights cost on a CPU for matmuls that gain nothing."""
+        """What casts cost on a CPU for matmuls that gain nothing."""
         rows = self.others if self.hardware.kind == DeviceKind.CPU else ()
         for row in rows:
             if row.ms:
-                scales = 1.0 + CAST_MS * row.calls / row.ms
+                scales = 1.0 + (CAST_MS * row.calls + self.casts.get(row.name, 0.0)) / row.ms
                 yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
 
     def _scales_on_cpu(self, row: OperationTime) -> float:
-        fixed, added = _fixed_ms(row) / row.ms, _added_ms(row) / row.ms
+        fixed = _fixed_ms(row) / row.ms
+        added = (_added_ms(row) + self.casts.get(row.name, 0.0)) / row.ms
         scales = self.sixteen_bit.scales
         if row.type == "MatMul" and self.sixteen_bit.matmul_scales is not None:
             scales = self.sixteen_bit.matmul_scales
-        return (
-            added
-            + fixed
-            + max(scales, _least_on_cpu(row, self.hardware.matrix_unit)) * (1.0 - fixed)
-        )
+        scales = max(scales, _least_on_cpu(row, self.hardware.matrix_unit))
+        return added + fixed + scales * (1.0 - fixed)
 
     def _scales(self, row: OperationTime) -> float:
         scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
@@ -134,7 +145,8 @@ def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
     """Say whether 16-bit precision shortens an operation on this kind of hardware."""
     if hardware.kind == DeviceKind.CPU:
         in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-        return in_onednn and row.ms > _fixed_ms(row)
+        least = _least_on_cpu(row, hardware.matrix_unit)
+        return in_onednn and row.ms > _fixed_ms(row) and least < 1.0
     if hardware.kind == DeviceKind.TPU:
         peak = hardware.bandwidth_bytes_s
         if not peak or not row.nbytes:
@@ -160,9 +172,14 @@ def _least_on_cpu(row: OperationTime, unit: str) -> float:
 
 def _added_ms(row: OperationTime) -> float:
     """Return the time of what is done with the weights in both types."""
-    weights = math.prod(row.kernel or (0,)) if row.type.startswith("Conv") else 0
-    return (CAST_MS + WEIGHTS_MS * weights / 1e6) * row.calls
+    weights = math.prod(row.kernel or (0,)) / 1e6
+    of_weights = 0.0
+    if row.type.startswith("Conv"):
+        of_weights = WEIGHTS_MS * weights
+    elif row.type == "MatMul" and not BACKPROP.search(row.name):
+        of_weights = BOTH_WAYS_MS * weights
+    return (CAST_MS + of_weights) * row.calls
 
 
 def _fixed_ms(row: OperationTime) -> float:
-    return (EINSUM_MS if row.type == "Einsum" else FIXED_MS) * row.calls
+    return FIXED_OF_TYPE.get(row.type, FIXED_MS) * row.calls

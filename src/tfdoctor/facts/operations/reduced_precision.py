@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
+from tfdoctor.facts.operations.input_casts import BOTH_WAYS_MS, values
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
@@ -44,6 +46,11 @@ IN_CACHES_MS = 1.0
 3.2 with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown."""
 
 
+POOLED = "GlobalAveragePooling"
+"""The start of the names of layers whose mean Keras computes in float32 (``keras.ops.mean``): their input is cast,
+and so is the gradient by it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReducedPrecision:
     """The effects of 16-bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
@@ -52,13 +59,19 @@ class ReducedPrecision:
     costs: tuple[Effect, ...] = ()
 
     @classmethod
-    def measure(cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None) -> Self:
+    def measure(
+        cls,
+        operations: Operations,
+        hardware: Hardware,
+        norms: BatchNorms | None,
+        program: Program | None,
+    ) -> Self:
         """Collect the effects on the operations of the step."""
         if hardware.kind != DeviceKind.CPU:
             return cls(gains=tuple(_halved(operations)))
         variables = OptimizerWork.measure(operations).rows
         rest = [row for row in operations.rows if row not in variables]
-        costs = [*_casts(norms), *_strided(rest), *_slower(rest)]
+        costs = [*_casts(norms), *_strided(rest), *_slower(rest), *_pooled(rest, program)]
         return cls(costs=tuple(costs))
 
 
@@ -108,3 +121,13 @@ def _scales(row: OperationTime) -> float:
     """Return the time in bfloat16 relative to float32; 1 is unknown or not slower."""
     in_caches = row.ms <= IN_CACHES_MS * row.calls
     return SLOWER.get(row.type, SLOWER_IN_CACHES.get(row.type, 1.0) if in_caches else 1.0)
+
+
+def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterable[Effect]:
+    """Return the cost of the casts around the mean of global pooling layers, forward and backward."""
+    layers = program.layers if program else ()
+    pooled = {layer.name for layer in layers if layer.kind.startswith(POOLED)}
+    for row in rows:
+        if row.type == "Mean" and row.layer in pooled and row.ms:
+            cost = BOTH_WAYS_MS * values(row, program)
+            yield Effect(Stage.DEVICE, 1.0 + cost / row.ms, row.name, ms(row.ms))
