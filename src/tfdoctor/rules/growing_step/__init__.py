@@ -43,6 +43,7 @@ from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.trend_line import ENDS, WARM_UP
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit
@@ -82,7 +83,7 @@ class Limits:
     )
     share: float = limit(
         0.05,
-        "Smallest share of the time of all steps, or of the run where calls get slower, beyond the first level; as "
+        "Smallest share of the time of all steps, or of the run where calls get slower, beyond the first step; as "
         "for other findings",
         most=1.0,
     )
@@ -175,9 +176,18 @@ def _unsteady(trend: Trend) -> str:
     return f"a step took from {span}, but so unsteadily that it is not certain whether steps get slower"
 
 
+FIRST_AT, LAST_AT = WARM_UP + 0.5 * (1.0 - WARM_UP) / ENDS, 1.0 - 0.5 * (1.0 - WARM_UP) / ENDS
+"""Shares of the run's steps at which a trend's first and last value lie: in the middle of those they stand for."""
+
+
 def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
-    """Return the time of the steps beyond the first level, as the trend has it: half of the last excess each."""
-    return min(steps.total_ms, trend.over_steps * max(0.0, trend.last - trend.first) / 2)
+    """Return the time of all steps beyond that of the first one, on the line through the trend's two values.
+
+    The first value lies 14 % into the run, so that steps took less before. On a line the mean step takes half of
+    the whole growth more than the first one.
+    """
+    whole = max(0.0, trend.last - trend.first) / (LAST_AT - FIRST_AT)
+    return min(steps.total_ms, steps.count * whole / 2)
 
 
 def _throttled(clocks: GpuClocks | None, limits: Limits) -> str:
@@ -301,8 +311,8 @@ def _beyond(trend: Trend, steps: RunSteps, limits: Limits) -> tuple[Evidence, ..
     share = ratio(beyond / steps.total_ms)
     return (
         Measure("training steps", count(steps.count)),
-        Measure("time of the steps beyond the first level", ms(beyond)),
-        Measure("share of the steps' time beyond the first level", share, ratio(limits.share)),
+        Measure("time of the steps beyond the first step", ms(beyond)),
+        Measure("share of the steps' time beyond the first step", share, ratio(limits.share)),
     )
 
 
