@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from benchmarks.whole_run.cases import Case
 from benchmarks.whole_run.reports import RunFinding, RunReport
 
+RUN = "run"
+"""The topic of findings about phases of the run."""
+
 LOUD = ("warning", "critical")
 """Severities of findings that are false in a healthy program."""
 
@@ -38,8 +41,16 @@ class Scored:
 
     @property
     def predicted(self) -> float | None:
-        """The share of the run that the finding promises which names the cause."""
-        return self.named.share if self.named else None
+        """The share of the run that is promised by what names the cause: each ms of a phase is in one finding."""
+        named = self.named
+        if named is None or named.share is None or named.topic != RUN:
+            return named.share if named else None
+        found = self.sick.findings if self.sick else ()
+        others = [one for one in found if one is not named and one.topic == RUN]
+        return named.share + sum(one.share or 0.0 for one in others if self._is_of_cause(one))
+
+    def _is_of_cause(self, finding: RunFinding) -> bool:
+        return any(self.case.holds(*line) for line in finding.lines[: finding.own])
 
     @property
     def error(self) -> float | None:
