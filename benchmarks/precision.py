@@ -245,7 +245,7 @@ ACTIVATIONS: tuple[tuple[str, Call], ...] = (
     ("AddV2", lambda x, y: tf.raw_ops.AddV2(x=x, y=y)),
     ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
 )
-"""What is computed value by value (``facts/operations/reduced_precision.py``), and three that only move bytes."""
+"""What is computed value by value (``facts/precision/reduced_precision.py``), and three that only move bytes."""
 
 IN_CACHES: tuple[tuple[str, Call], ...] = (
     ("BiasAddGrad", lambda x, _: tf.raw_ops.BiasAddGrad(out_backprop=x)),

@@ -62,7 +62,7 @@ class Phase(StrEnum):
     PREDICTION = "prediction"
     SAVING = "saving"
     PROFILER = (
-        "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the trace
+        "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the recording
     )
     END = "end"  # after the last step, evaluation and prediction
     UNNAMED = "unnamed"

@@ -34,7 +34,8 @@ def judged(
 ) -> Verdict:
     times: dict[Phase, float] = {}
     for call in calls:
-        times[PHASES[call.call]] = times.get(PHASES[call.call], 0.0) + call.ms
+        if call.call in PHASES:
+            times[PHASES[call.call]] = times.get(PHASES[call.call], 0.0) + call.ms
     for one in lines:
         times[one.phase] = times.get(one.phase, 0.0) + one.ms
     run = phases(100_000.0, times, *lines)
@@ -152,6 +153,15 @@ def test_lines_between_epochs_are_named(
     assert "train.py:50" in finding.summary
     assert finding.severity is severity
     assert finding.remedies[0].at == Location("train.py", 50)
+
+
+def test_what_fit_does_itself_needs_longer_epochs() -> None:
+    fit = made(RunCall.FIT, 50, 1, 90_000.0)
+    finding = found(fit, lines=(between(30_000.0, "keras.Model.fit", repeats=False),))
+
+    assert "Keras' fit itself works between the epochs at train.py:50" in finding.summary
+    assert "more steps" in finding.remedies[0].action
+    assert finding.severity is Severity.NOTE
 
 
 def test_several_lines_between_epochs_are_a_loop() -> None:

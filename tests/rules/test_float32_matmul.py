@@ -18,10 +18,10 @@ from tfdoctor.facts.matmuls.float32_work import (
     WEIGHTS_MS,
 )
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
-from tfdoctor.facts.operations.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.reduced_precision import (
+from tfdoctor.facts.precision.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
+from tfdoctor.facts.precision.reduced_precision import (
     SLOWER,
     SLOWER_IN_CACHES,
     ReducedPrecision,

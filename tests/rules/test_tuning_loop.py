@@ -128,13 +128,13 @@ def test_memory_that_only_warms_up_is_healthy(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("ms", "kind"), [(7_001.0, Finding), (6_999.0, Healthy)])
 def test_building_the_same_graphs_again_is_priced(ms: float, kind: type) -> None:
-    verdict = check(resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms))
+    verdict = check(resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms, alike=7))
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         (effect,) = verdict.run_effects
         assert (effect.of.value, effect.times, effect.bound) == (7_001.0, 7, Bound.AT_MOST)
         assert verdict.severity is None  # that of its saving
-        assert "Build and compile one model" in verdict.remedies[0].action
+        assert "Build and compile models of the same" in verdict.remedies[0].action
 
 
 def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() -> None:
@@ -195,7 +195,7 @@ def test_the_change_that_saves_time_stays_before_it() -> None:
     again = replace(STEP, ms=30e3, alike_ms=20e3)
     finding = found(check(step=again, kept=KeptResults((KEPT,))))
     assert [remedy.at for remedy in finding.remedies[:2]] == [FIT.at, KEPT.at]
-    assert "Build and compile one model" in finding.remedies[0].action
+    assert "Build and compile models of the same" in finding.remedies[0].action
     assert finding.run_effects
 
 

@@ -50,7 +50,7 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
     ``fit``'s own plan.
 
     Raises:
-        InputError: the trace is damaged, or those of all hosts.
+        InputError: the trace is damaged and nothing else of the run was recorded, or the traces of all hosts are.
     """
     rules, members = tuple(rules), hosts.of(recording)
     if len(members) > 1:
@@ -58,11 +58,27 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
         diagnosis = _several(recording, members, host, ask_xprof=ask_xprof)
     else:
         with question or asked(recording, wanted=ask_xprof) as opinion:
-            chart = chart_of(recording, price)
-            diagnosis = _diagnosis(chart, rules, title, for_epochs)
+            chart, diagnosis = _of_one(recording, Examination(rules, title, price, for_epochs))
             meanwhile()
             diagnosis = replace(diagnosis, xprof=compared(chart, opinion))
     return replace(diagnosis, settings=settings or Settings())
+
+
+def _of_one(recording: Recording, by: "Examination") -> tuple[Chart, Diagnosis]:
+    """Examine the only host; with a damaged trace by the account of its run alone, if there is one."""
+    try:
+        chart = chart_of(recording, by.price)
+        return chart, _diagnosis(chart, by.rules, by.title, by.for_epochs)
+    except InputError:
+        if recording.run is None or not recording.traces:
+            raise
+        return _of_one(_without_traces(recording), by)
+
+
+def _without_traces(recording: Recording) -> Recording:
+    note = f"{recording.traces[0].name} is damaged, so the report has no traced steps"
+    notes, damage = (*recording.notes, note), (*recording.damage, note)
+    return replace(recording, traces=(), notes=notes, damage=damage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,6 @@ class Recording:
     def _open(cls, path: Path) -> Self:
         notes = Notes()
         located = RecordingFiles.find(path, notes)
-        files.refuse_foreign(located.traces)
         manifest = _manifest(located, notes)
         program = files.program(located.program, notes) if located.program else None
         samples = files.samples(located.samples, notes) if located.samples else ()
@@ -91,13 +90,25 @@ class Recording:
         return cls(
             located.root,
             manifest,
-            located.traces,
+            _traces(located.traces, run, notes),
             program,
             samples,
             tuple(notes.texts),
             damage=tuple(notes.damage),
             run=run,
         )
+
+
+def _traces(traces: tuple[Path, ...], run: RunLog | None, notes: Notes) -> tuple[Path, ...]:
+    """Return the traces; none where no file is one, as after a full disk, but the run was recorded."""
+    try:
+        files.refuse_foreign(traces)
+    except InputError:
+        if run is None:
+            raise
+        notes.damaged(f"{traces[0].name} is damaged, so the report has no traced steps")
+        return ()
+    return traces
 
 
 def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:

@@ -317,7 +317,7 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     if of_run := _run_change(diagnosis, findings):
         return " ".join(filter(None, [*map(_of_long_steps, findings), *of_run]))
     if diagnosis.steps.too_few:
-        return TOO_FEW
+        return _too_few(diagnosis)
     sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
@@ -333,7 +333,14 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
         return (of_run or run_verdict.without_savings(findings),)
     if not of_run:
         return ()
-    return (of_run, FEW_STEPS if diagnosis.steps.too_few else _together(diagnosis))
+    return (of_run, _too_few(diagnosis) if diagnosis.steps.too_few else _together(diagnosis))
+
+
+def _too_few(diagnosis: Diagnosis) -> str:
+    """Say that too few steps were traced; nothing where none was, or where findings about the run are judged."""
+    if whole_run(diagnosis) is None:
+        return TOO_FEW
+    return FEW_STEPS if diagnosis.steps.rows else ""
 
 
 FEW_STEPS = (

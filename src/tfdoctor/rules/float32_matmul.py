@@ -57,7 +57,7 @@ from tfdoctor.facts.matmuls.float32_work import Float32Work
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
+from tfdoctor.facts.precision.reduced_precision import ReducedPrecision
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit

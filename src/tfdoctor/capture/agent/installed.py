@@ -46,7 +46,7 @@ class Installed:
         self.log = log
         self.recorder = recorder or RunRecorder(log)
         self.registry = Registry(log)
-        self.program = ProgramFile(self.registry)
+        self.program = ProgramFile(self.registry, traced=bool(plan.get("trace", True)))
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)

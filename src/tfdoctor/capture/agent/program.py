@@ -46,8 +46,9 @@ INPUTS = {
 class ProgramFile:
     """Describes what is alive, and replaces the file; each part fails for itself."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, traced: bool = True) -> None:
         self.registry = registry
+        self.traced = traced  # False: no trace has operations that are to be found in a graph
         self.described = False
         self.kept: dict[str, object] | None = (
             None  # what was alive when nothing was measured any more
@@ -95,7 +96,7 @@ class ProgramFile:
         adapter = registry.fit.get("adapter")
         return {
             "schema": SCHEMA,
-            "graphs": self._graphs(layers, datasets),
+            "graphs": self._graphs(layers, datasets) if self.traced else [],
             "layers": part("layers", layers.describe) or [],
             "metrics": part("metrics", lambda: _metrics(registry)) or [],
             "datasets": part("datasets", datasets.describe) or [],

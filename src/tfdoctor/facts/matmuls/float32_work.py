@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tfdoctor.facts.operations.input_casts import BOTH_WAYS_MS, input_casts
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import BACKPROP, Operations
+from tfdoctor.facts.precision.input_casts import BOTH_WAYS_MS, input_casts
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Program

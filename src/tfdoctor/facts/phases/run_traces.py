@@ -33,10 +33,10 @@ class TracedDefinition:
     """All calls that traced a function of one name and line: new function objects of a line are one function.
 
     ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
-    that of calls whose graph has as many operations, and uses as many weights, as that of an earlier one: the same
-    graph, built again. ``defined`` is the user's line that defines the function; ``redefined``: most traces are of
-    a Python function that was not traced before, so that the definition is run again and again. ``numbers`` are
-    the parameters whose Python values account for the traces.
+    that of the ``alike`` calls whose graph has as many operations, and uses as many weights, as that of an earlier
+    one: the same graph, built again. ``defined`` is the user's line that defines the function; ``redefined``: most
+    traces are of a Python function that was not traced before, so that the definition is run again and again.
+    ``numbers`` are the parameters whose Python values account for the traces.
     """
 
     name: str
@@ -48,6 +48,7 @@ class TracedDefinition:
     within: RunCall = RunCall.SCRIPT
     starts_s: tuple[float, ...] = ()
     alike_ms: float = 0.0
+    alike: int = 0
     defined: Location | None = None
     redefined: bool = False
     numbers: tuple[ChangingNumber, ...] = ()
@@ -82,6 +83,7 @@ class RunTraces:
 
 
 def _definition(group: Tracings, place: Places) -> TracedDefinition:
+    alike = tuple(_alike(group.traces))
     return TracedDefinition(
         name=group.name,
         at=place(group.at),
@@ -91,7 +93,8 @@ def _definition(group: Tracings, place: Places) -> TracedDefinition:
         made=len({trace.made for trace in group.traces}),
         within=group.within,
         starts_s=tuple(trace.start for trace in group.traces),
-        alike_ms=sum(map(group.own_ms, _alike(group.traces))),
+        alike_ms=sum(map(group.own_ms, alike)),
+        alike=len(alike),
         defined=place(next((trace.defined for trace in group.traces if trace.defined), None)),
         redefined=2 * sum(not trace.kept for trace in group.traces) > len(group.traces),
         numbers=tuple(_changing(group.traces, place)),

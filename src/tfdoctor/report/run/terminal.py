@@ -32,18 +32,18 @@ GLYPHS = MappingProxyType(
 """What a cell of the bar shows of each phase, so that it can be read without colours."""
 
 LARGE = 0.1
-"""Share of the run from which on a line outside of the steps is listed."""
+"""Share of the run from which on a line is listed."""
 
 LONG = 0.01
 """Share of the run from which on the time of long steps beyond the usual is told."""
 
-LINES = 3
+LINES = 4
 
 NOTES = 3
 
 
 def drawn(shown: RunSection, width: int) -> Text:
-    """Return the bar, the times of the phases, the largest lines outside of the steps, and remarks."""
+    """Return the bar, the times of the phases, the largest lines, and remarks."""
     run = shown.account
     title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
     rows = [*title, _bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
@@ -77,13 +77,8 @@ def _entry(phase: RunPhaseText) -> Text:
 
 
 def _lines(shown: RunSection, width: int) -> Iterator[Text]:
-    """Yield the largest lines of the run outside of its training steps."""
-    large = [
-        (line, phase)
-        for phase in shown.phases
-        for line in phase.lines
-        if line.part >= LARGE and phase.phase is not Phase.STEPS
-    ]
+    """Yield the largest lines of the run."""
+    large = [(line, phase) for phase in shown.phases for line in phase.lines if line.part >= LARGE]
     for line, phase in sorted(large, key=lambda pair: -pair[0].part)[:LINES]:
         facts = [shorten(line.where, 60), f"{line.time} ({line.share})", phase.label, line.calls]
         yield Text(shorten(" · ".join(filter(None, facts)), max(60, width)))

@@ -154,7 +154,7 @@ def _profiler(run: RunAccount) -> str:
     own = times(run).get(Phase.PROFILER, 0.0)
     if own < MATTERS * whole_ms(run) or not own:
         return ""
-    return f"{amount(run, own)} of the run are tfdoctor's own: starting and stopping the profiler."
+    return f"{amount(run, own)} of the run are tfdoctor's own: the profiler, and writing the recording."
 
 
 def _unnamed(run: RunAccount) -> str:
@@ -178,7 +178,7 @@ def disturbed(long: LongStepTime) -> str:
     """Return that other programs may have delayed long steps, as the end of a sentence; "" where none did."""
     if not long.other_cores:
         return ""
-    return f": other programs used {number(round(long.other_cores, 1))} cores meanwhile"
+    return f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
 
 
 def long_steps(long: LongStepTime) -> str:

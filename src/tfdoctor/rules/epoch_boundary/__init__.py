@@ -153,6 +153,7 @@ SAYS = {
     BoundaryWork.COLLECTING: "Each epoch collects Python's garbage",
     BoundaryWork.PLOT: "Each epoch draws pictures",
     BoundaryWork.PYTHON: "A loop in Python runs between the epochs",
+    BoundaryWork.OF_FIT: "Keras' fit itself works between the epochs",
     BoundaryWork.OTHER: "The script works between the epochs",
 }
 

@@ -28,6 +28,7 @@ class BoundaryWork(StrEnum):
     COLLECTING = "Python's garbage collection"
     PLOT = "a picture that is drawn"
     PYTHON = "Python, item by item"
+    OF_FIT = "Keras' fit itself"
     OTHER = "other work"
 
 
@@ -70,17 +71,17 @@ class BoundaryCause:
         )
 
     @classmethod
-    def of_group(cls, group: LineGroup, at: Location) -> "BoundaryCause":
-        """Return the cause of sampled lines; work of a kind that is not known may be wanted."""
-        work = OF_WORK.get(group.work, BoundaryWork.OTHER)
+    def of_group(cls, group: LineGroup, at: Location, *, fits: bool) -> "BoundaryCause":
+        """Return the cause of sampled lines; work of a kind that is not known may be wanted, or that of fit."""
+        other = BoundaryWork.OF_FIT if fits else BoundaryWork.OTHER
+        work = OF_WORK.get(group.work, other)
         return cls(
             work=work,
             at=at,
             phase=group.phase,
             time_ms=group.ms,
-            left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.OTHER} else 0.0,
-            certain=work is not BoundaryWork.OTHER
-            and (group.work is not CalledWork.PYTHON or group.spread),
+            left=RARELY if work in {BoundaryWork.PLOT, other} else 0.0,
+            certain=work is not other and (group.work is not CalledWork.PYTHON or group.spread),
             within=in_function(group),
         )
 
@@ -133,6 +134,9 @@ prepared = prepare(data)  # once, before the loop over the epochs
 for epoch in range(epochs):
     train(prepared)"""
 
+LONG_EPOCHS = """\
+model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps"""
+
 REMEDIES = {
     BoundaryWork.VALIDATION: (
         "Validate every few epochs, or on fewer examples",
@@ -163,6 +167,11 @@ REMEDIES = {
         "Prepare the data once, before the first epoch",
         ONCE_BEFORE,
         "dataset-once",
+    ),
+    BoundaryWork.OF_FIT: (
+        "Give each epoch more steps: fit itself takes this time between two epochs",
+        LONG_EPOCHS,
+        "",
     ),
     BoundaryWork.OTHER: ("Do this once before the training, or every few epochs", ONCE_BEFORE, ""),
 }

@@ -1,6 +1,6 @@
 """The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -46,7 +46,7 @@ def between_epochs(
         *_predictions(calls, steps, prediction),
         *_saves(calls),
         *filling,
-        *_of_groups(phases, waits),
+        *_of_groups(phases, waits, {call.at for call in calls.of(RunCall.FIT)}),
     ]
     return sorted(found, key=lambda cause: -cause.time_ms)
 
@@ -128,8 +128,10 @@ def _filling(steps: RunSteps | None) -> Iterator[BoundaryCause]:
     )
 
 
-def _of_groups(phases: RunPhases, waits: Iterable[Location]) -> Iterator[BoundaryCause]:
+def _of_groups(
+    phases: RunPhases, waits: Container[Location], fits: Container[Location | None]
+) -> Iterator[BoundaryCause]:
     """Yield what stack samples show between epochs, without the waits that are known."""
     for group in line_groups(phases.at(Phase.BOUNDARIES)):
         if group.at and group.at not in waits:
-            yield BoundaryCause.of_group(group, group.at)
+            yield BoundaryCause.of_group(group, group.at, fits=group.at in fits)

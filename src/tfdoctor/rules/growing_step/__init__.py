@@ -221,7 +221,7 @@ def _causes(
     if counts and counts[0].what is Grows.GRAPH and makers:
         first = max(makers, key=lambda line: line.graph_samples)
         return (first, *_longer(known, first))[:SHOWN_LINES]
-    found = _together(_longer(known))
+    found = _together(_longer(known), steps.at)
     if sum(line.grown_ms for line in found) < limits.line * (trend.last - trend.first):
         return ()
     if not counts and (found[0].at == steps.at or _alike(found, trend, limits)):
@@ -229,19 +229,21 @@ def _causes(
     return found[:SHOWN_LINES]
 
 
-def _together(lines: tuple[StepLine, ...]) -> tuple[StepLine, ...]:
-    """Return the lines of the function that grows most, without the script's own level: there each stands alone."""
+def _together(lines: tuple[StepLine, ...], training: Location | None) -> tuple[StepLine, ...]:
+    """Return the lines of the function that grows most; the training call, whose inputs may grow, stands alone."""
     grown: dict[str, float] = {}
     for line in lines:
-        grown[_holder(line)] = grown.get(_holder(line), 0.0) + line.grown_ms
+        holder = _holder(line, training)
+        grown[holder] = grown.get(holder, 0.0) + line.grown_ms
     most = max(grown, key=lambda name: grown[name], default="")
-    return tuple(line for line in lines if _holder(line) == most)
+    return tuple(line for line in lines if _holder(line, training) == most)
 
 
-def _holder(line: StepLine) -> str:
-    """Return the function that holds a line, also within a comprehension; of the script's level the line itself."""
+def _holder(line: StepLine, training: Location | None) -> str:
+    """Return the function that holds a line, also within a comprehension, or the line itself if that is unknown."""
     function = line.function.partition(".<locals>.<")[0]
-    return location(line.at) if function in {"", "<module>", "<listcomp>"} else function
+    alone = function in {"", "<listcomp>"} or line.at == training
+    return location(line.at) if alone else function
 
 
 def _longer(lines: tuple[StepLine, ...], without: StepLine | None = None) -> tuple[StepLine, ...]:

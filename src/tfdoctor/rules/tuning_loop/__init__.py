@@ -143,7 +143,7 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         )
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
     severity = _severity(grown, models, limits, cleared=cleared)
-    effects = _effects(traced, models) if share >= limits.tracing else ()
+    effects = _effects(traced) if share >= limits.tracing else ()
     keeps = kept.of_fits if kept and grown else None
     adds = f"; {keeps.clause}" if keeps else ""
     changes = _remedies(fit, _built(calls, phases, models), grown, share, limits, cleared=cleared)
@@ -206,14 +206,14 @@ def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, 
     )
 
 
-def _effects(traced: tuple[TracedDefinition, ...], models: int) -> tuple[RunEffect, ...]:
+def _effects(traced: tuple[TracedDefinition, ...]) -> tuple[RunEffect, ...]:
     return tuple(
         RunEffect(
             phase=Phase.TRACING,
             of=ms(one.alike_ms),
             subject=f"{one.name} {location(one.at)}".strip(),
             recurs=Recurrence.PER_CALL,
-            times=max(1, models - 1),
+            times=max(1, one.alike),
             bound=Bound.AT_MOST,
         )
         for one in traced
@@ -233,10 +233,10 @@ def _summary(
         f"{location(fit.at) or 'fit'} trained {counted(fit.models or 0, 'model')} one after another"
     )
     if grown is None:
-        return f"{made}, and building the same graphs for each took {_again(traced, share)}"
+        return f"{made}, and building the same graphs again took {_again(traced, share)}"
     each = quantity(nbytes(grown.grown / max(1, fit.models or 0)))
     along = f"; {clause(counts[0])}" if counts else ""
-    again = f"; building the same graphs for each took {_again(traced, share)}" if much else ""
+    again = f"; building the same graphs again took {_again(traced, share)}" if much else ""
     return f"{made}, and {grown.name} grew by about {each} with each{_end(grown, fit.models or 0)}{along}{again}"
 
 
@@ -301,7 +301,7 @@ def _remedies(
     cleared: bool,
 ) -> Iterator[Remedy]:
     if share >= limits.tracing:
-        action = "Build and compile one model, and reset its weights: the models have the same operations and sizes"
+        action = "Build and compile models of the same operations and sizes once, and reset their weights"
         yield Remedy(action, REUSE, built or fit.at)
     if grown and not cleared:
         action = (

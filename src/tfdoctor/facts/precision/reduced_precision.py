@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
-from tfdoctor.facts.operations.input_casts import BOTH_WAYS_MS, values
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.precision.input_casts import BOTH_WAYS_MS, values
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
