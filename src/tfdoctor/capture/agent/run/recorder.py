@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
 """How often to write, and after the first minute: what a killed run did up to its last second is there."""
 
-WRITE_AT_MOST = 1000
-"""Writing is followed by so many times its own CPU time without: 0.1 % of one core."""
+WRITE_AT_MOST, LATEST_S = 1000, 1.0
+"""Writing is followed by so many times its own CPU time without, 0.1 % of one core, but not by more than this."""
 
 PATIENCE_S = 0.5
 """How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few."""
@@ -127,7 +127,8 @@ class RunRecorder:
                 begun = thread_time()
                 self._write(now)
                 wrote = thread_time() - begun
-                write_at = now + int(max(self._write_every(now), WRITE_AT_MOST * wrote) * 1e9)
+                pause = min(LATEST_S, WRITE_AT_MOST * wrote)
+                write_at = now + int(max(self._write_every(now), pause) * 1e9)
             pace.thread_s = before + thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
 
