@@ -249,6 +249,13 @@ def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     assert quality(traced).level == level
 
 
+def test_steps_left_out_are_in_the_account_of_a_run() -> None:
+    traced = trace([steps_of(*(10.0,) * 4, 361.0, *(10.0,) * 5)])
+    found = chart(traced, replace(recording(), run=RunLog(RunProcess(), {}, {}, ()))).fact(Quality)
+    assert found.level == "medium"
+    assert [doubt.cause for doubt in found.doubts] == ["the account of the run has their time"]
+
+
 @pytest.mark.parametrize(("ms", "doubtful"), [(0.9, True), (1.1, False)])
 def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubtful: bool) -> None:
     """A foreign trace has no untraced steps to compare."""

@@ -175,14 +175,17 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
     )
     if steps.count < FEW_STEPS:
         return
-    yield from _of_steps_left_out(steps, f"trace {_more(recording, framework)}")
+    yield from _of_steps_left_out(
+        steps, f"trace {_more(recording, framework)}", whole_run=recording.run is not None
+    )
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"step times vary (interquartile range: {percent(spread)} of the median)"
     more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
 
-def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
+def _of_steps_left_out(steps: Steps, more: str, *, whole_run: bool) -> Iterator[Doubt]:
+    """Doubt a breakdown without most of the traced time, which the account of a run has."""
     whole = sum(step.end_ps - step.start_ps for step in steps.steps)
     steady = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
     if (whole - steady) > LEFT_OUT * whole:
@@ -191,6 +194,9 @@ def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
             f"{percent(1 - steady / whole)} of the traced time is in {counted(outliers, 'outlier step')}, "
             "which the breakdown excludes"
         )
+        if whole_run:
+            yield Doubt(what, "", grave=False, cause="the account of the run has their time")
+            return
         remedy = f"{more} to see how often such steps occur; if they recur, fix them first"
         yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
 
