@@ -67,8 +67,12 @@ def started(script: Path) -> subprocess.Popen[str]:
 
 
 def child(out: Path) -> int:
-    """Return the process of the script, as the manifest has it while it runs."""
-    return int(json.loads((out / "tfdoctor.json").read_text())["times"]["pid"])
+    """Return the process of the script, as the manifest has it while it runs, soon after its start."""
+    until = time.monotonic() + 10
+    while (times := json.loads((out / "tfdoctor.json").read_text())["times"]) is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return int(times["pid"])
 
 
 def account(out: Path) -> RunLog:
@@ -202,9 +206,9 @@ def test_a_killed_tfdoctor_leaves_the_script_and_its_account(script: Path) -> No
         f"{BUSY}print('ready', flush=True)\nwork(2)\nopen({str(over)!r}, 'x').close()\n"
     )
     process = started(script)
+    pid, until = child(script.parent / "out"), time.monotonic() + 60
     process.kill()
     process.communicate(timeout=30)
-    pid, until = child(script.parent / "out"), time.monotonic() + 60
     while Path(f"/proc/{pid}/cwd").exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert over.exists()

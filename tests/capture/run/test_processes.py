@@ -111,8 +111,9 @@ def test_a_handler_that_raises_at_any_moment_leaves_an_account(tmp_path: Path) -
     source = (
         "class Alarm(Exception): pass\ndef ring(*_): raise Alarm\n"
         "signal.signal(signal.SIGALRM, ring)\nrung = 0\nend = time.monotonic() + 1.0\n"
-        "while time.monotonic() < end:\n    signal.setitimer(signal.ITIMER_REAL, 0.003)\n"
-        "    try:\n        work(1)\n    except Alarm:\n        rung += 1\nprint(rung > 50)\n"
+        "while time.monotonic() < end:\n    try:\n"
+        "        signal.setitimer(signal.ITIMER_REAL, 0.003)\n        work(1)\n"
+        "    except Alarm:\n        rung += 1\nprint(rung > 50)\n"
     )
     ok(recorded(source, tmp_path), "True\n")
     assert lines(tmp_path)[-1]["why"] == "exit"
