@@ -168,26 +168,32 @@ def markdown() -> Iterator[str]:
     """Yield the figures for the page."""
     found = stored()
     runs = found["runs"]
-    yield f"Measured on {found['day']} on {found['machine']}, which other programs used as well.\n"
+    yield f"Measured on {found['day']} on {found['machine']}.\n"
     yield "| script | length | step | thread | hooks | forks | together |"
     yield "|---|---|---|---|---|---|---|"
     for seconds in LENGTHS:
         for style in STYLES:
             if run := runs.get(key(style, seconds, alternate=False)):
                 yield row(style, seconds, run)
-    yield "\nBy turns with TensorFlow alone:\n"
-    yield "| script | step | pairs | time of a step | CPU time of a step |"
-    yield "|---|---|---|---|---|"
+    yield from _turns(runs)
+    long = {style: runs.get(key(style, max(LENGTHS), alternate=False)) for style in LONG}
+    if any(long.values()):
+        yield "\nWhat is written:\n"
+        yield from (written(style, run) for style, run in long.items() if run)
+
+
+def _turns(runs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the table of pairs, where any were measured: of each script the longest run."""
+    rows = []
     for style in STYLES:
-        alternating = (
-            runs.get(key(style, seconds, alternate=True)) for seconds in reversed(LENGTHS)
-        )
-        if run := next(filter(None, alternating), None):
-            yield turns(style, run)
-    yield "\nWhat is written:\n"
-    for style in LONG:
-        if run := runs.get(key(style, 1200, alternate=False)):
-            yield written(style, run)
+        found = (runs.get(key(style, seconds, alternate=True)) for seconds in reversed(LENGTHS))
+        if run := next(filter(None, found), None):
+            rows.append(turns(style, run))
+    if rows:
+        yield "\nBy turns with TensorFlow alone:\n"
+        yield "| script | step | pairs | time of a step | CPU time of a step |"
+        yield "|---|---|---|---|---|"
+        yield from rows
 
 
 def main() -> None:
