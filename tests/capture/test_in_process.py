@@ -322,3 +322,32 @@ def test_a_block_has_an_account_of_its_own(script: Path) -> None:
     assert log is not None
     assert log.end is not None
     assert log.end.at == (str(script), WORKING[: WORKING.index("raise")].count("\n") + 2)
+
+
+TWICE = """
+import tensorflow as tf
+weight = tf.Variable(tf.ones([8, 8]))
+
+@tf.function
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x @ weight)
+    weight.assign_sub(0.01 * tape.gradient(loss, weight))
+
+for trace in (False, True):
+    with tfdoctor.record(f"trace-{trace}", steps=5, trace=trace):
+        for _ in range(60):
+            train(tf.ones([8, 8]))
+"""
+
+
+@pytest.mark.tensorflow
+def test_a_trace_after_a_block_without_one_has_its_graphs(script: Path) -> None:
+    run(script, TWICE)
+    without, with_trace = (
+        Recording.open(script.parent / f"trace-{trace}").program for trace in (False, True)
+    )
+    assert without is not None
+    assert with_trace is not None
+    assert without.graphs == ()
+    assert with_trace.graphs

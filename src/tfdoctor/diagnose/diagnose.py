@@ -69,16 +69,8 @@ def _of_one(recording: Recording, by: "Examination") -> tuple[Chart, Diagnosis]:
     try:
         chart = chart_of(recording, by.price)
         return chart, _diagnosis(chart, by.rules, by.title, by.for_epochs)
-    except InputError:
-        if recording.run is None or not recording.traces:
-            raise
-        return _of_one(_without_traces(recording), by)
-
-
-def _without_traces(recording: Recording) -> Recording:
-    note = f"{recording.traces[0].name} is damaged, so the report has no traced steps"
-    notes, damage = (*recording.notes, note), (*recording.damage, note)
-    return replace(recording, traces=(), notes=notes, damage=damage)
+    except InputError as fault:
+        return _of_one(recording.without_traces(fault), by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,28 +87,33 @@ class Recording:
         program = files.program(located.program, notes) if located.program else None
         samples = files.samples(located.samples, notes) if located.samples else ()
         run = run_log(located.process, notes) if located.process else None
-        return cls(
+        opened = cls(
             located.root,
             manifest,
-            _traces(located.traces, run, notes),
+            located.traces,
             program,
             samples,
             tuple(notes.texts),
             damage=tuple(notes.damage),
             run=run,
         )
+        try:
+            files.refuse_foreign(located.traces)
+        except InputError as fault:
+            return opened.without_traces(fault)
+        return opened
 
+    def without_traces(self, fault: InputError) -> Self:
+        """Return the account of the run alone, where a full disk has left no whole trace.
 
-def _traces(traces: tuple[Path, ...], run: RunLog | None, notes: Notes) -> tuple[Path, ...]:
-    """Return the traces; none where no file is one, as after a full disk, but the run was recorded."""
-    try:
-        files.refuse_foreign(traces)
-    except InputError:
-        if run is None:
-            raise
-        notes.damaged(f"{traces[0].name} is damaged, so the report has no traced steps")
-        return ()
-    return traces
+        Raises:
+            InputError: there is no account either; it is the fault of the trace.
+        """
+        if self.run is None or not self.traces:
+            raise fault
+        note = f"{self.traces[0].name} is damaged, so the report has no traced steps"
+        notes, damage = (*self.notes, note), (*self.damage, note)
+        return replace(self, traces=(), notes=notes, damage=damage)
 
 
 def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:

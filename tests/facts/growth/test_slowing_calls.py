@@ -42,7 +42,7 @@ def test_calls_that_a_bucket_adds_up_get_slower() -> None:
     (call,) = measured([2.0 + at for at in range(30)])
     assert (call.name, call.at, call.calls) == ("Session.run", Location("score.py", 10), 150)
     assert call.first_ms < 10 < call.last_ms
-    assert call.beyond_ms == pytest.approx(150 * (call.last_ms - call.first_ms) / 2)
+    assert call.beyond_ms == pytest.approx(150 * 14.5, rel=0.07)  # the mean is 16.5 ms, the first 2
 
 
 def test_calls_that_are_told_alone_get_slower() -> None:

@@ -46,7 +46,7 @@ class Installed:
         self.log = log
         self.recorder = recorder or RunRecorder(log)
         self.registry = Registry(log)
-        self.program = ProgramFile(self.registry, traced=bool(plan.get("trace", True)))
+        self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
@@ -96,7 +96,7 @@ class Installed:
         self.log.processes = plan["processes"]
         self.log.begin()
         self.registry.again()
-        self.program.again()
+        self.program.again(traced=plan.get("trace", True))
         window.reset()
         window.before_close.clear()
         self.local = ThreadLoops(window)  # of all threads

@@ -80,9 +80,9 @@ class ProgramFile:
         if not self.described:
             self.describe(last=True)
 
-    def again(self) -> None:
+    def again(self, *, traced: bool) -> None:
         """Let the next recording of this process describe the program again."""
-        self.described = False
+        self.described, self.traced = False, traced
 
     def _alive(self) -> dict[str, object]:
         """Return what is alive; nothing where that fails."""

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.trend_line import TrendLine
+from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
 from tfdoctor.facts.run.program import Places
 from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
@@ -34,8 +34,8 @@ class SlowingCall:
 
     @property
     def beyond_ms(self) -> float:
-        """What they take beyond their first level, as the trend has it: half of the last excess each."""
-        return self.calls * max(0.0, self.last_ms - self.first_ms) / 2
+        """What they take beyond the first one, as the trend has it."""
+        return self.calls * mean_growth(self.first_ms, self.last_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,18 @@ ENDS = 10
 """The values at begin and end are medians of this part of the points."""
 
 
+FIRST_AT, LAST_AT = WARM_UP + 0.5 * (1.0 - WARM_UP) / ENDS, 1.0 - 0.5 * (1.0 - WARM_UP) / ENDS
+"""Shares of all points at which a trend's first and last value lie: in the middle of those they stand for."""
+
+
+def mean_growth(first: float, last: float) -> float:
+    """Return by how much the mean of all points exceeds the first point, on the line through a trend's two values.
+
+    The first value lies 14 % behind the first point, and on a line the mean has half of the whole growth.
+    """
+    return max(0.0, last - first) / (LAST_AT - FIRST_AT) / 2
+
+
 @dataclass(frozen=True, slots=True)
 class TrendLine:
     """A slope per s with its interval; ``steady``: the second half alone grows, by half of that or more."""

@@ -43,7 +43,7 @@ from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.phases.trend_line import ENDS, WARM_UP
+from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit
@@ -176,18 +176,9 @@ def _unsteady(trend: Trend) -> str:
     return f"a step took from {span}, but so unsteadily that it is not certain whether steps get slower"
 
 
-FIRST_AT, LAST_AT = WARM_UP + 0.5 * (1.0 - WARM_UP) / ENDS, 1.0 - 0.5 * (1.0 - WARM_UP) / ENDS
-"""Shares of the run's steps at which a trend's first and last value lie: in the middle of those they stand for."""
-
-
 def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
-    """Return the time of all steps beyond that of the first one, on the line through the trend's two values.
-
-    The first value lies 14 % into the run, so that steps took less before. On a line the mean step takes half of
-    the whole growth more than the first one.
-    """
-    whole = max(0.0, trend.last - trend.first) / (LAST_AT - FIRST_AT)
-    return min(steps.total_ms, steps.count * whole / 2)
+    """Return the time of all steps beyond that of the first one, as the trend has it."""
+    return min(steps.total_ms, steps.count * mean_growth(trend.first, trend.last))
 
 
 def _throttled(clocks: GpuClocks | None, limits: Limits) -> str:

@@ -50,9 +50,9 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
             Measure("time of a call at the beginning", ms(call.first_ms)),
             Measure("time of a call at the end", ms(call.last_ms)),
             Measure("calls", count(call.calls)),
-            Measure("time of the calls beyond the first level", ms(call.beyond_ms)),
+            Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
             Measure(
-                "share of the run beyond the first level", ratio(call.beyond_ms / phases.total_ms)
+                "share of the run beyond the first one", ratio(call.beyond_ms / phases.total_ms)
             ),
             *counts_table(counts),
         ),

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 USUAL_S, SHORT_S = 0.005, 0.0005
 """The interval of Python, and while one thread of the script runs alone: what a sample may be late by."""
 
-ALONE = 2
-"""Threads that run Python, ours among them, where the script has one."""
-
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -45,13 +42,9 @@ class SwitchInterval:
 
     def look(self, frames: dict[int, FrameType], thread: int | None) -> None:
         """Look at the stacks of all threads: the one that is followed has to be alone."""
-        if (
-            self.short
-            and len(frames) > (1 if thread == get_ident() else ALONE)
-            and any(
-                ident not in (thread, get_ident()) and not frame.f_code.co_filename.startswith(OURS)
-                for ident, frame in frames.items()
-            )
+        if self.short and any(
+            ident not in (thread, get_ident()) and not frame.f_code.co_filename.startswith(OURS)
+            for ident, frame in frames.items()
         ):
             self.alone = False
             self.end()
