@@ -210,6 +210,13 @@ def test_too_few_steps_forbid_savings_of_the_step_alone() -> None:
     assert few.endswith(sentences.FEW_STEPS)
 
 
+def test_of_a_run_without_a_trace_no_traced_steps_are_missed() -> None:
+    base = of(spent({Phase.STEPS: 10.0, Phase.IMPORTS: 2.0}))
+    steps = replace(base.steps, too_few=True, rows=())
+    words = " ".join(sentences.verdict(replace(base, steps=steps)))
+    assert "fewer than five steps" not in words
+
+
 def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
     said = sentences.verdict(replace(diagnoses.run(), run_together=None))[-1]
     assert "problems found; the largest saving is at most 19.8 s of the run (15 %)." in said

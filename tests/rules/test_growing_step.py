@@ -234,6 +234,27 @@ def test_the_line_that_makes_operations_for_calls_is_the_one_to_change() -> None
     assert found(check(GRAPH, phases=once, calls=(RUNS,))).at == RUNS.at
 
 
+SCRIPT = "<module>"
+
+
+def test_lines_of_the_scripts_own_level_share_the_growth() -> None:
+    """Trap: of two lines that grow, neither has half of it."""
+    other = replace(at(OTHER, 5.0, 23.0), function=SCRIPT)
+    third = replace(at(Location("train.py", 53), 5.0, 21.0), function=SCRIPT)
+    finding = found(check(STEP, FILES, lines=(other, third)))
+    assert finding.at == OTHER
+    assert finding.severity is None
+
+
+def test_the_training_call_is_not_joined_with_the_lines_beside_it() -> None:
+    """Trap: a machine that gets slower, or inputs that get longer, slow the training call."""
+    trains = replace(at(TRAINS, 30.0, 45.0), function=SCRIPT)
+    other = replace(at(OTHER, 5.0, 21.0), function=SCRIPT)
+    finding = found(check(STEP, FILES, lines=(trains, other)))
+    assert finding.at != OTHER
+    assert "of it" not in finding.summary
+
+
 def test_calls_without_a_cause_are_a_note() -> None:
     """Trap: a text that is generated word by word makes the input of predict longer."""
     finding = found(check(phases=SCORES, calls=(RUNS,)))
