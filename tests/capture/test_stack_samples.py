@@ -89,6 +89,25 @@ def test_it_leaves_python_as_it_was(sampler: Any) -> None:
     assert sampler.collected_ns == collected > 0
 
 
+@pytest.mark.parametrize("closes", ["trainer", "another thread"])
+def test_the_loop_is_read_only_by_the_thread_that_trains(
+    tmp_path: Path, sampler: Any, closes: str
+) -> None:
+    """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
+    script = tmp_path / "train.py"
+    script.write_text("for x in data:\n    step(x)\n")
+    sampler.begin(training(), more_to_come=True)
+    sampler.arguments.begun, sampler.arguments.call = True, {"at": (str(script), 2)}
+    closing = threading.Thread(target=sampler.measured) if closes != "trainer" else None
+    if closing is None:
+        sampler.measured()
+    else:
+        closing.start()
+        closing.join()
+    sampler.end()
+    assert (sampler.makers is not None) == (closing is None)
+
+
 def ours() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "tfdoctor-stack-samples"]
 

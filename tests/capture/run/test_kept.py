@@ -1,11 +1,14 @@
 """What loops around training keep, read from the source of a script that runs, by the frames of its calls."""
 
 # ruff: noqa: E501, ISC004 - scripts, one a line
+import ast
 import linecache
 import os
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import get_ident as ident
 from typing import Any, ClassVar
 
 import pytest
@@ -21,7 +24,12 @@ LOOP = "for x in data:\n    loss, z = step(x)\n    "
 
 
 def told(folder: Path, script: str) -> list[dict[str, Any]]:
-    """Run a user's script whose `step` trains, and whose models have a `fit`; return what the log gets."""
+    """Return what the log gets of a user's script."""
+    return list(calls(folder, script).take())
+
+
+def calls(folder: Path, script: str) -> Any:
+    """Run a user's script whose `step` trains, and whose models have a `fit`; return its calls that train."""
     path = folder / "train.py"
     path.write_text(textwrap.dedent(script))
     os.utime(path, (1e9, 1e9))
@@ -41,7 +49,7 @@ def told(folder: Path, script: str) -> list[dict[str, Any]]:
 
     names = {"step": step, "Model": Model, "data": [1, 2, 3], "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    return list(noted.take())
+    return noted
 
 
 def kept_caller() -> Any:
@@ -257,6 +265,24 @@ def test_long_values_are_cut_and_strings_left_out(tmp_path: Path) -> None:
     cut, other = [line["value"] for line in told(tmp_path, script)]
     assert (len(cut), cut[-1]) == (60, "…")
     assert other == "(loss, …, …, 7)"
+
+
+def test_a_file_is_parsed_only_where_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
+    parse, threads = ast.parse, list[int]()
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        threads.append(ident())
+        return parse(*args, **kwargs)
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as writer:
+        patched.setattr(ast, "parse", noting)
+        noted = calls(tmp_path, KEPT["tuple"][0])
+        lines = writer.submit(noted.take).result()
+    assert len(lines) == 1
+    assert set(threads) == {ident()}
 
 
 def test_the_number_of_calls_and_statements_is_bounded(

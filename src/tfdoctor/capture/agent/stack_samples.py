@@ -157,6 +157,7 @@ class StackSampler:
     def __init__(self, log: Journal, arguments: CallArguments) -> None:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
+        self.trainer: int | None = None  # the thread that trains in it
         self.ready: ReadyThread | None = None  # for the next window
         self.switch: float | None = None  # the interval to restore
         self.clear()
@@ -171,6 +172,7 @@ class StackSampler:
             Place, list[int]
         ] = {}  # the microseconds since then at which each was seen
         self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
+        self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
         self.collected_ns = 0
         self.collecting: int | None = None  # when the garbage collection under way began
 
@@ -189,7 +191,7 @@ class StackSampler:
             ready = self._made_ready(training)
             ready.pace.begin(hurries=not more_to_come)
         self.clear()
-        self.pace, self.ready = ready.pace, None
+        self.pace, self.trainer, self.ready = ready.pace, ready.trainer, None
         self._switch_faster()
         gc.callbacks.append(self._collect)
 
@@ -242,6 +244,19 @@ class StackSampler:
         if self.pace is not None:
             self.pace.pause()
             gc.callbacks.remove(self._collect)
+            self.makers = self._read_makers()
+
+    def _read_makers(self) -> Sequence[Span] | None:
+        """Read the source of the loop, unless another thread than the trainer closes the window.
+
+        AutoGraph parses on the trainer's thread, and until Python 3.11.8 two threads that parse at once can make
+        either fail with a SystemError (python/cpython#106905).
+        """
+        from .argument_lines import makers
+
+        call = self.arguments.noted
+        here = self.trainer == threading.get_ident()
+        return makers(call["at"]) if here and call is not None else None
 
     def hurry(self) -> None:
         """Calls begin that are traced for samples only."""
@@ -324,21 +339,17 @@ class StackSampler:
 
     def describe(self) -> dict[str, object]:
         """Return what was seen, most often first."""
-        from .argument_lines import makers
-
-        call = self.arguments.noted
-        loop = makers(call["at"]) if call is not None else None
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
         others = sorted(self.others.items(), key=lambda item: -item[1][0])
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
             "collecting_ms": round(self.collected_ns / 1e6, 3),
-            "places": [_plain(at, when, loop) for at, when in seen[:MOST_WRITTEN]],
+            "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
             "others": [
                 {**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]
             ],
-            "fed": call,
+            "fed": self.arguments.noted,
         }
 
 

@@ -49,7 +49,11 @@ class NotedCall:
 
 
 class KeptLines:
-    """Notes calls that train, each once, on the thread that makes them; reads their source on another one."""
+    """Notes calls that train, each once, and parses their files, on the thread that trains; another one reads them.
+
+    AutoGraph parses on the thread that trains, and until Python 3.11.8 two threads that parse at once can make
+    either fail with a SystemError (python/cpython#106905).
+    """
 
     def __init__(self) -> None:
         self.known: set[tuple[int, int]] = set()  # the id of a code and an instruction
@@ -69,7 +73,15 @@ class KeptLines:
         key = id(users.f_code), users.f_lasti
         if key not in self.known:
             self.known.add(key)
-            self.calls.append(NotedCall(frame, fits=fits))
+            self._note(NotedCall(frame, fits=fits))
+
+    def _note(self, call: NotedCall) -> None:
+        began = thread_time()
+        for code, path, _ in call.frames:
+            if path not in self.sources and self.spent < MOST_S:
+                self.sources[path] = self._source(code.co_filename, path)
+        self.calls.append(call)
+        self.spent += thread_time() - began
 
     def take(self) -> list[dict[str, object]]:
         """Read the source of the calls that are new, and return the lines for the log."""
@@ -97,9 +109,7 @@ class KeptLines:
         """Yield the place of a frame in its source, where that is known."""
         from .frames import At
 
-        if path not in self.sources:
-            self.sources[path] = self._source(code.co_filename, path)
-        source = self.sources[path]
+        source = self.sources.get(path)
         if source is not None:
             at = At(source, line)
             if code.co_name == getattr(at.scope, "name", "<module>"):  # else it is another source
