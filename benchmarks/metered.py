@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from statistics import fmean
+from statistics import fmean, median
 from time import perf_counter_ns
 from types import CellType
 from typing import Any
@@ -15,8 +15,8 @@ WRAPPED = ("original", "marked", "beneath", "function")
 KEPT = 50_000
 """Calls whose time is kept, the last ones."""
 
-TRIMMED = 0.01
-"""Part of the calls on each side that is left out of a mean: there, another program had the core."""
+TOGETHER = 128
+"""Calls of which a mean is taken: steps are accounted for up to 76 at a time, in one of their calls."""
 
 
 def own_cells(function: Callable[..., Any]) -> Iterator[CellType]:
@@ -65,14 +65,15 @@ class Meter:
 
     def us(self) -> float:
         """Return what the hooks take of a call, in us."""
-        with_hooks, without = (trimmed(self.took[on]) for on in (True, False))
+        with_hooks, without = (usual(self.took[on]) for on in (True, False))
         return (with_hooks - without) / 1e3
 
 
-def trimmed(values: deque[int]) -> float:
-    """Return the mean without the longest and the shortest."""
-    cut = int(len(values) * TRIMMED)
-    return fmean(sorted(values)[cut : len(values) - cut])
+def usual(values: deque[int]) -> float:
+    """Return the median of the means of so many calls in a row: in some of them, another program had the core."""
+    row = list(values)
+    rows = (row[at : at + TOGETHER] for at in range(0, len(row) - TOGETHER + 1, TOGETHER))
+    return median(fmean(part) for part in rows)
 
 
 def _inner(call: Callable[..., Any], inside: list[int]) -> Callable[..., Any]:

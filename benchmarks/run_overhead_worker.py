@@ -30,7 +30,7 @@ BLOCK_S = 2.0
 SETTLED_S = 15.0
 """When turns begin: TensorFlow is loaded, functions are traced, and the first seconds' denser samples are over."""
 
-WITHOUT = 500
+WITHOUT = 1024
 """Steps without hooks at the end of a run that does not alternate, for the meters."""
 
 FORK_EVERY_S, TIMED_FORKS = 1.0, 50

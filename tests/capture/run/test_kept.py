@@ -271,6 +271,7 @@ def test_a_file_is_parsed_only_where_it_trains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
+    monkeypatch.setattr(kept, "MOST_S", 60.0)
     parse, threads = ast.parse, list[int]()
 
     def noting(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,9 @@ paces: Any = agent.load("run.pace")
 S = 1_000_000_000
 
 
+hooks_s = paces.hooks_s
+
+
 def run(seconds: float, sample_s: float, steps_a_second: float) -> tuple[int, float]:
     """Return how many samples a run gets that takes so long, and what the recorder took of it."""
     pace, now, samples = paces.SamplePace(0), 0.0, 0
@@ -20,7 +23,7 @@ def run(seconds: float, sample_s: float, steps_a_second: float) -> tuple[int, fl
         pace.thread_s += sample_s
         steps = int(now * steps_a_second)
         now += pace.rest(int(now * S), sample_s, steps)
-    return samples, (pace.thread_s + seconds * steps_a_second * paces.STEP_S) / seconds
+    return samples, (pace.thread_s + hooks_s(seconds * steps_a_second, seconds)) / seconds
 
 
 def test_a_run_without_steps_is_sampled_as_often_as_one_may() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import inspect
 import threading
+import time
 from collections import Counter
 from types import FrameType
 from typing import Any
@@ -55,7 +56,7 @@ class Hooked:
         self.clock, self.time, self.repeats = clock, time, repeats
         self.functions, self.concrete = [Thing(), Thing()], [Thing(), Thing()]
         self.model, self.other = Thing(), Thing()
-        self.noted = 0
+        self.noted = self.briefly = 0
 
     def look(self) -> None:
         totals, now = self.clock.read()
@@ -72,7 +73,9 @@ class Hooked:
             self.look()
 
     def again(self, function: object, frame: FrameType) -> bool:
-        again = self.repeats and self.clock.repeats.again(function, frame)
+        repeats = self.clock.repeats
+        again = self.repeats and repeats.again(function, frame)
+        self.briefly += repeats.began > 0
         self.noted += again
         return again
 
@@ -92,17 +95,18 @@ class Hooked:
             raise
         finally:
             if not again or not clock.repeats.over():
-                entered = clock.repeats.entered if again else entered
+                if again:
+                    entered, clock.caller = clock.repeats.entered, caller()
                 clock.function_ends(entered, function, "f")
 
     def trains(self, concrete: object) -> None:
-        if not self.clock.repeats.trains(concrete):
+        if not self.clock.running and not self.clock.repeats.trains(concrete):
             self.clock.function_trains("repeated-call", concrete)
 
     def keras(self, ms: float, inside: str | None) -> None:
         clock, frame = self.clock, caller()
         again = self.again(self.model, frame)
-        outer = clock.repeats.outer() if again else clock.step_begins(frame, "keras", 2)
+        outer = None if again else clock.step_begins(frame, "keras", 2)
         try:
             if inside == "trace":
                 clock.inside, clock.trained = 1, None
@@ -115,6 +119,7 @@ class Hooked:
             raise
         finally:
             if not again or not clock.repeats.over():
+                outer = clock.repeats.outer() if again else outer
                 clock.step_ends(outer)
                 clock.repeats.learn(self.model, frame, outer, k=2)
 
@@ -160,7 +165,9 @@ def account(program: list[Any], *, repeats: bool) -> tuple[dict[str, Any], int]:
             },
             "entered": Counter({_name(place): n for place, n in clock.entered.items()}),
             "steps": {_name(place): _told(ended, place) for place, ended in steps.items()},
-            "long steps": [(line["number"], round(line["ms"], 2)) for line in clock.steps.long],
+            "long steps": sorted(
+                (line["number"], round(line["ms"], 2)) for line in clock.steps.long
+            ),
             "traces": len(clock.traces),
             "spans": [round((span["end"] - span["start"]) / MS, 2) for span in clock.spans],
             "state": (clock.current.kind, clock.inside, clock.running, clock.first, clock.caller),
@@ -191,6 +198,51 @@ def test_steps_that_repeat_are_accounted_for_as_all_others(program: list[Any]) -
     assert quick == full
 
 
+LOOPS = st.builds(
+    lambda step, times: [step] * times,
+    st.sampled_from([("function", 0, 1.003, None), ("keras", 1.003, None)]),
+    st.integers(20, 60),
+)
+"""Loops that are long enough for steps to be noted briefly."""
+
+TRAINING = ACTIONS.filter(lambda action: "nothing" not in action).map(lambda action: [action])
+"""Calls that train: of one that is noted briefly nobody looks whether it does."""
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(TRAINING, LOOPS), max_size=20))
+def test_so_are_those_that_are_noted_briefly(parts: list[list[Any]]) -> None:
+    program = [action for part in parts for action in part]
+    quick, _ = account(program, repeats=True)
+    full, _ = account(program, repeats=False)
+    assert quick == full
+
+
+@pytest.mark.parametrize("step", [("function", 0, 1.003), ("keras", 1.003)])
+def test_most_steps_of_a_long_loop_are_noted_briefly(step: tuple[Any, ...]) -> None:
+    with fake_time() as now:
+        clock = started()
+        script = Hooked(clock, now, repeats=True)
+        for _ in range(3):
+            script.run([(*step, None)] * 300)
+            assert script.briefly > 250
+            script.briefly = 0
+            script.run([("pass over",)])
+
+
+@pytest.mark.parametrize("inside", ["trace", "raise"])
+@pytest.mark.parametrize("step", [("function", 0, 1.003), ("keras", 1.003)])
+def test_what_happens_in_a_call_that_is_noted_briefly_is_told(
+    step: tuple[Any, ...], inside: str
+) -> None:
+    program = [*[(*step, None)] * 20, (*step, inside), *[(*step, None)] * 20]
+    quick, _ = account(program, repeats=True)
+    assert quick == account(program, repeats=False)[0]
+    assert quick["traces"] == (inside == "trace")
+    (steps,) = quick["steps"].values()
+    assert steps["calls"] == 40
+
+
 def test_most_steps_of_a_loop_repeat() -> None:
     _, noted = account([("function", 0, 1.003, None)] * 100, repeats=True)
     assert noted == 99
@@ -218,7 +270,7 @@ def test_few_steps_wait() -> None:
         script = Hooked(clock, time, repeats=True)
         for _ in range(200):
             script.run([("function", 0, 0.1, None)])
-            assert len(clock.repeats.waiting) < repeated.MOST_WAITING
+            assert len(clock.repeats.waiting) < repeated.MOST_WAITING + repeated.BRIEF
         script.run([("python", 1_000)])
         script.run([("function", 0, 0.1, None)])
         assert not clock.repeats.waiting
@@ -261,37 +313,46 @@ def test_a_step_of_an_earlier_recording_ends_unseen() -> None:
         assert not clock.repeats.waiting
 
 
+class Training(threading.Thread):
+    """Trains in a thread of its own, as fast as the hooks let it."""
+
+    def __init__(self, clock: Any) -> None:
+        super().__init__()
+        self.clock, self.over, self.ready = clock, threading.Event(), threading.Event()
+        self.function, self.concrete, self.noted = Thing(), Thing(), 0
+
+    def run(self) -> None:
+        self.clock.begin(threading.get_ident())
+        self.ready.set()
+        while not self.over.is_set():
+            self.step()
+
+    def step(self) -> None:
+        clock, repeats, function = self.clock, self.clock.repeats, self.function
+        again = repeats.again(function, caller())
+        self.noted += again
+        entered = None if again else clock.function_begins("f", caller())
+        if not clock.running and not repeats.trains(self.concrete):
+            clock.function_trains("repeated-call", self.concrete)
+        if not again or not repeats.over():
+            clock.function_ends(repeats.entered if again else entered, function, "f")
+
+
 def test_another_thread_reads_while_steps_repeat() -> None:
     clock = started()
-    over, ready = threading.Event(), threading.Event()
-    function, concrete = Thing(), Thing()
-    noted = 0
-
-    def step() -> None:
-        nonlocal noted
-        again = clock.repeats.again(function, caller())
-        noted += again
-        entered = None if again else clock.function_begins("f", caller())
-        if not clock.repeats.trains(concrete):
-            clock.function_trains("repeated-call", concrete)
-        if not again or not clock.repeats.over():
-            clock.function_ends(clock.repeats.entered if again else entered, function, "f")
-
-    def work() -> None:
-        clock.begin(threading.get_ident())
-        ready.set()
-        while not over.is_set():
-            step()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    ready.wait()
+    training = Training(clock)
+    training.start()
+    training.ready.wait()
     last: dict[Any, int] = {}
-    for _ in range(300):
-        totals, now = clock.read()
-        assert sum(totals.values()) == now - clock.began
-        assert all(totals[place] >= ns for place, ns in last.items())
-        last = totals
-    over.set()
-    thread.join()
-    assert noted > 300
+    until, reads = time.monotonic() + 60, 0
+    try:
+        while (reads < 300 or training.noted <= 300) and time.monotonic() < until:
+            reads += 1
+            totals, now = clock.read()
+            assert sum(totals.values()) == now - clock.began
+            assert all(totals[place] >= ns for place, ns in last.items())
+            last = totals
+    finally:
+        training.over.set()
+        training.join()
+    assert training.noted > 300

@@ -200,18 +200,18 @@ class Trainers:
         clock, repeats, window = run.clock, run.clock.repeats, self.window
 
         def stepped(iterator: object) -> object:
-            caller = sys._getframe(1)
-            if clock.thread == get_ident() and repeats.again(marked, caller):
-                again, outer = True, repeats.outer()
-            else:
-                again, outer = False, run.step_begins(caller, _kind(caller), k)
+            caller, outer = sys._getframe(1), None
+            again = clock.thread == get_ident() and repeats.again(marked, caller)
+            if not again:
+                outer = run.step_begins(caller, _kind(caller), k)
             try:
                 return function(iterator) if window.quiet else marked(iterator, caller)
             except BaseException as error:
-                run.step_fails(outer, error)
+                run.step_fails(repeats.outer() if again else outer, error)
                 raise
             finally:
                 if not (again and repeats.over()):
+                    outer = repeats.outer() if again else outer
                     run.step_ends(outer)
                     run.step_ended(marked, caller, outer, k)
 

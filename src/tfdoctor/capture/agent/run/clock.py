@@ -144,7 +144,7 @@ class CallClock:
     def switch(self, place: CallSite, now: int | None = None) -> int:
         """Another call is under way from now on, or from a moment on that is past; return the time."""
         repeats = self.repeats
-        if repeats.waiting or repeats.opened is not None:
+        if repeats.brief is not None or repeats.waiting or repeats.opened is not None:
             repeats.settle()
         now = perf_counter_ns() if now is None else now
         before, self.now = self.now, None  # who reads meanwhile waits
@@ -161,9 +161,10 @@ class CallClock:
         before, outer = self.current, self.outer()
         place = self.places.of(kind, user_line(frame) or outer.at, name, outer)
         self.entered[place] = self.entered.get(place, 0) + 1
+        began = self.switch(place)
         if kind == FIT:
             self.kept.add(frame, fits=True)
-        return before, self.switch(place), place
+        return before, began, place
 
     def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
         """A call is over, and all within it."""
@@ -279,6 +280,7 @@ class CallClock:
     def trace_begins(self) -> None:
         """A graph is built: within a call of a tf.function that is what the call does, until its end."""
         self.functions += 1
+        self.repeats.settle()
         if not self.inside or self.current.kind == TRACE:
             return
         place = self.current

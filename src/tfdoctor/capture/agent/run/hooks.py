@@ -287,8 +287,7 @@ class RunHooks:
             call = beneath if window.quiet else original
             if clock.thread != get_ident() or clock.inside:
                 return call(function, *args, **kwargs)
-            frame, entered = sys._getframe(1), None
-            part = clock.running  # of a step of Keras
+            part, frame, entered = clock.running, sys._getframe(1), None  # of a step of Keras
             again = not part and repeats.again(function, frame)
             if part:
                 clock.inside, clock.trained = 1, None
@@ -303,7 +302,7 @@ class RunHooks:
                 if part and clock.current.kind != kinds.TRACE:
                     clock.inside = 0
                 elif not again or not repeats.over():
-                    entered = repeats.entered if again else entered
+                    clock.caller, entered = frame, repeats.entered if again else entered
                     self.function_ends(entered, function, function._name, args, kwargs)
 
         return hide(__call__)

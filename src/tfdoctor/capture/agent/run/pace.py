@@ -14,9 +14,10 @@ AT_MOST = 400
 BUDGET = 0.0035
 """Share of the run that the thread and the hooks may take together; the limit is 0.5 %."""
 
-STEP_S = 1.5e-5
-"""What the hooks take of a step that repeats: between real steps 10 us were measured where these take 2 ms, and
-30 us where they take 9 ms and use much memory (`benchmarks/run_overhead.py`)."""
+STEP_S, SHARE, MOST_STEP_S = 3e-6, 0.002, 2.5e-5
+"""What the hooks take of a step that repeats: 3 us and 0.2 % of it, up to 25 us. Between real steps, 5 to 6 us were
+measured where these take 1.3 ms, and 20 to 25 us where they take 8 ms and use much memory, which empties the
+processor's caches (`benchmarks/run_overhead.py`)."""
 
 LENT_S = 1.0
 """A run is taken to be so much older than it is: at first all stacks are new, and reading one takes longer."""
@@ -37,9 +38,14 @@ class SamplePace:
     def rest(self, now: int, took_s: float, steps: int) -> float:
         """Return how long to rest after a sample that took so many s, where so many steps were taken so far."""
         usual = OFTEN_S if now < self.often_until else USUAL_S
-        spent = self.thread_s + steps * STEP_S
         age = (now - self.began) / 1e9
+        spent = self.thread_s + hooks_s(steps, age)
         owed = spent / BUDGET - age - LENT_S  # s that pass until the budget is kept again
         if owed <= 0.0:
             return usual
         return max(usual, AT_MOST * took_s, min(owed, LATER_S, max(LONGEST_S, age / FEWEST)))
+
+
+def hooks_s(steps: int, age: float) -> float:
+    """Return what the hooks took of so many steps in so many s of a run."""
+    return min(steps * STEP_S + SHARE * age, steps * MOST_STEP_S)

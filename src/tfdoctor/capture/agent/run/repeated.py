@@ -3,6 +3,9 @@
 All that the clock does for a step takes 25 us between real steps, which empty the processor's caches: more than 1 %
 of a step of 2 ms. So a call of the same function at the same instruction, in the same call around it, is noted by
 three moments alone. What else happens, such as another call or a trace, has the clock account first for what waits.
+
+Where a call was like the one before many times in a row, the next ones are noted briefly: they are taken to run the
+same graph, as long after their begin as the one that was noted in full.
 """
 
 from __future__ import annotations
@@ -31,11 +34,17 @@ if TYPE_CHECKING:
 WAIT_NS = 100_000_000
 """How long steps may wait to be accounted for: what a killed run did up to its last second is there."""
 
-MOST_WAITING = 16
-"""How many steps may wait: together each takes a quarter of what it takes alone."""
+MOST_WAITING = 64
+"""How many steps may wait: together each takes a tenth of what it takes alone."""
 
 MOST = 200
 """Calls that are known; where there are more, they are learned anew."""
+
+SURE = 16
+"""Calls in a row that must run the same graph before any is noted briefly."""
+
+BRIEF = 12
+"""Calls that are noted briefly after one in full: every 13th is, which is no usual period of what a loop does."""
 
 DEEPEST = 8
 """Frames from a call of TensorFlow's to the user's line, as far as they are compared."""
@@ -44,27 +53,45 @@ DEEPEST = 8
 class Repeated:
     """A call that trains: how it is made, and the places of its parts."""
 
-    __slots__ = ("between", "called", "code", "concrete", "k", "step", "way")
+    __slots__ = (
+        *("step", "called", "between", "before", "code", "instruction", "way"),  # of each call
+        *("function", "concrete", "k", "sure"),
+    )
 
     def __init__(
         self,
+        function: object,
         way: tuple[tuple[CodeType, int], ...],
         step: CallSite,
         between: CallSite,
         k: int,
         called: CallSite | None,
     ) -> None:
-        self.code, self.way = way[0][0], way[1:]  # of the frame that makes it, and of those above
+        self.function = weakref.ref(function)
+        self.code, self.instruction = way[0]  # of the frame that makes it
+        self.way = way[1:]  # those above
         self.step, self.between, self.k = step, between, k
         # The tf.function that trains; None of a call that does so from its begin:
         self.called = called
         self.concrete: weakref.ref[object] | None = None  # what it runs then
+        self.before = 0  # ns from its begin until it trains, the last time
+        self.sure = 0  # how often in a row it was the same
+
+    def is_like(self, other: Repeated) -> bool:
+        """Say whether another one is made in the same way, and runs the same."""
+        made = self.code is other.code and self.way == other.way
+        places = (self.step, self.between, self.called) == (other.step, other.between, other.called)
+        runs = self.function is other.function and self.concrete is other.concrete
+        return made and places and runs and self.k == other.k
 
 
 class RepeatedSteps:
     """The steps that wait to be accounted for; only the thread that the clock follows adds to them."""
 
-    __slots__ = ("clock", "due", "entered", "known", "opened", "ran", "waiting")
+    __slots__ = (
+        *("brief", "began", "last", "left", "waiting", "due", "clock"),  # of each call
+        *("opened", "around", "entered", "known", "ran"),
+    )
 
     def __init__(self, clock: ClockState) -> None:
         self.clock = clock
@@ -74,13 +101,35 @@ class RepeatedSteps:
         """Nothing was seen yet."""
         self.known: dict[tuple[int, int], Repeated] = {}
         self.waiting: list[Noted] = []
-        self.opened: Opened | None = None  # the call under way
+        self.opened: Opened | None = None  # the call under way, noted in full
+        self.brief: object = None  # the function whose next calls are noted briefly
+        self.left = 0  # how many
+        self.last: Repeated | None = None  # the one before them
+        self.began = 0  # the one under way that is noted briefly
+        self.around: CallSite | None = (
+            None  # what is around the one that the clock was told of last
+        )
         self.entered: Enter | None = None  # the same, once it is known in full
         self.ran: weakref.ref[object] | None = None  # what the tf.function under way runs
         self.due = 0  # when to account for what waits
 
     def again(self, function: object, frame: FrameType) -> bool:
         """A call of a tf.function or of Keras begins that the frame makes; say whether it repeats one."""
+        last = self.last
+        if (
+            self.brief is function
+            and last is not None
+            and frame.f_lasti == last.instruction
+            and frame.f_code is last.code
+            and (not last.way or _leads(frame.f_back, last.way))
+        ):
+            clock = self.clock
+            clock.current, clock.running = last.step, True
+            self.began = perf_counter_ns()
+            return True
+        return self._again_in_full(function, frame)
+
+    def _again_in_full(self, function: object, frame: FrameType) -> bool:
         repeated = self.known.get((id(function), frame.f_lasti))
         if repeated is None or repeated.code is not frame.f_code:
             return False
@@ -98,9 +147,17 @@ class RepeatedSteps:
             clock.current, clock.inside, clock.caller = repeated.called, 1, frame
         return True
 
+    def under_way(self) -> Opened | None:
+        """Return the call under way, as far as it is known; also from another thread."""
+        began, last = self.began, self.last
+        if began and last is not None:
+            return last, began, began + last.before
+        return self.opened
+
     def outer(self) -> CallSite | None:
-        """Return the call around the one under way."""
-        return None if self.opened is None else self.opened[0].step.parent
+        """Return the call around the one that repeats."""
+        opened = self.under_way()
+        return self.around if opened is None else opened[0].step.parent
 
     def trains(self, concrete: object) -> bool:
         """The call under way runs a graph that trains; say whether that is what it ran before."""
@@ -109,14 +166,19 @@ class RepeatedSteps:
             return False
         repeated, began, trains = opened
         if trains is not None or repeated.concrete is None or repeated.concrete() is not concrete:
+            repeated.sure = 0
             return False
-        self.opened = repeated, began, perf_counter_ns()
+        now = perf_counter_ns()
+        self.opened, repeated.before = (repeated, began, now), now - began
         clock = self.clock
         clock.current, clock.running = repeated.step, True
         return True
 
     def over(self) -> bool:
         """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
+        if self.began:
+            self._over_briefly(perf_counter_ns())
+            return True
         opened, clock = self.opened, self.clock
         if opened is None or opened[2] is None:
             self.settle()
@@ -128,9 +190,23 @@ class RepeatedSteps:
         if repeated.called is not None:
             clock.inside, clock.caller = 0, None
         if len(self.waiting) >= MOST_WAITING or now >= self.due:
-            self.settle()
-            self.due = now + WAIT_NS
+            self._account(now)
+        repeated.sure += 1
+        if repeated.sure >= SURE:
+            self.brief, self.last, self.left = repeated.function(), repeated, BRIEF
         return True
+
+    def _over_briefly(self, now: int) -> None:
+        last, began, clock = self.last, self.began, self.clock
+        if last is None:
+            return
+        self.waiting.append((last, began, min(began + last.before, now), now))
+        self.began, self.left = 0, self.left - 1
+        clock.current, clock.running = last.between, False
+        if not self.left:
+            self.brief = None
+        if now >= self.due:
+            self._account(now)
 
     def learn(
         self,
@@ -151,9 +227,11 @@ class RepeatedSteps:
             return
         if len(self.known) >= MOST:
             self.known.clear()
-        repeated = Repeated(way, step.place, between, k, called)
-        repeated.concrete = self.ran
-        self.known[id(function), frame.f_lasti] = repeated
+        repeated = Repeated(function, way, step.place, between, k, called)
+        repeated.concrete, key = self.ran, (id(function), frame.f_lasti)
+        before = self.known.get(key)
+        if before is None or not repeated.is_like(before):
+            self.known[key] = repeated
 
     def runs(self, concrete: object) -> None:
         """The tf.function under way runs a graph that trains, in full."""
@@ -161,32 +239,46 @@ class RepeatedSteps:
 
     def last_began(self) -> tuple[CallSite, int] | None:
         """Return the step that began last, and when, while the clock does not know it; from another thread."""
-        opened, waiting = self.opened, self.waiting
+        opened, waiting = self.under_way(), self.waiting
         if opened is not None and opened[2] is not None:
             return opened[0].step, opened[2]
         return (waiting[-1][0].step, waiting[-1][2]) if waiting else None
 
     def settle(self) -> None:
-        """Account for what waits, and for the call under way as far as it has come."""
+        """Account for what waits, and for the call under way as far as it has come; something else happens."""
+        self.brief = None
         if self.waiting:
-            self._account()
+            self._account(perf_counter_ns())
+        if self.began:
+            self.opened, self.began = self.under_way(), 0
+            if self.last is not None and self.last.called is not None:
+                self.clock.inside = 1
         if self.opened is not None:
             self._open()
 
-    def _account(self) -> None:
-        clock, first = self.clock, self.waiting[0][0]
+    def _account(self, now: int) -> None:
+        clock, self.due = self.clock, now + WAIT_NS
         before, clock.now = clock.now, None  # who reads meanwhile waits
         waiting, self.waiting = self.waiting, []
         last = before[1] if before is not None else clock.began + sum(clock.totals.values())
-        entered, steps = clock.entered, clock.steps
-        for repeated, _, trains, ended in waiting:
-            step, called = repeated.step, repeated.called
-            entered[step] = entered.get(step, 0) + repeated.k
-            if called is not None:
-                entered[called] = entered.get(called, 0) + 1
-            steps.repeats(step, trains, ended, repeated.k)
         last = add(clock.totals, waiting, last)
-        clock.now = first.between, last
+        clock.now = waiting[0][0].between, last
+        by_call: dict[Repeated, tuple[list[int], list[int]]] = {}
+        for repeated, _, trains, ended in waiting:
+            moments = by_call.get(repeated)
+            if moments is None:
+                moments = by_call[repeated] = [], []
+            moments[0].append(trains)
+            moments[1].append(ended)
+        for repeated, (began, over) in by_call.items():
+            self._count(repeated, len(began))
+            clock.steps.repeat(repeated.step, began, over, repeated.k)
+
+    def _count(self, repeated: Repeated, calls: int) -> None:
+        entered, step, called = self.clock.entered, repeated.step, repeated.called
+        entered[step] = entered.get(step, 0) + repeated.k * calls
+        if called is not None:
+            entered[called] = entered.get(called, 0) + calls
 
     def _open(self) -> None:
         """Have the clock know the call under way as any other one."""
@@ -194,6 +286,7 @@ class RepeatedSteps:
         if opened is None:
             return
         (repeated, began, trains), clock = opened, self.clock
+        self.around = repeated.step.parent
         if repeated.called is not None:
             clock.entered[repeated.called] = clock.entered.get(repeated.called, 0) + 1
             clock.switch(repeated.called, began)
@@ -201,6 +294,7 @@ class RepeatedSteps:
             self.entered = repeated.between, began, repeated.called
         if trains is not None:
             clock.entered[repeated.step] = clock.entered.get(repeated.step, 0) + repeated.k
+            trains = min(trains, perf_counter_ns())
             clock.switch(repeated.step, trains)
             clock.steps.begins(repeated.step, trains, repeated.k, first=False, traced=False)
             if repeated.called is not None:

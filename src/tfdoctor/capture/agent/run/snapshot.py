@@ -19,13 +19,16 @@ TRIES = 100
 def snapshot(clock: ClockState, repeats: RepeatedSteps) -> tuple[dict[CallSite, int], int]:
     """Return the time of each call so far and the present time, ns."""
     for _ in range(TRIES):
-        before, opened, waiting = clock.now, repeats.opened, repeats.waiting
+        before, opened, waiting = clock.now, repeats.under_way(), repeats.waiting
         if before is None:
             sleep(0.0001)
             continue
         noted, totals, now = list(waiting), dict(clock.totals), perf_counter_ns()
-        if clock.now is before and repeats.opened is opened and len(repeats.waiting) == len(noted):
+        same = clock.now is before and repeats.under_way() == opened
+        if same and len(repeats.waiting) == len(noted):
             place, since = before[0], add(totals, noted, before[1])
+            if noted and opened is not None and noted[-1][1] == opened[1]:
+                opened = None  # it is over by now, and among the noted ones
             _until(totals, opened, place, since, now)
             return totals, now
     totals = dict(clock.totals)
@@ -43,6 +46,7 @@ def _until(
         totals[place] = totals.get(place, 0) + began - since
         place, since = repeated.called or repeated.step, began
         if trains is not None:
+            trains = min(trains, now)
             totals[place] = totals.get(place, 0) + trains - since
             place, since = repeated.step, trains
     totals[place] = totals.get(place, 0) + now - since

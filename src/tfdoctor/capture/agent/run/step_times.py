@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import collections
 import math
+import operator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .places import CallSite
 
 MOST = 100_000
 """Calls whose time is told one by one."""
 
 WAITING = 50_000
-"""Calls that may wait for the thread that writes; it comes twice a second."""
+"""Calls, or groups of them, that may wait for the thread that writes; it comes once a second."""
 
 REMEMBERED, RENEWED = 101, 16
 """Calls by which the usual one is known, and after how many it is computed anew."""
@@ -43,20 +46,39 @@ class StepTime:
         self.traces = False  # it traces a function: what it takes is no time of a step
 
 
+class EndedCalls:
+    """Calls that train which one place has made, each of k steps; times in ns."""
+
+    __slots__ = ("inside", "k", "place", "took", "traced")
+
+    def __init__(
+        self, place: CallSite, took: Sequence[int], k: int, inside: int, *, traced: bool
+    ) -> None:
+        self.place, self.took, self.k = place, took, k
+        self.inside, self.traced = inside, traced  # of all together
+
+
 class TimedLoop:
     """The calls that train which one place makes."""
 
-    __slots__ = ("count", "last", "usual")
+    __slots__ = ("calls", "count", "last", "usual")
 
     def __init__(self) -> None:
-        self.count = 0  # steps
+        self.calls = self.count = 0  # the latter of steps
         self.last: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
         self.usual = 0  # ns of a call, 0 is unknown
 
-    def add(self, took: int) -> None:
-        """A call took so long."""
-        self.last.append(took)
-        if len(self.last) < RENEWED or not self.count % RENEWED:
+    def before_renewal(self) -> int:
+        """Return how many calls come until the usual one is computed anew."""
+        return 1 if len(self.last) < RENEWED else RENEWED - self.calls % RENEWED
+
+    def add(self, took: Sequence[int], k: int) -> None:
+        """Calls of k steps each took so long; they are as many as `before_renewal` says, or fewer."""
+        renews = len(took) == self.before_renewal()
+        self.calls += len(took)
+        self.count += k * len(took)
+        self.last.extend(took)
+        if renews:
             self.usual = sorted(self.last)[len(self.last) // 2]
 
     def is_long(self, took: int) -> bool:
@@ -78,7 +100,7 @@ class RunStepTimes:
         self.apart = (
             0  # time so far that is no part of steps: evaluations and checkpoints within them
         )
-        self.ended: collections.deque[StepTime] = collections.deque(maxlen=WAITING)
+        self.ended: collections.deque[EndedCalls] = collections.deque(maxlen=WAITING)
         self.told = 0
         self.long: collections.deque[dict[str, object]] = collections.deque()
 
@@ -95,15 +117,18 @@ class RunStepTimes:
         step = StepTime(place, now, k, self.apart, first=first, traced=traced)
         self.under_way[place] = self.now = step
 
-    def repeats(self, place: CallSite, began: int, ended: int, k: int) -> None:
-        """A call at a place of earlier ones is over: nothing has come between."""
-        apart = self.apart
-        before = self.under_way.get(place)
+    def repeat(self, place: CallSite, began: Sequence[int], ended: Sequence[int], k: int) -> None:
+        """Calls at a place of earlier ones are over: nothing has come between."""
+        apart, before = self.apart, self.under_way.get(place)
         if before is not None:
-            before.took = max(before.inside, began - before.began - apart + before.apart)
+            before.took = max(before.inside, began[0] - before.began - apart + before.apart)
             self._over(before)
-        step = StepTime(place, began, k, apart, first=False, traced=False)
-        step.inside = step.took = max(1, ended - began)
+        if len(began) > 1:
+            took = list(map(operator.sub, began[1:], began))
+            inside = sum(ended) - ended[-1] - sum(began) + began[-1]
+            self._ended(EndedCalls(place, took, k, inside, traced=False), began, first=False)
+        step = StepTime(place, began[-1], k, apart, first=False, traced=False)
+        step.inside = step.took = max(1, ended[-1] - began[-1])
         self.under_way[place] = self.now = step
 
     def ends(self, now: int) -> None:
@@ -133,29 +158,46 @@ class RunStepTimes:
     def _over(self, step: StepTime) -> None:
         if not step.took:
             return
-        loop = self.loops.get(step.place)
-        if loop is None:
-            loop = self.loops[step.place] = TimedLoop()
-        loop.count += step.k
         if step.traces:
+            self._loop(step.place).count += step.k
             return
-        if loop.is_long(step.took) and self.told < MOST_LONG:
-            self._tell(step, loop)
-        loop.add(step.took)
-        self.ended.append(step)
+        calls = EndedCalls(step.place, (step.took,), step.k, step.inside, traced=step.traced)
+        self._ended(calls, (step.began,), first=step.first)
 
-    def _tell(self, step: StepTime, loop: TimedLoop) -> None:
-        self.told += 1
-        self.long.append(
-            {
-                "kind": "long",
-                "number": loop.count - step.k,
-                "start": step.began,
-                "ms": round(step.took / 1e6, 3),
-                "usual_ms": round(loop.usual / 1e6, 3),
-                "first": step.first,
-            }
-        )
+    def _loop(self, place: CallSite) -> TimedLoop:
+        loop = self.loops.get(place)
+        if loop is None:
+            loop = self.loops[place] = TimedLoop()
+        return loop
+
+    def _ended(self, calls: EndedCalls, began: Sequence[int], *, first: bool) -> None:
+        loop, at = self._loop(calls.place), 0
+        while at < len(calls.took):
+            part = calls.took[at : at + loop.before_renewal()]
+            if loop.is_long(max(part)):
+                self._tell(part, began[at:], calls.k, loop, first=first)
+            loop.add(part, calls.k)
+            at += len(part)
+        self.ended.append(calls)
+
+    def _tell(
+        self, calls: Sequence[int], began: Sequence[int], k: int, loop: TimedLoop, *, first: bool
+    ) -> None:
+        """Tell of the calls of k steps that are long."""
+        for number, took in enumerate(calls):
+            if not loop.is_long(took) or self.told >= MOST_LONG:
+                continue
+            self.told += 1
+            self.long.append(
+                {
+                    "kind": "long",
+                    "number": loop.count + number * k,
+                    "start": began[number],
+                    "ms": round(took / 1e6, 3),
+                    "usual_ms": round(loop.usual / 1e6, 3),
+                    "first": first,
+                }
+            )
 
     def is_long(self, now: int) -> bool:
         """Say whether the step under way takes long by now; from another thread."""
@@ -167,19 +209,20 @@ class RunStepTimes:
 
     def take(self, each_left: int) -> tuple[dict[CallSite, Ended], int]:
         """Return what ended since the last time, and how many more calls may be told one by one."""
-        by_place: dict[CallSite, list[StepTime]] = {}
+        by_place: dict[CallSite, list[EndedCalls]] = {}
         while self.ended:
-            step = self.ended.popleft()
-            by_place.setdefault(step.place, []).append(step)
+            calls = self.ended.popleft()
+            by_place.setdefault(calls.place, []).append(calls)
         found = {}
-        for place, steps in by_place.items():
-            ended = found[place] = Ended()
-            alone = len(steps) <= each_left
-            each_left -= len(steps) if alone else 0
+        for place, all_calls in by_place.items():
+            ended, number = Ended(), sum(len(calls.took) for calls in all_calls)
+            found[place] = ended
+            alone = number <= each_left
+            each_left -= number if alone else 0
             ended.passes = self.passes.get(place, 0) - self.told_passes.get(place, 0)
             self.told_passes[place] = self.passes.get(place, 0)
-            for step in steps:
-                ended.add(step, alone=alone)
+            for calls in all_calls:
+                ended.add(calls, alone=alone)
         return found, each_left
 
 
@@ -194,15 +237,17 @@ class Ended:
         self.each: list[float] = []  # ms
         self.bins: dict[int, int] = {}
 
-    def add(self, step: StepTime, *, alone: bool) -> None:
-        """One more; it is told with its own time, or counted with those that took about as long."""
-        self.steps, self.calls = self.steps + step.k, self.calls + 1
-        self.took, self.inside = self.took + step.took, self.inside + step.inside
-        self.traced = self.traced or step.traced
+    def add(self, calls: EndedCalls, *, alone: bool) -> None:
+        """More of them; each is told with its own time, or counted with those that took about as long."""
+        number = len(calls.took)
+        self.steps, self.calls = self.steps + calls.k * number, self.calls + number
+        self.took, self.inside = self.took + sum(calls.took), self.inside + calls.inside
+        self.traced = self.traced or calls.traced
         if alone:
-            self.each.append(round(step.took / 1e6, 3))
+            self.each += [round(took / 1e6, 3) for took in calls.took]
         else:
-            self._count(step.took / 1e3)
+            for took in calls.took:
+                self._count(took / 1e3)
 
     def _count(self, us: float, calls: int = 1) -> None:
         number = int(math.log(max(us, 1.0)) / BIN)
