@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
+from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel
@@ -35,9 +35,6 @@ SHORT_MS = 1.0
 """Steps below this, in ms, may be mostly the profiler's cost where none was timed without it: of JAX 0.11.2 on
 an NVIDIA H100 (2026-11-22), steps of 0.17 and 0.63 ms took 0.8 and 0.9 ms when traced; of 3.4 ms 3.9, of 3.9 ms
 4.1."""
-
-MOSTLY_TRACING = 2.0
-"""Profiling made the steps more than this many times as long: most of their time is its cost."""
 
 LIMITS: Mapping[str, float] = MappingProxyType(
     {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}

@@ -127,7 +127,8 @@ def trust(chart: Chart) -> Trust:
         why = "" if chart.failed(StepModel) else f": {chart.why_missing(StepModel)}"
         doubt = f"savings are unknown{why}"
     elif model is not None and not model.trusted:
-        doubt = CORRECTED if model.tracing else PARTLY
+        estimated = UNPREDICTED if model.distorted else CORRECTED
+        doubt = estimated if model.tracing else PARTLY
     if doubt:
         reasons.append(doubt)
         level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level
@@ -135,6 +136,11 @@ def trust(chart: Chart) -> Trust:
 
 
 PARTLY = "the step model explains the measured step only in part, so savings are estimates"
+
+UNPREDICTED = (
+    "the profiler's cost was estimated from untraced steps and left out of the step and its parts; because it is "
+    "most of the traced step, no saving of a step is predicted"
+)
 
 CORRECTED = (
     "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "

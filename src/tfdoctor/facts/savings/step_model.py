@@ -30,7 +30,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
-from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
+from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.kinds import DeviceKind
@@ -157,9 +157,10 @@ class StepModel:
     def distorted(self) -> bool:
         """Whether the profiler distorted the steps: what it slows most then appears as the bottleneck.
 
-        Where its cost is known (see TracingCost), the steps are those without it, and savings are estimates.
+        Where its cost is known (see TracingCost) and not most of the step, the steps are those without it, and
+        savings are estimates.
         """
-        return self.slowdown > DISTORTED and self.tracing is None
+        return self.slowdown > (MOSTLY_TRACING if self.tracing else DISTORTED)
 
     def kept(self, part: str) -> float:
         """Return the share of a part's traced time that is not the profiler's, 0 to 1."""

@@ -134,8 +134,8 @@ def notes(comparison: RunComparison) -> tuple[str, ...]:
 def _about_run(run: ChangeOfRun) -> Iterator[str]:
     """Yield what the times of the whole runs rest on."""
     yield (
-        f"The whole run took {duration(run.before_ms)} before and {duration(run.after_ms)} after the change. Each "
-        "phase was measured once, so its difference may be chance."
+        f"The whole run, without what the profiler took of it, took {duration(run.before_ms)} before and "
+        f"{duration(run.after_ms)} after the change. Each phase was measured once, so its difference may be chance."
     )
     for what, (first, last) in {"epochs": run.epochs, "training steps": run.steps}.items():
         if first != last:
