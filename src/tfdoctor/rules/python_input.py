@@ -25,7 +25,7 @@ make the batch, call them inside the `tf.function`, which runs all of them in on
 
 TensorFlow 2.3 and later. Batches that the script makes itself and passes to a `tf.function` are detected in
 recordings of `tfdoctor profile`; the time includes the conversion of new arrays to tensors. Arrays that stay the
-same are left to repeated-conversion.
+same are left to repeated-conversion. What counts is the time beyond that which tf.data takes for a batch itself.
 
 The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
 (`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown. Functions written in C,
