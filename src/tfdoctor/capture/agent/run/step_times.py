@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import math
-import operator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class RunStepTimes:
             before.took = max(before.inside, began[0] - before.began - apart + before.apart)
             self._over(before)
         if len(began) > 1:
-            took = list(map(operator.sub, began[1:], began))
+            took = list(map(int.__sub__, began[1:], began))
             inside = sum(ended) - ended[-1] - sum(began) + began[-1]
             self._ended(EndedCalls(place, took, k, inside, traced=False), began, first=False)
         step = StepTime(place, began[-1], k, apart, first=False, traced=False)
