@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # built in: no file of the user's hides it
 import functools
 import json
 import os
@@ -64,7 +65,9 @@ class Journal:
         return os.getpid() == self.pid
 
     def fault(self, where: str, error: Exception) -> None:
-        """Note a fault of ours."""
+        """Note a fault of ours; raise what a handler of a signal has raised meanwhile: that is the user's."""
+        if _is_of_handler(error):
+            raise error
         if len(self.errors) < MOST_ERRORS:
             self.errors.append({"where": where, "error": f"{type(error).__name__}: {error}"[:500]})
 
@@ -90,6 +93,26 @@ class Journal:
                 os.replace(temporary, os.path.join(self.out, "agent.json"))
             except OSError as error:  # the folder is gone or full: a later write may note it
                 self.fault("journal", error)
+
+
+def _is_of_handler(error: Exception) -> bool:
+    """Say whether a handler of a signal raised it, as a time limit does: one may run between any lines of ours."""
+    handlers = (_signal.getsignal(number) for number in range(1, _signal.NSIG))
+    codes = {_code(handler) for handler in handlers if callable(handler)}
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _code(handler: object) -> object:
+    function = getattr(handler, "func", handler)  # of functools.partial
+    function = getattr(function, "__func__", function)  # of a method
+    if not hasattr(function, "__code__"):  # an object that is called
+        function = vars(type(function)).get("__call__")
+    return getattr(function, "__code__", None)
 
 
 def own_folder(processes: str) -> str:

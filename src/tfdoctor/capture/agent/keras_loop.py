@@ -200,16 +200,19 @@ class Trainers:
         clock, repeats, window = run.clock, run.clock.repeats, self.window
 
         def stepped(iterator: object) -> object:
-            caller, outer = sys._getframe(1), None
-            again = clock.thread == get_ident() and repeats.again(marked, caller)
-            if not again:
-                outer = run.step_begins(caller, _kind(caller), k)
-            try:
+            caller, part = sys._getframe(1), clock.running
+            again, outer = False, None
+            try:  # from here on: a handler of a signal may raise between any two lines
+                again = clock.thread == get_ident() and repeats.again(marked, caller)
+                if not again:
+                    outer = run.step_begins(caller, _kind(caller), k)
                 return function(iterator) if window.quiet else marked(iterator, caller)
             except BaseException as error:
-                run.step_fails(repeats.outer() if again else outer, error)
+                run.step_fails(repeats.outer() if again else outer, error, part=part)
                 raise
             finally:
+                if again or outer is not None:
+                    clock.running = part
                 if not (again and repeats.over()):
                     outer = repeats.outer() if again else outer
                     run.step_ends(outer)

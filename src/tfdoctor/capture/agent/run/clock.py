@@ -48,7 +48,17 @@ class CallClock:
 
     __slots__ = (
         # What each step reads, side by side in memory: between real steps the processor's caches are empty.
-        *("thread", "inside", "running", "current", "first", "profiled", "caller", "repeats"),
+        *(
+            "stale",
+            "thread",
+            "inside",
+            "running",
+            "current",
+            "first",
+            "profiled",
+            "caller",
+            "repeats",
+        ),
         *("now", "trained", "trains", "steps", "totals", "entered", "places"),
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
@@ -319,11 +329,11 @@ class CallClock:
 
     def step_ends(self, outer: CallSite) -> None:
         """It is over; what comes until the next call lies between two steps."""
+        self.running = False
         between = outer.between
         if between is None:
             between = outer.between = self.places.of(BETWEEN, outer.at, "", outer)
         self.steps.ends(self.switch(between))
-        self.running = False
 
     def function_trains(self, source: str, concrete: object = None) -> None:
         """The tf.function under way runs a graph that trains."""
@@ -390,6 +400,15 @@ class CallClock:
         while place is not None and place.kind in (BETWEEN, EPOCH):
             place = place.parent
         return place if place is not None and place.kind == FIT else None
+
+    def abandon(self) -> None:
+        """The outermost call is over, and an exception may have come while it was noted: no call is under way."""
+        if self.running or self.repeats.under_way() is not None:
+            self.repeats.settle()
+            self.steps.retract()
+        if self.current.kind in (STEP, FUNCTION) and self.current.parent is not None:
+            self.switch(self.current.parent)
+        self.inside, self.running, self.trained = 0, False, None
 
     def opens(self) -> bool:
         """Say whether a call that begins now is no part of another one."""

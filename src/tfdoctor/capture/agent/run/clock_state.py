@@ -30,3 +30,6 @@ if TYPE_CHECKING:
 
         def switch(self, place: CallSite, now: int | None = None) -> int:
             """Another call is under way from a moment on; return the time."""
+
+        def abandon(self) -> None:
+            """No call is under way."""

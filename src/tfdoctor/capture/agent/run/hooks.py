@@ -287,21 +287,23 @@ class RunHooks:
             call = beneath if window.quiet else original
             if clock.thread != get_ident() or clock.inside:
                 return call(function, *args, **kwargs)
-            part, frame, entered = clock.running, sys._getframe(1), None  # of a step of Keras
-            again = not part and repeats.again(function, frame)
-            if part:
-                clock.inside, clock.trained = 1, None
-            elif not again:
-                entered = self.function_begins(function._name, frame)
-            try:
+            part, frame = clock.running, sys._getframe(1)  # of a step of Keras
+            again, entered = False, None
+            try:  # from here on: a handler of a signal may raise between any two lines
+                again = not part and repeats.again(function, frame)
+                if part:
+                    clock.inside, clock.trained = 1, None
+                elif not again:
+                    entered = self.function_begins(function._name, frame)
                 return call(function, *args, **kwargs)
             except BaseException as error:
-                self.function_fails(error)
+                self.function_fails(error, part=part)
                 raise
             finally:
-                if part and clock.current.kind != kinds.TRACE:
-                    clock.inside = 0
-                elif not again or not repeats.over():
+                clock.inside, clock.running = 0, part
+                if (not part or clock.current.kind == kinds.TRACE) and not (
+                    again and repeats.over()
+                ):
                     clock.caller, entered = frame, repeats.entered if again else entered
                     self.function_ends(entered, function, function._name, args, kwargs)
 
@@ -313,11 +315,13 @@ class RunHooks:
         return self.clock.function_begins(name, frame)
 
     @guarded("run function")
-    def function_fails(self, error: BaseException) -> None:
-        """An exception leaves it."""
+    def function_fails(self, error: BaseException, *, part: bool) -> None:
+        """An exception leaves it, which may be part of a step of Keras."""
         self.clock.fails(error, self.clock.current)
         if self.clock.trained is not None:
             self.clock.steps.retract()
+        if not part:
+            self.clock.abandon()
 
     @guarded("run function")
     def function_ends(
@@ -337,12 +341,14 @@ class RunHooks:
             return
         original, clock, marks = kind._call_flat, self.clock, self.window.graph_marks
         repeats, window, beneath = clock.repeats, self.window, _beneath(original)
+        other = guarded("run function")(lambda own: own.runs_another())
         eager = tensorflow_api.context().executing_eagerly
 
         @functools.wraps(original)
         def _call_flat(function: Foreign, *args: object, **kwargs: object) -> object:
             if (
-                clock.running
+                (repeats.graph is not None and repeats.graph is not function and other(self))
+                or clock.running
                 or clock.thread is None
                 or (clock.inside and clock.thread == get_ident() and repeats.trains(function))
             ):
@@ -354,16 +360,22 @@ class RunHooks:
             if clock.inside:
                 self.function_trains(source, function)
                 return original(function, *args, **kwargs)
-            outer = self.step_begins(sys._getframe(1), source, 1)
+            outer = None
             try:
+                outer = self.step_begins(sys._getframe(1), source, 1)
                 return original(function, *args, **kwargs)
             except BaseException as error:
-                self.step_fails(outer, error)
+                self.step_fails(outer, error, part=False)
                 raise
             finally:
                 self.step_ends(outer)
 
         kind._call_flat = hide(_call_flat)
+
+    def runs_another(self) -> None:
+        """A graph runs that is not the one of the calls that are noted briefly; it may be another thread's."""
+        if self.clock.ours() and self.clock.repeats.began:
+            self.clock.repeats.runs_another()
 
     @guarded("run step")
     def function_trains(self, source: str, concrete: object) -> None:
@@ -391,11 +403,13 @@ class RunHooks:
             self.clock.repeats.learn(function, frame, outer, k=k)
 
     @guarded("run step")
-    def step_fails(self, outer: CallSite | None, error: BaseException) -> None:
-        """An exception ends it: it is none."""
+    def step_fails(self, outer: CallSite | None, error: BaseException, *, part: bool) -> None:
+        """An exception ends it: it is none. It may be part of another one."""
         if outer is not None:
             self.clock.fails(error, self.clock.current)
             self.clock.steps.retract()
+        if not part and self.clock.ours():
+            self.clock.abandon()
 
     def _patch_graphs(self, module: Foreign) -> None:
         original, clock = module.func_graph_from_py_func, self.clock
@@ -465,7 +479,7 @@ class RunHooks:
     ) -> None:
         """An exception ends it."""
         if begun is not None:
-            self.step_fails(begun[1], error)
+            self.step_fails(begun[1], error, part=begun[1] is None)
 
     @guarded("run session")
     def session_ends(self, begun: tuple[Enter | None, CallSite | None] | None) -> None:

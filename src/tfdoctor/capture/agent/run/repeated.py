@@ -4,8 +4,8 @@ All that the clock does for a step takes 25 us between real steps, which empty t
 of a step of 2 ms. So a call of the same function at the same instruction, in the same call around it, is noted by
 three moments alone. What else happens, such as another call or a trace, has the clock account first for what waits.
 
-Where a call was like the one before many times in a row, the next ones are noted briefly: they are taken to run the
-same graph, as long after their begin as the one that was noted in full.
+Where a call was like the one before many times in a row, the next ones are noted briefly: they are taken to run
+their graph as long after their begin as the one that was noted in full.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RepeatedSteps:
     """The steps that wait to be accounted for; only the thread that the clock follows adds to them."""
 
     __slots__ = (
-        *("brief", "began", "last", "left", "waiting", "due", "clock"),  # of each call
+        *("brief", "began", "graph", "last", "left", "waiting", "due", "clock"),  # of each call
         *("opened", "around", "entered", "known", "ran"),
     )
 
@@ -103,6 +103,7 @@ class RepeatedSteps:
         self.waiting: list[Noted] = []
         self.opened: Opened | None = None  # the call under way, noted in full
         self.brief: object = None  # the function whose next calls are noted briefly
+        self.graph: object = None  # what a tf.function runs in them
         self.left = 0  # how many
         self.last: Repeated | None = None  # the one before them
         self.began = 0  # the one under way that is noted briefly
@@ -123,13 +124,14 @@ class RepeatedSteps:
             and frame.f_code is last.code
             and (not last.way or _leads(frame.f_back, last.way))
         ):
-            clock = self.clock
-            clock.current, clock.running = last.step, True
-            self.began = perf_counter_ns()
+            self.began, clock = perf_counter_ns(), self.clock
+            clock.current, clock.running, clock.caller = last.step, True, frame
             return True
         return self._again_in_full(function, frame)
 
     def _again_in_full(self, function: object, frame: FrameType) -> bool:
+        if self.began or self.opened is not None:  # an exception came while that was noted
+            self.clock.abandon()
         repeated = self.known.get((id(function), frame.f_lasti))
         if repeated is None or repeated.code is not frame.f_code:
             return False
@@ -146,6 +148,15 @@ class RepeatedSteps:
             self.opened = repeated, perf_counter_ns(), None
             clock.current, clock.inside, clock.caller = repeated.called, 1, frame
         return True
+
+    def runs_another(self) -> None:
+        """The call that is noted briefly runs another graph than the one before: it is noted in full."""
+        last, began, clock = self.last, self.began, self.clock
+        if last is None or last.called is None:
+            return
+        last.sure, self.brief, self.graph = 0, None, None
+        self.opened, self.began = (last, began, None), 0
+        clock.current, clock.running, clock.inside = last.called, False, 1
 
     def under_way(self) -> Opened | None:
         """Return the call under way, as far as it is known; also from another thread."""
@@ -194,6 +205,8 @@ class RepeatedSteps:
         repeated.sure += 1
         if repeated.sure >= SURE:
             self.brief, self.last, self.left = repeated.function(), repeated, BRIEF
+            concrete = None if repeated.called is None else repeated.concrete
+            self.graph = None if concrete is None else concrete()
         return True
 
     def _over_briefly(self, now: int) -> None:
@@ -202,9 +215,9 @@ class RepeatedSteps:
             return
         self.waiting.append((last, began, min(began + last.before, now), now))
         self.began, self.left = 0, self.left - 1
-        clock.current, clock.running = last.between, False
+        clock.current, clock.running, clock.caller = last.between, False, None
         if not self.left:
-            self.brief = None
+            self.brief = self.graph = None
         if now >= self.due:
             self._account(now)
 
@@ -246,7 +259,7 @@ class RepeatedSteps:
 
     def settle(self) -> None:
         """Account for what waits, and for the call under way as far as it has come; something else happens."""
-        self.brief = None
+        self.brief = self.graph = None
         if self.waiting:
             self._account(perf_counter_ns())
         if self.began:
