@@ -293,7 +293,8 @@ class RunAccount:
     missing: str = ""
     finished: bool = True
     recurring_ms: float = 0.0  # what a longer run has more of
-    steps: int = 0
+    steps: int = 0  # of the loop that takes longest
+    step_loops: int = 1
     step_mean_ms: float | None = None
     step_median_ms: float | None = None
     epochs: int = 0

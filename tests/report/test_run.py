@@ -101,6 +101,12 @@ def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown()
     )
 
 
+def test_steps_of_one_loop_are_not_called_all_of_the_run() -> None:
+    run = spent({Phase.STEPS: 72.0}, steps=500, step_median_ms=0.5, step_loops=3)
+    words = " ".join(sentences.verdict(of(run, steps=NO_STEPS)))
+    assert "Each of 500 training steps of the longest of 3 loops takes 0.50 ms (median)" in words
+
+
 def test_a_run_that_did_not_end_says_so() -> None:
     unknown = of(spent({Phase.STEPS: 72.0}, finished=False))
     unknown = replace(unknown, subject=replace(unknown.subject, exit_code=None))

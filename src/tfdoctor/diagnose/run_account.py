@@ -47,6 +47,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         finished=phases.finished,
         recurring_ms=phases.recurring_ms,
         steps=steps.count if steps else 0,
+        step_loops=steps.loops if steps else 1,
         step_mean_ms=steps.mean_ms if steps else None,
         step_median_ms=steps.median_ms if steps else None,
         epochs=calls.epochs if calls else 0,

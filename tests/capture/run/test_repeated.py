@@ -368,3 +368,29 @@ def test_another_thread_reads_while_steps_repeat() -> None:
         training.over.set()
         training.join()
     assert training.noted > 300
+
+
+@pytest.mark.parametrize("steps", [3, 40])
+def test_a_call_that_an_exception_has_left_while_it_was_noted_hides_no_later_one(
+    steps: int,
+) -> None:
+    """Trap: a handler of a signal raises between two lines of a hook, and the script catches it."""
+    with fake_time() as now:
+        clock = started()
+        script = Hooked(clock, now, repeats=True)
+        step: Any = ("function", 0, 1.003, None)
+        script.run([step] * steps)
+
+        class Interrupted(Hooked):
+            def trains(self, concrete: object) -> None:  # noqa: ARG002
+                clock.current, clock.running = clock.steps.now.place, True
+                raise BrokenError
+
+        script.__class__ = Interrupted
+        script.run([step])
+        script.__class__ = Hooked
+        assert (clock.running, clock.inside, clock.repeats.under_way()) == (False, 0, None)
+        script.run([step] * 20)
+        clock.pass_over()
+    (ended,) = clock.steps.take(10**9)[0].values()
+    assert ended.calls == steps + 20

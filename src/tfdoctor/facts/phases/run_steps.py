@@ -62,6 +62,7 @@ class RunSteps:
     long: LongSteps | None = None
     traced_ms: float | None = None  # median of the traced steps
     window_share: float | None = None
+    loops: int = 1  # that train, of which this one takes longest
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
@@ -94,6 +95,7 @@ class RunSteps:
             long=long_steps(log.long_steps),
             traced_ms=traced,
             window_share=_share_like(times, like) if like else None,
+            loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
         )
 
     @property

@@ -65,6 +65,8 @@ def untraced_steps(run: RunAccount, why: str) -> str:
     reason = f": {why}" if why else ""
     if run.steps and is_known(run.step_median_ms):
         steps = "The training step" if run.steps == 1 else f"Each of {run.steps:,} training steps"
+        if run.step_loops > 1:
+            steps += f" of the longest of {run.step_loops} loops"
         return f"{steps} takes {milliseconds(run.step_median_ms)} (median); its parts are unknown{reason}."
     return f"What a training step consists of is unknown{reason}." if run.of(Phase.STEPS) else ""
 

@@ -405,7 +405,8 @@ class CallClock:
         """The outermost call is over, and an exception may have come while it was noted: no call is under way."""
         if self.running or self.repeats.under_way() is not None:
             self.repeats.settle()
-            self.steps.retract()
+            if self.steps.now is not None and not self.steps.now.inside:
+                self.steps.retract()
         if self.current.kind in (STEP, FUNCTION) and self.current.parent is not None:
             self.switch(self.current.parent)
         self.inside, self.running, self.trained = 0, False, None
