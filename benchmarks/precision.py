@@ -152,7 +152,7 @@ PARTS: tuple[Case, ...] = tuple(
     )
     for case in parts(x, w, stride)
 )
-"""What of their time the type does not change (``FIXED_OF_TYPE`` in ``facts/matmuls/float32_work.py``)."""
+"""What of their time the type does not change (``FIXED_OF_TYPE`` in ``rules/float32_matmul/float32_work.py``)."""
 
 WEIGHTS: tuple[Case, ...] = (
     ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),
@@ -245,7 +245,7 @@ ACTIVATIONS: tuple[tuple[str, Call], ...] = (
     ("AddV2", lambda x, y: tf.raw_ops.AddV2(x=x, y=y)),
     ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
 )
-"""What is computed value by value (``facts/precision/reduced_precision.py``), and three that only move bytes."""
+"""What is computed value by value (``float32_matmul/reduced_precision.py``), and three that only move bytes."""
 
 IN_CACHES: tuple[tuple[str, Call], ...] = (
     ("BiasAddGrad", lambda x, _: tf.raw_ops.BiasAddGrad(out_backprop=x)),

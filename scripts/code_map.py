@@ -20,6 +20,7 @@ reasons over nothing else. `make fact NAME=… ROOM=…` begins a new one;
 [how a figure is made](../explanation/how-a-figure-is-made.md) follows one from the trace to the report.
 
 "Used by" lists rules, other facts, and the modules of `diagnose` that put a fact into the report.
+A measurement that only one rule uses stands beside that rule.
 """
 
 

@@ -40,6 +40,10 @@ def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) ->
     return field(default=default, metadata={"why": why, "least": least, "most": most})
 
 
+NO_EDIT = "this change has to be made by hand: the rule describes no edit"
+"""Of a rule that does not say what is in the way of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleDoc:
     """A rule's documentation, in Markdown."""
@@ -83,7 +87,7 @@ class Rule:
     """Whether it runs after all others and speaks only of the time that they leave unexplained."""
     edit_module: str = ""
     """The module of a rule's package that makes its edits; imported by ``edits``, as it brings libcst."""
-    by_hand: str = ""
+    by_hand: str = NO_EDIT
     """A clause that says what is in the way of an edit, for the remedies that have none."""
 
     @classmethod
@@ -106,7 +110,7 @@ class Rule:
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
             edit_module=_edit_module(module),
-            by_hand=getattr(module, "BY_HAND", ""),
+            by_hand=getattr(module, "BY_HAND", NO_EDIT),
         )
 
     def bound(self) -> Callable[..., Verdict]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tests.report.diagnoses import rule
@@ -10,6 +11,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
+from tfdoctor.rule import NO_EDIT
 from tfdoctor.verdict import Finding, Location, Remedy
 
 
@@ -30,9 +32,10 @@ def recorded(
     return Recording(None, Manifest(cwd=str(folder)), (), program, (), ())
 
 
-def finding(name: str, *remedies: Remedy) -> Result:
-    """Return a finding with these remedies."""
-    return Result(rule=rule(name), outcome=Finding(summary="", evidence=(), remedies=remedies))
+def finding(name: str, *remedies: Remedy, by_hand: str = NO_EDIT) -> Result:
+    """Return a finding with these remedies, of a rule that says what is in the way of an edit."""
+    own = replace(rule(name), by_hand=by_hand)
+    return Result(rule=own, outcome=Finding(summary="", evidence=(), remedies=remedies))
 
 
 def remedy(edit_id: str, path: str = "train.py", line: int = 1, code: str = "") -> Remedy:

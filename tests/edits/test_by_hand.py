@@ -9,9 +9,8 @@ import pytest
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor import rules
 from tfdoctor.edits import edited
-from tfdoctor.edits.by_hand import OWN, REASONS
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.rule import Rule
+from tfdoctor.rule import NO_EDIT, Rule
 from tfdoctor.verdict import Finding
 
 RULES = [module.name for module in pkgutil.iter_modules(rules.__path__)]
@@ -24,17 +23,15 @@ def test_a_remedy_has_an_edit_or_its_rule_a_reason(name: str) -> None:
     rule = Rule.from_module(importlib.import_module(f"tfdoctor.rules.{name}"))
     known = {*KINDS, *rule.edits()}
     without = [remedy for remedy in verdict.remedies if remedy.edit_id not in known]
-    assert not without or rule.by_hand or rule.name in REASONS
+    assert not without or rule.by_hand != NO_EDIT
+    assert rule.by_hand[0].islower()
+    assert rule.by_hand[-1].isalnum()
 
 
-def test_reasons_are_clauses_of_rules_that_exist() -> None:
-    assert {name.replace("-", "_") for name in REASONS} <= set(RULES)
-    assert all(reason[0].islower() and reason[-1].isalnum() for reason in REASONS.values())
-
-
-@pytest.mark.parametrize(("rule", "why"), [("small-files", REASONS["small-files"]), ("own", OWN)])
-def test_the_reason_is_told(tmp_path: Path, rule: str, why: str) -> None:
+@pytest.mark.parametrize("why", ["the files have to be written again", NO_EDIT])
+def test_the_reason_is_told(tmp_path: Path, why: str) -> None:
     (tmp_path / "train.py").write_text("x = 1\n")
-    results, patch = edited(recorded(tmp_path, ["train.py"]), [finding(rule, remedy(""))], None)
+    found = finding("own", remedy(""), by_hand=why)
+    results, patch = edited(recorded(tmp_path, ["train.py"]), [found], None)
     assert results[0].edits[0].missing == why
     assert patch == b""

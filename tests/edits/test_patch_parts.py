@@ -235,7 +235,10 @@ def test_the_steps_of_a_call_divide_the_epoch(
 
 
 def test_a_change_by_hand_says_so(compiled: Path) -> None:
-    findings = [finding("a", remedy("")), finding("small-files", remedy(""))]
+    findings = [
+        finding("a", remedy("")),
+        finding("b", remedy(""), by_hand="files have to be written again"),
+    ]
     unnamed, named = reasons(compiled, *findings)
     assert "by hand" in unnamed
     assert "written again" in named

@@ -6,7 +6,6 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.matmuls.expanded_products import ExpandedProduct, ExpandedProducts
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import LIMITS
+from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tfdoctor.facts.operations.debug_checks import DebugChecks, is_check
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import debug_checks
 from tfdoctor.rules.debug_checks import LIMITS
+from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork, Verdict
 
 REST = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=90.0)

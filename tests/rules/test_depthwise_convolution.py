@@ -7,7 +7,6 @@ import pytest
 
 from tests.builders import chart, line, marker, markers, matmul, trace
 from tfdoctor.diagnose import engine
-from tfdoctor.facts.matmuls.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
+from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Bound,

@@ -6,8 +6,6 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.hot_work.table_sums import TableSum, TableSums
-from tfdoctor.facts.operations.embedding_tables import DenseUpdate, EmbeddingTables
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -15,6 +13,8 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import LIMITS
+from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
+from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x")

@@ -10,22 +10,9 @@ from tests.builders import Machine, chart, device, line, markers, matmul, trace,
 from tests.h100 import TIMED_MS, judged
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
-from tfdoctor.facts.matmuls.float32_work import (
-    ALONG_ONE_AXIS,
-    FIXED_OF_TYPE,
-    LEAST_OF_PEAKS,
-    OF_FEW_CHANNELS,
-    WEIGHTS_MS,
-)
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.precision.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
-from tfdoctor.facts.precision.reduced_precision import (
-    SLOWER,
-    SLOWER_IN_CACHES,
-    ReducedPrecision,
-)
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
@@ -34,6 +21,19 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
 from tfdoctor.rules.float32_matmul import Limits
+from tfdoctor.rules.float32_matmul.float32_work import (
+    ALONG_ONE_AXIS,
+    FIXED_OF_TYPE,
+    LEAST_OF_PEAKS,
+    OF_FEW_CHANNELS,
+    WEIGHTS_MS,
+)
+from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
+from tfdoctor.rules.float32_matmul.reduced_precision import (
+    SLOWER,
+    SLOWER_IN_CACHES,
+    ReducedPrecision,
+)
 from tfdoctor.verdict import (
     Bound,
     Finding,

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.hot_work.dispatch import Dispatch
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.rules import frozen_layers
 from tfdoctor.rules.frozen_layers import LIMITS

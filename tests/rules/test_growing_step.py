@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.growth.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.kinds import Phase
 from tfdoctor.rules import growing_step
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
+from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.verdict import (
     Bound,
     Concern,

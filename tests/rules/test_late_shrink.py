@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tfdoctor.facts.input.buffers import Buffer, Buffers
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import late_shrink
+from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
 
 SHUFFLE = Dataset(

@@ -11,16 +11,16 @@ from tests.builders import chart, recording, trace
 from tfdoctor.capture.agent.journal import Journal
 from tfdoctor.capture.agent.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.batch_source import BatchMaker, BatchSource
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
-from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import padding_waste
+from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.padding_waste.length_work import LengthWork
+from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,

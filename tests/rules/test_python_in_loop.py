@@ -4,9 +4,9 @@ import pytest
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules import python_in_loop
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 HISTOGRAM, PRINT = Location("train.py", 36), Location("train.py", 39)

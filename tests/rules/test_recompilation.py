@@ -2,10 +2,10 @@
 
 import pytest
 
-from tfdoctor.facts.input.open_shapes import OpenShapes
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules import recompilation
+from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.verdict import Finding, Healthy, Location, Severity
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tfdoctor.facts.hot_work.repeated_results import (
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.rules import repeated_computation
+from tfdoctor.rules.repeated_computation.repeated_results import (
     Constant,
     GradientSum,
     Repeat,
     RepeatedResults,
 )
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules import repeated_computation
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 FIRST, AGAIN = Location("train.py", 7), Location("train.py", 9)

@@ -7,11 +7,11 @@ import pytest
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
-from tfdoctor.facts.step_time.run_tracing import RunTracing, TracedInRun
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules import retracing
+from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 from tfdoctor.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 

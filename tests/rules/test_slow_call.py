@@ -5,10 +5,10 @@ import pytest
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.single_calls import SingleCall, SingleCalls
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import slow_call
+from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)

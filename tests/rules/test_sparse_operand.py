@@ -2,12 +2,12 @@
 
 import pytest
 
-from tfdoctor.facts.matmuls.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules import sparse_operand
 from tfdoctor.rules.sparse_operand import LIMITS
+from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
-from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
@@ -15,6 +14,7 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules import step_outlier
+from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
 

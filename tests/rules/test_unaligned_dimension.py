@@ -7,7 +7,6 @@ import pytest
 
 from tests.builders import matmul
 from tests.h100 import TIMED_MS, judged
-from tfdoctor.facts.matmuls.aligned_times import AlignedTimes
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
+from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.units import ms as to_ms
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 

@@ -11,7 +11,6 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
@@ -20,6 +19,10 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules import uncached_preprocessing
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
+    RepeatablePrefix,
+    RepeatablePrefixes,
+)
 from tfdoctor.verdict import (
     Bound,
     Concern,

@@ -5,11 +5,11 @@ import pytest
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.window_stages import WindowJoin, WindowJoins
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import window_datasets
+from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Verdict
 
 ROOT = "Root::Prefetch"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
-from tfdoctor.edits.by_hand import OWN, REASONS
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
@@ -38,7 +37,7 @@ class Draft:
         Raises:
             Declined: why there is none.
         """
-        by_hand = Declined(rule.by_hand or REASONS.get(rule.name, OWN))
+        by_hand = Declined(rule.by_hand)
         if not remedy.edit_id:
             raise by_hand
         at = remedy.at or self.sources.trains()

@@ -70,6 +70,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
 SHOWN_ROWS = 8
 """Rows of the table: the callbacks and lines that take most of the time."""

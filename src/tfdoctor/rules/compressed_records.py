@@ -59,6 +59,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = "the files have to be written again, once, without compression"
 
 READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
 """The stages that read records from files."""

@@ -51,6 +51,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "the machine is not chosen in the file"
 
 SECONDS_PER_HOUR = 3600
 """For a rate per second and a price per hour."""

@@ -58,6 +58,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "the functions that run operation by operation are not in a file of the run"
 
 
 @dataclass(frozen=True, slots=True)

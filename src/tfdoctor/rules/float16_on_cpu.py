@@ -57,6 +57,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
+BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need other settings"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ CNN whose teacher was frozen took 29 ms per step, and 9 ms with the teacher's lo
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.hot_work.dispatch import Dispatch
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.humanize import counted, milliseconds, number, percent, quantity
 from tfdoctor.rule import Topic, limit
@@ -56,6 +56,9 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+BY_HAND = (
+    "the features have to be computed in the order of the examples, and the model divided in two"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "the recording does not show which line reads the values"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = "it names where the time goes, not yet a change"
 GENERAL = True
 """Speaks only of time that no specific rule explains."""
 

@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "batch size and learning rate have to be chosen for several devices"
 
 
 @dataclass(frozen=True, slots=True)

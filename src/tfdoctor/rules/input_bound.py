@@ -64,6 +64,9 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = (
+    "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
+)
 
 
 @dataclass(frozen=True, slots=True)

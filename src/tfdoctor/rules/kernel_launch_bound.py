@@ -58,6 +58,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "the threads that launch kernels are set in the environment, not in the file"
 
 
 @dataclass(frozen=True, slots=True)

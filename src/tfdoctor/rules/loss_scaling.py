@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
+BY_HAND = "the file may scale the loss already, in a way that only a reader sees"
 
 NO_GRAPH = (
     "the program record contains no gradients: the step runs eagerly, or the run does not train"

@@ -54,6 +54,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPool3DGrad"))
 XLA_GRADIENT = "select-and-scatter"

@@ -53,6 +53,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "a smaller batch or model changes the training"
 
 
 @dataclass(frozen=True, slots=True)

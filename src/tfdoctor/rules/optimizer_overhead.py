@@ -56,6 +56,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+BY_HAND = "fewer and larger variables change the model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = "smaller images change what the model learns from, so the accuracy has to be compared"
 
 
 @dataclass(frozen=True, slots=True)

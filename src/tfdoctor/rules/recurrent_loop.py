@@ -70,6 +70,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "batch size, sequence length and unrolling change training or memory"
 
 LARGER = 4
 """How many times as large a batch the remedy proposes: a quarter of the fixed cost per example is left."""

@@ -56,6 +56,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "the recording does not show one loop whose arrays stay the same"
 
 WIDE = "float64"
 """NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""

@@ -65,6 +65,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = "the option is set where the file does not show it"
 
 BATCH = re.compile(r"Batch(?:V\d)?")
 """What a ``.batch()`` runs as if nothing is fused with it and one thread produces it."""

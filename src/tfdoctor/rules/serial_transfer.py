@@ -53,6 +53,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+BY_HAND = "what a prefetch to the device may hold depends on the memory of the device"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+BY_HAND = "it changes the order of the examples, and with it the training"
 
 BATCHES = frozenset(("Batch", "ParallelBatch", "PaddedBatch"))
 

@@ -63,6 +63,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+BY_HAND = "other random numbers change what the model learns from"
 
 NORMAL = frozenset(("RandomStandardNormal", "StatelessRandomNormal", "StatelessRandomNormalV2"))
 """Draws that only another method avoids. Uniform numbers take 0.4 of their time on a CPU (see REMAINING)."""

@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "a larger batch changes the training, so the learning rate has to be adjusted"
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
 

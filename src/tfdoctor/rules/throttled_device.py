@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "the cause is the machine, not the file"
 
 POWER_CAP = "power-cap"
 

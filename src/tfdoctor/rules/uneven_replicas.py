@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
+BY_HAND = "how the batch is divided is set outside of the training step"
 
 
 @dataclass(frozen=True, slots=True)

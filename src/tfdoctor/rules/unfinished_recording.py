@@ -36,6 +36,7 @@ from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdic
 
 TOPIC = Topic.RECORDING
 SINCE = "0.1.0"
+BY_HAND = "it concerns the recording, not the file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.loop_lines import LoopLines
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 from tfdoctor.verdict import Location, Stage
 
 LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))

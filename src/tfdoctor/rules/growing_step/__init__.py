@@ -37,8 +37,6 @@ throttled-device's; its steps are no finding here.
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
-from tfdoctor.facts.growth.slowing_calls import SlowingCalls
-from tfdoctor.facts.growth.step_lines import StepLine, StepLines
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
@@ -49,6 +47,8 @@ from tfdoctor.kinds import Phase
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCalls
+from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,

@@ -6,12 +6,12 @@ from tfdoctor.facts.growth.growing_counts import (
     growing_counts,
     makes_operations,
 )
-from tfdoctor.facts.growth.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.humanize import location, number, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rules.growing_step.causes import for_calls
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,

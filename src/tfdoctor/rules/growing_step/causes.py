@@ -1,10 +1,10 @@
 """What to change about steps that get slower, by what grows along."""
 
 from tfdoctor.facts.growth.growing_counts import named
-from tfdoctor.facts.growth.slowing_calls import SlowingCall
-from tfdoctor.facts.growth.step_lines import StepLine
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.humanize import location
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
+from tfdoctor.rules.growing_step.step_lines import StepLine
 from tfdoctor.verdict import Location, Remedy
 
 

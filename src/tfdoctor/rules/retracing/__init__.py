@@ -43,7 +43,6 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
-from tfdoctor.facts.step_time.run_tracing import RunTracing, TracedInRun
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import Phase, RunCall
@@ -51,6 +50,7 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.retracing import over_run
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
+from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Concern,

@@ -1,0 +1,331 @@
+"""Embedding lookups or updates process the whole table.
+
+## What it checks
+
+Three uses of an embedding table that process all of its rows in every step: a matmul of one-hot rows with the
+table instead of a lookup (the graph's edges show that `one_hot` feeds a matmul), an optimizer that expands
+the gradient of the rows in use to all rows (`UnsortedSegmentSum`) and then updates every row, and sums over the
+whole table, such as an L2 penalty, where a step looks up few rows.
+
+## Why it matters
+
+A one-hot row of 6000 entries writes 6000 values, and its matmul with the table does 6000 multiplications for
+each value that a lookup only copies. The gradient of this row has the same size. An update of all rows reads
+and writes the table and the optimizer's moments, although few rows changed. The gradient of a penalty on all rows
+makes every optimizer update all of them.
+
+## How to fix
+
+Look up the rows with `keras.layers.Embedding` or `tf.gather(table, ids)`. Where the optimizer updates all rows,
+train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras
+3 decays the moments of every row in each step, so skipping rows makes it a different optimizer ("lazy" Adam):
+compare the quality of the model, not only the time. Penalize the vectors that were looked up, with
+`activity_regularizer` or a term of the loss: rows then count as often as they occur, and Keras divides an
+activity penalty by the batch, so choose its factor anew. The saving from a different optimizer or penalty is an
+upper bound.
+
+## Holds for
+
+TensorFlow 2 on CPU and GPU. On a TPU a matmul with one-hot rows is a good lookup for small tables because the
+matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the
+saving is computed from the bytes that the lookup moves.
+
+## Sources
+
+- [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
+- [tf.IndexedSlices](https://www.tensorflow.org/api_docs/python/tf/IndexedSlices)
+- [TensorFlow Model Garden, OnDeviceEmbedding: use_one_hot](https://www.tensorflow.org/api_docs/python/tfm/nlp/layers/OnDeviceEmbedding)
+- [Keras, layer weight regularizers](https://keras.io/api/layers/regularizers/)
+- [Keras, Embedding layer](https://keras.io/api/layers/core_layers/embedding/)
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.embedding_gradient.embedding_tables import (
+    DENSIFIES,
+    DenseUpdate,
+    EmbeddingTables,
+    OneHotTable,
+)
+from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.OPERATIONS
+SINCE = "0.1.0"
+BY_HAND = "the data have to hold numbers of rows instead of one-hot rows"
+
+LOOKUP_MS = 0.1
+"""The two calls of a lookup, gather and scatter, whatever they move (measured: 0.08 ms on a CPU with two cores,
+384 rows of 32 values, TensorFlow 2.21)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What makes an update of a whole table worth another optimizer."""
+
+    touched: float = limit(
+        0.25,
+        "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, updating all "
+        "rows takes little longer than updating the rows in use",
+    )
+    update: float = limit(
+        0.1,
+        "Smallest share of the compute time in updates of, or sums over, whole tables that justifies a different "
+        "optimizer or penalty, which changes the training",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    tables: EmbeddingTables,
+    operations: Operations,
+    hardware: Hardware,
+    sums: TableSums | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
+    if hardware.kind == DeviceKind.TPU:
+        return NotApplicable(reason=ON_TPU)
+    summed = _costly_sums(sums.tables if sums else (), operations, limits)
+    updates = _costly_updates(_apart(tables, summed), operations, limits)
+    if tables.one_hot or updates or summed:
+        return _finding(Faults(tables.one_hot, updates, summed), operations, hardware)
+    if unknown := operations.why_unnamed or tables.unseen:
+        return NotApplicable(reason=unknown)
+    return _healthy(tables, limits)
+
+
+ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
+
+
+def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:
+    if sparse := _sparse(tables, limits):
+        spent = milliseconds(sum(update.ms for update in sparse))
+        return Healthy(
+            summary=f"Whole updates of embedding tables with few rows in use take only {spent} per step"
+        )
+    if tables.dense:
+        return Healthy(
+            summary="Embedding tables that are updated as a whole have more than "
+            f"{percent(limits.touched)} of their rows in use"
+        )
+    if tables.scattered:
+        return Healthy(summary="The optimizer updates only the embedding rows that were looked up")
+    return Healthy(summary="No gradient processes a whole embedding table")
+
+
+def _costly_sums(
+    tables: Iterable[TableSum], operations: Operations, limits: Limits
+) -> tuple[TableSum, ...]:
+    """Return the sums over tables with few rows in use, if together they take long enough."""
+    sparse = tuple(one for one in tables if one.lookups <= limits.touched * one.entries)
+    total_ms = sum(one.ms for one in sparse)
+    return sparse if total_ms >= limits.update * operations.total_ms else ()
+
+
+def _apart(tables: EmbeddingTables, summed: Iterable[TableSum]) -> EmbeddingTables:
+    """Return the tables without the operations that a sum over the table explains."""
+    named = {row.name for one in summed for row in (*one.rows, *one.update)}
+    left = (
+        replace(update, rows=tuple(row for row in update.rows if row.name not in named))
+        for update in tables.dense
+    )
+    dense = tuple(update for update in left if any(row.type == DENSIFIES for row in update.rows))
+    return replace(tables, dense=dense)
+
+
+def _costly_updates(
+    tables: EmbeddingTables, operations: Operations, limits: Limits
+) -> tuple[DenseUpdate, ...]:
+    """Return the updates with few rows in use, if together they take long enough."""
+    sparse = _sparse(tables, limits)
+    total_ms = sum(update.ms for update in sparse)
+    return sparse if total_ms >= limits.update * operations.total_ms else ()
+
+
+def _sparse(tables: EmbeddingTables, limits: Limits) -> tuple[DenseUpdate, ...]:
+    """Return the updates of whole tables of which few rows are in use."""
+    return tuple(
+        update for update in tables.dense if update.lookups <= limits.touched * update.entries
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """The uses of tables that process every row."""
+
+    one_hot: tuple[OneHotTable, ...]
+    updates: tuple[DenseUpdate, ...]
+    sums: tuple[TableSum, ...]
+
+    @property
+    def ms(self) -> float:
+        """The time of all of them, in ms per step."""
+        times = [[one.ms for one in self.one_hot], [one.ms for one in self.updates]]
+        return sum(map(sum, times)) + sum(one.ms for one in self.sums)
+
+    @property
+    def names(self) -> str:
+        """What they are."""
+        kinds = {
+            "one-hot matmuls": self.one_hot,
+            "optimizer updates": self.updates,
+            "penalties and sums": self.sums,
+        }
+        return " and ".join(name for name, tables in kinds.items() if tables).capitalize()
+
+
+def _finding(faults: Faults, operations: Operations, hardware: Hardware) -> Finding:
+    share = ratio(faults.ms / operations.total_ms)
+    return Finding(
+        summary=f"{faults.names} process every row of an embedding table: "
+        f"{milliseconds(faults.ms)} per step",
+        evidence=(
+            Measure("time processing whole embedding tables per step", ms(faults.ms)),
+            Measure("share of the compute time processing whole embedding tables", share),
+            _table(faults),
+        ),
+        remedies=tuple(_remedies(faults)),
+        effects=(
+            *(effect for one in faults.one_hot for effect in _lookup(one, operations, hardware)),
+            *(_partial_update(update) for update in faults.updates),
+            *(effect for one in faults.sums for effect in _without_sum(one)),
+        ),
+    )
+
+
+def _without_sum(table: TableSum) -> Iterator[Effect]:
+    """Yield the effects of leaving a sum out: the optimizer then updates the rows in use."""
+    used = min(1.0, table.lookups / table.entries)
+    for rows, scales in ((table.rows, 0.0), (table.update, used)):
+        for row in rows:
+            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _lookup(table: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
+    """Remove all operations but the shortest one that can stand for the lookup."""
+    lookup_ms = _lookup_ms(table, operations) if hardware.kind == DeviceKind.CPU else None
+    if not lookup_ms:
+        return tuple(
+            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            for row in table.rows
+        )
+    longer = [row for row in table.rows if row.ms >= lookup_ms]
+    if not longer:
+        return tuple(Effect(Stage.DEVICE, 1.0, row.name, ms(row.ms)) for row in table.rows)
+    stays = min(longer, key=lambda row: row.ms)
+    return tuple(
+        Effect(Stage.DEVICE, lookup_ms / row.ms if row is stays else 0.0, row.name, ms(row.ms))
+        for row in table.rows
+    )
+
+
+def _lookup_ms(table: OneHotTable, operations: Operations) -> float | None:
+    """Return the time to gather and scatter: the calls, and the bytes at the rate of this run."""
+    rate = table.rate or operations.streaming_rate
+    if table.lookup_bytes is None or not rate:
+        return None
+    return LOOKUP_MS + table.lookup_bytes / rate * 1e3
+
+
+def _partial_update(update: DenseUpdate) -> Effect:
+    share = min(1.0, update.lookups / update.entries)
+    return Effect(Stage.DEVICE, share, _subject(update), ms(update.ms), bound=Bound.AT_MOST)
+
+
+def _subject(update: DenseUpdate) -> str:
+    """Name a table's update for the step model: no operation or layer has this name."""
+    return f"{update.name} (rows in use)"
+
+
+def _table(faults: Faults) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (table.layer or "unknown", table.at or "unknown", "one-hot matmul", count(table.entries),
+         "unknown" if table.lookups is None else count(table.lookups), ms(table.ms))
+        for table in faults.one_hot
+    ]  # fmt: skip
+    rows += [
+        (update.name, update.at or "unknown", "update of all rows", count(update.entries),
+         count(update.lookups), ms(update.ms))
+        for update in faults.updates
+    ]  # fmt: skip
+    rows += [
+        (one.layer, one.at or "unknown", f"{one.penalty} penalty" if one.penalty else "sum of all rows",
+         count(one.entries), count(one.lookups), ms(one.ms))
+        for one in faults.sums
+    ]  # fmt: skip
+    columns = ("layer", "your line", "operation", "table rows", "rows looked up", "time per step")
+    return Table(columns, tuple(rows))
+
+
+def _remedies(faults: Faults) -> Iterator[Remedy]:
+    if faults.one_hot:
+        at = next((table.at for table in faults.one_hot if table.at), None)
+        yield Remedy("Look up the rows instead of multiplying one-hot rows", LOOK_UP, at)
+    for line in dict.fromkeys(one.at for one in faults.sums):
+        yield Remedy("Penalize the looked-up vectors instead of the whole table", PENALIZE, line)
+    if faults.updates:
+        at = next((update.at for update in faults.updates if update.at), None)
+        action = "Train the table with an optimizer that updates only the rows in use"
+        yield Remedy(action, SPARSE, at)
+
+
+PENALIZE = """\
+keras.layers.Embedding(entries, width, activity_regularizer="l2")  # instead of embeddings_regularizer
+# or loss += factor * tf.nn.l2_loss(vectors), with the vectors that the step looked up"""
+
+LOOK_UP = """\
+vectors = tf.gather(table, ids)  # instead of tf.matmul(tf.one_hot(ids, entries), table)
+# or keras.layers.Embedding(entries, width)(ids)"""
+
+SPARSE = """\
+# Adam for the network, plain SGD for the table: compare the quality of the model
+table_optimizer = keras.optimizers.SGD(0.1)  # without momentum it updates only the rows in use
+table_optimizer.apply_gradients([(table_gradient, embedding.embeddings)])"""
+
+
+def sick() -> Verdict:
+    """384 one-hot rows are multiplied by a table of 6000 rows."""
+    rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
+    table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
+    cpu = Hardware(DeviceKind.CPU, "example")
+    return check(EmbeddingTables((table,), (), 0), Operations(rows), cpu, None)
+
+
+def healthy() -> Verdict:
+    """The same rows are looked up in the table."""
+    rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
+    cpu = Hardware(DeviceKind.CPU, "example")
+    return check(EmbeddingTables((), (), 1), Operations(rows), cpu, None)
+
+
+def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
+    graph = Operation(name=name or f"model/table/{kind}", type=kind)
+    return OperationTime(
+        name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes
+    )

@@ -1,0 +1,334 @@
+"""Matmuls run in float32 where 16-bit precision is faster.
+
+## What it checks
+
+The time of matmuls and convolutions with float32 operands on a device whose matrix unit runs them faster in
+bfloat16 or float16. The saving is computed for each operation from the ratio of the two rates.
+
+On a CPU six costs are deducted: 0.1 to 0.35 ms of each matmul or convolution, which do not depend on the type; the
+casts of the weights (0.22 ms per million), and the arrangement of those of convolutions in memory (0.33 ms with the
+casts); the casts of the model's inputs, around global pooling, and around unfused batch normalization; activations
+that are computed value by value (sigmoid, tanh, gelu, ReLU outside of the matmul, and gradients of ReLU and of
+biases); convolutions of few channels, which gain little; and the gradients of strided depthwise convolutions, which
+TensorFlow computes many times slower in bfloat16 on a CPU. The rest of the step is assumed to stay as it is, so a
+small gain (below 15 % of the compute time, with AMX 25 %) is not reported.
+
+On a GPU the saving is an upper bound: 16-bit kernels may reach a larger share of their peak than those of TF32,
+so where the FLOPs are known the least time is that at the highest rate measured, else 0.56 times the ratio of
+the peaks. On an NVIDIA H100 a step of six convolutions took 8.8 ms in float32 (TF32) and 3.9 ms in bfloat16
+(JAX 0.11.2, 2026-11-22).
+
+On a GPU or TPU all other float32 operations except the optimizer's are assumed to need at least half their
+time, because their tensors have half the bytes. Layers that a mixed policy keeps in float32 on purpose, such as
+the last one, are not reported.
+
+## Why it matters
+
+The matrix unit of Volta and later GPUs, and of CPUs with `avx512_bf16` or `amx_bf16`, multiplies 16-bit numbers
+several times as fast as float32, and every tensor needs half the memory traffic.
+
+## How to fix
+
+Set Keras' policy before building the model and keep the last layer in float32: `mixed_bfloat16` on CPUs, TPUs
+and GPUs from Ampere on, `mixed_float16` on Volta and Turing (`fit` then scales the loss; a custom loop needs
+`keras.optimizers.LossScaleOptimizer`). In JAX cast parameters and inputs to bfloat16 inside the loss function.
+A layer of your own that makes
+float32 tensors (`tf.random.normal`) fails under the policy until it makes them of its inputs' type, or has
+`dtype="float32"`. Compare the accuracy: weights stay float32, the arithmetic does not.
+
+## Holds for
+
+NVIDIA GPUs of compute capability 7.0 and later (from 8.0 on most float32 matmuls already run as TF32, so the
+gain is smaller), AMD Instinct from MI100 on, x86 CPUs with avx512_bf16 or amx_bf16 and oneDNN (TensorFlow 2.9
+and later on Linux), and operations on TPUs that memory bandwidth limits. Older GPUs and CPUs have no such unit.
+
+## Sources
+
+- [Mixed precision, TensorFlow guide](https://www.tensorflow.org/guide/mixed_precision)
+- [Keras mixed precision API](https://keras.io/api/mixed_precision/)
+- [Train with mixed precision, NVIDIA](https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html)
+- CPU rates: benchmarks/precision.py of this project, measured on the date given for each entry
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.framework import JAX, Framework
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.float32_matmul.float32_work import Float32Work
+from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What 16-bit precision must save to be reported."""
+
+    on_cpu: float = limit(
+        0.15,
+        "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: three "
+        "small networks of convolutions with -7, 3 and 6 % became 2, 7 to 14 and 0 to 3 % faster, a U-Net with 6 "
+        "to 13 % 21 %, two networks of dense layers with 16 and 16 to 24 % became 14 to 20 and 19 % faster "
+        "(programs of benchmarks/whole_run, training steps of both types taking turns in one process, medians of "
+        "one to three runs, 2026-11-24). Below 15 % stand a transformer, a network of 1-D convolutions and a graph "
+        "network that became slower, where 4 to 18 % were predicted before these costs were counted; they were not "
+        "predicted again (benchmarks/accuracy/judge.py, 2026-11-22)",
+        most=1.0,
+    )
+    on_amx: float = limit(
+        0.25,
+        "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: "
+        "of six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all "
+        "three with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+UNKNOWN_PRECISION = (
+    "the precision of the matmuls is unknown: record a step that runs in a graph, not eagerly, with "
+    "`tfdoctor profile`"
+)
+
+
+def check(
+    operations: Operations,
+    hardware: Hardware,
+    program: Program | None,
+    reduced: ReducedPrecision,
+    framework: Framework,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Price every float32 matmul and convolution at the 16-bit rate."""
+    sixteen_bit = hardware.sixteen_bit
+    if sixteen_bit is None:
+        why = hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
+        return NotApplicable(reason=why)
+    if not any(row.precision for row in operations.matrix):
+        return _without_precision(operations)
+    matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program), program)
+    if not matmuls.slow:
+        return _without_gain(operations, matmuls)
+    remedy = _remedy(sixteen_bit, framework, _first_line(program))
+    finding = _finding(matmuls, operations, reduced, remedy)
+    on_cpu = hardware.kind == DeviceKind.CPU
+    if not on_cpu:
+        return finding
+    least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
+    return _if_large_enough(finding, operations, least)
+
+
+def _without_precision(operations: Operations) -> Verdict:
+    """Say why no matmul of a known precision runs."""
+    if operations.matrix:
+        return NotApplicable(reason=UNKNOWN_PRECISION)
+    if operations.why_unlisted:
+        return NotApplicable(reason=operations.why_unlisted)
+    return Healthy(summary="The step runs no matmul or convolution")
+
+
+def _kept_layers(program: Program | None) -> set[str]:
+    """Return the layers that a mixed policy keeps in float32, such as the last one."""
+    if program is None or not (program.settings.policy or "").startswith("mixed"):
+        return set()
+    return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
+
+
+def _without_gain(operations: Operations, matmuls: Float32Work) -> Verdict:
+    """Say why there is nothing to gain: they run in other precisions, or what is in float32 is not slow."""
+    unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
+    if unknown:
+        return NotApplicable(reason=unknown)
+    float32_ms = sum(row.ms for row in matmuls.others)
+    if float32_ms:
+        return Healthy(
+            summary=f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step; "
+            "16-bit precision would not shorten them"
+        )
+    reduced = sum(_ms_in(operations, dtype) for dtype in SIXTEEN_BIT)
+    kept, wide = _ms_in(operations, "float32"), _ms_in(operations, "float64")
+    if wide and not reduced:
+        summary = f"Matmuls and convolutions run in float64 ({milliseconds(wide)} per step)"
+        return Healthy(summary=summary)
+    summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
+    others = [f"{milliseconds(kept)} that the model keeps in float32"] if kept else []
+    others += [f"{milliseconds(wide)} in float64"] if wide else []
+    return Healthy(summary=", except ".join((summary, " and ".join(others))) if others else summary)
+
+
+SIXTEEN_BIT = ("bfloat16", "float16")
+
+
+def _ms_in(operations: Operations, dtype: str) -> float:
+    return sum(row.ms for row in operations.matrix if row.precision == dtype)
+
+
+def _finding(
+    matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy
+) -> Finding:
+    sixteen_bit = matmuls.sixteen_bit
+    total_ms = sum(row.ms for row in matmuls.slow)
+    share = ratio(total_ms / operations.total_ms)
+    return Finding(
+        summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
+        f"{sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
+        evidence=(
+            Measure("time in float32 matmuls and convolutions per step", ms(total_ms)),
+            Measure("share of the compute time in float32 matmuls and convolutions", share),
+            *_ratios(matmuls),
+            _table(matmuls, operations),
+            *_elsewhere(reduced),
+            *_not_counted(operations),
+        ),
+        remedies=(remedy,),
+        effects=(*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs),
+    )
+
+
+def _if_large_enough(finding: Finding, operations: Operations, least: float) -> Verdict:
+    """Report no gain on a CPU that is no larger than what is not counted, such as casts of activations."""
+    gained_ms = sum(
+        (1.0 - effect.scales) * effect.of.value for effect in finding.effects if effect.of
+    )
+    share = gained_ms / operations.total_ms
+    if share >= least:
+        return finding
+    label = "share of the compute time that 16-bit precision saves, after costs"
+    return Healthy(
+        summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
+        evidence=(*finding.evidence, Measure(label, ratio(share), ratio(least))),
+    )
+
+
+def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
+    """Yield the ratios that the saving is computed from, with the time that each applies to."""
+    sixteen_bit = matmuls.sixteen_bit
+    if matmuls.hardware.kind == DeviceKind.GPU:
+        now_ms = sum(row.ms for row in matmuls.slow)
+        least_ms = sum(effect.scales * effect.of.value for effect in matmuls.gains if effect.of)
+        label = f"least {sixteen_bit.dtype} time relative to float32, at the highest rate measured"
+        yield Measure(label, ratio(least_ms / now_ms))
+    scalar = [row for row in matmuls.slow if matmuls.avoids_unit(row)]
+    if len(scalar) < len(matmuls.slow):
+        label = f"{sixteen_bit.dtype} time relative to float32 ({sixteen_bit.source})"
+        yield Measure(label, ratio(sixteen_bit.scales))
+    if scalar:
+        label = "time in kernels that do not use the Tensor Cores, not even as TF32"
+        yield Measure(label, ms(sum(row.ms for row in scalar)))
+        label = f"{sixteen_bit.dtype} time relative to kernels without Tensor Cores, by peak rates"
+        yield Measure(label, ratio(sixteen_bit.scalar_scales or sixteen_bit.scales))
+
+
+def _elsewhere(reduced: ReducedPrecision) -> list[Measure]:
+    halved = sum(effect.of.value for effect in reduced.gains if effect.of)
+    lost = sum((effect.scales - 1.0) * effect.of.value for effect in reduced.costs if effect.of)
+    measures = {
+        "time in other float32 operations, which move half the bytes in 16-bit precision": halved,
+        "time lost in operations that are slower in 16-bit precision on a CPU": lost,
+    }
+    return [Measure(label, ms(value)) for label, value in measures.items() if value]
+
+
+def _not_counted(operations: Operations) -> list[Measure]:
+    total_ms = sum(row.ms for row in operations.matrix if not row.precision)
+    label = "time in matmuls and convolutions of unknown precision, not counted"
+    return [Measure(label, ms(total_ms))] if total_ms else []
+
+
+def _table(matmuls: Float32Work, operations: Operations) -> Table:
+    layers = operations.by_layer(matmuls.slow).items()
+    rows = tuple(
+        (name, group[0].at or "unknown", ", ".join(sorted({row.type for row in group})),
+         count(len(group)), ms(sum(row.ms for row in group)))
+        for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))
+    )  # fmt: skip
+    return Table(
+        ("layer", "your line", "operation types", "number of operations", "time per step"), rows
+    )
+
+
+def _first_line(program: Program | None) -> Location | None:
+    """Return the line of the first layer: the policy has to be set before it."""
+    layers = program.layers if program else ()
+    return next((layer.at for layer in layers if layer.at), None)
+
+
+def _remedy(sixteen_bit: SixteenBit, framework: Framework, at: Location | None) -> Remedy:
+    if framework.foreign and not framework.keras:
+        cast = JAX_CAST if framework.name == JAX else TORCH_AUTOCAST
+        action = f"Compute in {sixteen_bit.dtype}, and keep the weights and the loss in float32"
+        return Remedy(action, cast.format(sixteen_bit.dtype))
+    policy = f"mixed_{sixteen_bit.dtype}"
+    code = (
+        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created\n'
+        '...\noutputs = keras.layers.Dense(classes, dtype="float32")(x)  # the last layer stays float32'
+    )
+    return Remedy(f"Train in {policy}", code, at, "mixed-precision")
+
+
+JAX_CAST = """\
+def loss(params, batch):
+    params, batch = jax.tree.map(
+        lambda x: x.astype(jnp.{0}) if x.dtype == jnp.float32 else x, (params, batch)
+    )
+    ...  # as before; compute the loss itself from outputs.astype(jnp.float32)"""
+"""jax.default_matmul_precision changes how float32 is multiplied, not the types: the bytes stay the same."""
+
+TORCH_AUTOCAST = """\
+with torch.autocast("xla", dtype=torch.{0}):
+    loss = loss_fn(model(inputs), labels)"""
+
+
+def sick() -> Verdict:
+    """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
+    return check(
+        Operations((_conv("float32"),)), _hardware(), None, ReducedPrecision(), Framework()
+    )
+
+
+def healthy() -> Verdict:
+    """The convolution runs in bfloat16."""
+    return check(
+        Operations((_conv("bfloat16"),)), _hardware(), None, ReducedPrecision(), Framework()
+    )
+
+
+def _hardware() -> Hardware:
+    sixteen_bit = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example")
+    return Hardware(DeviceKind.CPU, "example", "AVX512-BF16", sixteen_bit)
+
+
+def _conv(dtype: str) -> OperationTime:
+    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    return OperationTime(
+        name="model/conv2d/convolution",
+        type="Conv2D",
+        ms=80.0,
+        ran=("model/conv2d/convolution:_MklNativeConv2D",),
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+    )

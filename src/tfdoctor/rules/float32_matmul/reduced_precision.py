@@ -1,0 +1,133 @@
+"""How 16-bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, values
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Stage
+
+HALF_THE_BYTES = 0.5
+"""Time of an accelerator's memory-bound operation in 16-bit relative to float32. Variables, which the optimizer
+updates, stay float32; operations that a layer casts back to float32 gain less."""
+
+STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
+
+STRIDED_SCALES = 12.0
+"""Time in bfloat16 relative to float32 on a CPU, with stride 2: the median of seven shapes, which took 9 to 27
+times as long (benchmarks/precision.py, without 0.25 ms for the call itself, on an AMD EPYC with avx512_bf16,
+TensorFlow 2.21, 2026-11-21; with stride 1 bfloat16 is faster)."""
+
+SLOWER = {
+    "BiasAddGrad": 2.0, "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2,
+    "SigmoidGrad": 1.8, "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
+}  # fmt: skip
+"""Time in bfloat16 relative to float32 on a CPU: each value is widened, computed and rounded again
+(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; BiasAddGrad took 1.6 to 2.6
+times as long with 0.5 to 8 million values, 2026-11-24). Operations that only move bytes get faster there, which is
+not counted."""
+
+SLOWER_IN_CACHES = {"RealDiv": 1.5, "Relu": 1.4, "ReluGrad": 1.5}
+"""Like SLOWER, while the values fit into the processor's caches: with 0.5 and 2 million values these took 1.4 to
+1.8, 1.3 to 1.6, and 1.5 to 1.9 times as long, with 8 million values 0.8 to 1.2 times (benchmarks/precision.py, on
+an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24)."""
+
+IN_CACHES_MS = 1.0
+"""Time of a call of these in float32 up to which its values fit: 0.4 to 0.7 ms with 2 million values, and 1.7 to
+3.2 with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown."""
+
+
+POOLED = "GlobalAveragePooling"
+"""The start of the names of layers whose mean Keras computes in float32 (``keras.ops.mean``): their input is cast,
+and so is the gradient by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedPrecision:
+    """The effects of 16-bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
+
+    gains: tuple[Effect, ...] = ()
+    costs: tuple[Effect, ...] = ()
+
+    @classmethod
+    def measure(
+        cls,
+        operations: Operations,
+        hardware: Hardware,
+        norms: BatchNorms | None,
+        program: Program | None,
+    ) -> Self:
+        """Collect the effects on the operations of the step."""
+        if hardware.kind != DeviceKind.CPU:
+            return cls(gains=tuple(_halved(operations)))
+        variables = OptimizerWork.measure(operations).rows
+        rest = [row for row in operations.rows if row not in variables]
+        costs = [*_casts(norms), *_strided(rest), *_slower(rest), *_pooled(rest, program)]
+        return cls(costs=tuple(costs))
+
+
+def _halved(operations: Operations) -> Iterable[Effect]:
+    """Return the effects on operations that move half the bytes.
+
+    Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is.
+    """
+    if any(row.precision in HALVES for row in operations.matrix):
+        return
+    variables = OptimizerWork.measure(operations).rows
+    for row in operations.rows:
+        if row.precision == "float32" and not row.is_matrix and row not in variables:
+            yield Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
+    """Return the cost of the casts around unfused batch normalization."""
+    for norm in norms.unfused if norms else ():
+        cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
+        if cost and norm.ms:
+            yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
+
+
+def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
+    """Return the cost of the gradients of strided depthwise convolutions."""
+    for row in rows:
+        if row.type == STRIDED_GRADIENT and _is_strided(row):
+            yield Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms))
+
+
+def _is_strided(row: OperationTime) -> bool:
+    """Say whether it computes in float32 with a stride; unknown types and strides count as such."""
+    strides = row.operation.attrs.strides if row.operation else ()
+    return row.precision in ("float32", "") and (not strides or max(strides) > 1)
+
+
+def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
+    """Return the cost of activations that are computed value by value."""
+    for row in rows:
+        scales = _scales(row) if row.precision in ("float32", "") else 1.0
+        if scales > 1.0:
+            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
+
+
+def _scales(row: OperationTime) -> float:
+    """Return the time in bfloat16 relative to float32; 1 is unknown or not slower."""
+    in_caches = row.ms <= IN_CACHES_MS * row.calls
+    return SLOWER.get(row.type, SLOWER_IN_CACHES.get(row.type, 1.0) if in_caches else 1.0)
+
+
+def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterable[Effect]:
+    """Return the cost of the casts around the mean of global pooling layers, forward and backward."""
+    layers = program.layers if program else ()
+    pooled = {layer.name for layer in layers if layer.kind.startswith(POOLED)}
+    for row in rows:
+        if row.type == "Mean" and row.layer in pooled and row.ms:
+            cost = BOTH_WAYS_MS * values(row, program)
+            yield Effect(Stage.DEVICE, 1.0 + cost / row.ms, row.name, ms(row.ms))

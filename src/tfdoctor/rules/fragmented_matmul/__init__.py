@@ -1,0 +1,171 @@
+"""Many small matmuls share the same input tensor.
+
+## What it checks
+
+Forward matmuls that multiply the same tensor by weights of one shape, such as a separate projection for each
+head, expert or class, and their gradients. The graph's edges show which tensor a matmul takes.
+
+## Why it matters
+
+Each matmul has fixed costs: a kernel to launch, threads to start, operands to pack. A narrow matmul fills
+neither the tiles of the matrix unit nor the cores. Biases, gradients and optimizer updates also run once per
+matmul.
+
+## How to fix
+
+Run one matmul with the weights side by side and split its result: one `Dense(heads * width)` and a reshape
+instead of a list of `Dense(width)`. The mathematics is the same. The saving is an upper bound: the time of one
+call remains, and the wider matmul does more work.
+
+## Holds for
+
+All hardware. Matmuls that depend on each other, such as stacked layers or the steps of a recurrent layer, take
+different tensors and are not counted; query, key and value alone are only three. Where many small matmuls run
+in a graph that was not recorded, such as the body of a loop, the rule does not check them.
+
+## Sources
+
+- [Keras, EinsumDense layer](https://keras.io/api/layers/core_layers/einsum_dense/)
+- [NVIDIA, Matrix Multiplication Background User's Guide](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.1.0"
+BY_HAND = "the layers have to be written as one, whose result is split"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many matmuls, and how small, are worth one larger matmul."""
+
+    products: float = limit(
+        4.0,
+        "Smallest number of matmuls of one tensor with weights of one shape that is reported: query, key and "
+        "value are three by design",
+    )
+    each_ms: float = limit(
+        0.2,
+        "Longest call of a small matmul, in ms: twice its fixed cost on a CPU (benchmarks/precision.py); a "
+        "longer call is mostly arithmetic, which one larger matmul does not save",
+    )
+    unseen: float = limit(
+        0.05,
+        "Largest share of the compute time in small matmuls with unknown inputs for which the step can be "
+        "called healthy",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+    """Keep the time of one call of each group of small matmuls."""
+    groups = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
+    small = [group for group in groups if group.each_ms <= limits.each_ms]
+    if small:
+        return _finding(small, operations, limits)
+    if operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
+    if groups:
+        longest = milliseconds(max(group.each_ms for group in groups))
+        return Healthy(
+            summary=f"The matmuls that share a tensor are large enough: up to {longest} per call"
+        )
+    unrecorded = UnrecordedMatmuls.measure(operations)
+    repeated = unrecorded.repeated(limits.products, limits.each_ms, limits.unseen)
+    if repeated:
+        return NotApplicable(reason=f"{repeated}: {LOOP}")
+    return Healthy(summary="No tensor is multiplied by many weights of the same shape")
+
+
+def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> Finding:
+    total_ms = sum(group.ms for group in small)
+    number = sum(len(group.rows) for group in small)
+    share = "share of the compute time in small matmuls of shared tensors"
+    at = next((group.at for group in small if group.at), None)
+    return Finding(
+        summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
+        f"{counted(len(small), 'larger matmul')} (gradients included) could replace them",
+        evidence=(
+            Measure("time in small matmuls of shared tensors per step", ms(total_ms)),
+            Measure(share, ratio(total_ms / operations.total_ms)),
+            Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
+            _table(small),
+        ),
+        remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
+        effects=tuple(effect for group in small for effect in _effects(group)),
+    )
+
+
+def _effects(group: Siblings) -> tuple[Effect, ...]:
+    """Keep the time of one call, forward and backward."""
+    remaining = 1.0 / len(group.matmuls)
+    return tuple(
+        Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        for row in group.rows
+    )
+
+
+def _table(groups: list[Siblings]) -> Table:
+    rows = tuple(
+        (group.source, group.at or "unknown", count(len(group.matmuls)),
+         " x ".join("?" if size is None else str(size) for size in group.weights), ms(group.ms))
+        for group in groups
+    )  # fmt: skip
+    columns = ("tensor", "your line", "matmuls", "weights", "time per step with gradients")
+    return Table(columns, rows)
+
+
+LOOP = (
+    "whether they share an input is unknown. The loop over time of a recurrent layer also takes host time: "
+    "try `unroll=True` (for short sequences) or jit_compile=True and measure"
+)
+
+ONE_MATMUL = """\
+# instead of [Dense(width)(x) for _ in range(heads)]:
+y = keras.layers.Dense(heads * width)(x)
+y = tf.reshape(y, (-1, length, heads, width))"""
+
+
+def sick() -> Verdict:
+    """Each of eight heads runs its own small matmul."""
+    return _examine([_row(f"model/head_{n}/MatMul") for n in range(8)])
+
+
+def healthy() -> Verdict:
+    """One matmul computes all heads."""
+    return _examine([_row("model/heads/MatMul")])
+
+
+def _examine(matmuls: list[OperationTime]) -> Verdict:
+    gradients = [_row(f"gradient_tape/{row.name}/MatMul_1") for row in matmuls]
+    group = Siblings("model/input", (128, 16), tuple(matmuls), tuple(gradients))
+    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
+
+
+def _row(name: str) -> OperationTime:
+    return OperationTime(name=name, type="MatMul", ms=0.05, at=Location("train.py", 20))

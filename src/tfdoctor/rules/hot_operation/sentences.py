@@ -1,0 +1,52 @@
+"""What takes long, in words."""
+
+from tfdoctor.facts.savings.operation_groups import OperationGroup
+from tfdoctor.humanize import location, milliseconds, number
+from tfdoctor.rules.hot_operation.hot_work import HotWork
+from tfdoctor.rules.hot_operation.stated import Stated
+
+
+def summary(hot: HotWork, stated: Stated) -> str:
+    """Say where it is, and how long it takes of a step."""
+    where = f" at {location(hot.at)}" if hot.at else ""
+    time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
+    if hot.short:
+        each = milliseconds(stated.device * sum(group.ms for group in hot.groups) / hot.calls)
+        looped = " in the loop" if hot.groups[0].loop else ""
+        return (
+            f"{number(round(hot.calls))} operations of {each} each{looped}{where} take "
+            f"{time}, dispatching included"
+        )
+    group = hot.groups[0]
+    if hot.title:
+        return f"{_sentence(hot.title)}{where} take {time}{_use(hot)}"
+    took = f"{group.type}{where} takes {time}{_use(hot)}"
+    if group.attained is None and group.is_matrix:
+        return f"{took}; how much it needs is unknown{rate(group)}"
+    if hot.only_metrics or hot.constant:
+        return took
+    if group.least_ms is None:
+        return f"{took}; how much it needs is unknown ({group.missing})"
+    return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"
+
+
+def _sentence(text: str) -> str:
+    return (
+        text[0].upper() + text[1:] if text.startswith(("operations", "small", "metrics")) else text
+    )
+
+
+def _use(hot: HotWork) -> str:
+    if hot.only_metrics:
+        return ", and no gradient uses the results"
+    return ", and depends on no input and no variable" if hot.constant else ""
+
+
+def rate(group: OperationGroup) -> str:
+    """Return the rate of a product and the best of this run, in words."""
+    if group.gflop_s is None:
+        return f" ({group.missing})"
+    reached = f"{number(round(group.gflop_s))} GFLOP/s"
+    best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
+    more = f", where this run's fastest reaches {number(round(best))}" if best else ""
+    return f" ({group.missing}); it runs at {reached}{more}"

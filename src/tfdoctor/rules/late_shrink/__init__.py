@@ -1,0 +1,211 @@
+"""A buffer stores elements larger than necessary.
+
+## What it checks
+
+How much memory full `shuffle`, `cache` and large `prefetch` buffers take (the bytes of an element, by its
+`element_spec`, times the number of elements), and whether a neighboring `map` makes the elements larger before
+the buffer (decoding, one-hot encoding, a cast to float) or smaller after it (resizing, cropping, a cast to
+`uint8`).
+
+## Why it matters
+
+Host memory. A full shuffle buffer of 10,000 float images of 224 by 224 takes 6 GB; a buffer of their file names
+takes a megabyte. Memory in these buffers is not available to the page cache and to other programs, and filling
+a shuffle buffer delays the first batch of every epoch.
+
+## How to fix
+
+Put the buffer where the elements are small: shuffle file names or records, then read and decode them; resize
+before the cache; cast and encode after it. A `shuffle` gives the same order before and after a `map`.
+Two constraints remain: random operations stay after a `cache`, and so does `shuffle`, or every epoch has the
+same order.
+
+## Holds for
+
+All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer directly after data that is in
+memory already (arrays given to `from_tensor_slices`, or a cache) does not count, because it mostly holds
+references. The size of encoded text and images is unknown, so they are never reported as smaller; file names
+are. This rule is about memory and predicts no time saving.
+
+## Sources
+
+- [Better performance with the tf.data API: reducing memory footprint](https://www.tensorflow.org/guide/data_performance#reducing_memory_footprint)
+- [tf.data.Dataset.shuffle](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle)
+- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.passes import kind_of
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.humanize import counted, quantity
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
+from tfdoctor.units import count, nbytes, ratio
+from tfdoctor.verdict import (
+    Cell,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+BY_HAND = (
+    "moving a stage changes which examples the later stages get, unless each example stays the same"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which buffers are reported, and when as a warning."""
+
+    spared_bytes: float = limit(
+        2.0**28,
+        "Memory in bytes that moving a buffer must save; smaller savings are negligible: TensorFlow itself "
+        "takes 400 to 500 MB",
+    )
+    times: float = limit(
+        2.0,
+        "Factor by which elements must be larger in the buffer than elsewhere; with a smaller factor, changing "
+        "the order is not worth the effort",
+        least=1.0,
+    )
+    stalled: float = limit(
+        0.02,
+        "Smallest share of time with a task waiting for memory that makes the finding a warning; a machine "
+        "with enough memory has 0",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) -> Verdict:
+    """Compare what each buffer holds with what it would hold on the other side of a map."""
+    late = [buffer for buffer in buffers.known if _late(buffer, limits)]
+    if not late and buffers.unknown:
+        kinds = ", ".join(kind_of(dataset).lower() for dataset in buffers.unknown)
+        return NotApplicable(
+            reason=f"the memory that the {kinds} of the pipeline takes is unknown: the shapes or the number of "
+            "its elements are not fixed, or they hold text"
+        )
+    if not late:
+        return Healthy(summary=_memory_in_use(buffers))
+    largest = max(late, key=lambda buffer: buffer.spared)
+    stalls = memory is not None and (memory.stalled or 0.0) >= limits.stalled
+    return Finding(
+        summary=f"{_name(largest)} holds {quantity(nbytes(largest.nbytes))}; {_place(largest)} the same "
+        f"elements take {quantity(nbytes(largest.nbytes - largest.spared))}",
+        evidence=(*_measures(largest, memory, limits), _table(late)),
+        remedies=tuple(_remedy(buffer) for buffer in late),
+        severity=Severity.WARNING if stalls else Severity.NOTE,
+    )
+
+
+def _late(buffer: Buffer, limits: Limits) -> bool:
+    large = buffer.each >= limits.times * buffer.least
+    return buffer.by is not None and large and buffer.spared >= limits.spared_bytes
+
+
+def _memory_in_use(buffers: Buffers) -> str:
+    if not buffers.known:
+        return "No shuffle, cache or large prefetch buffer takes memory of its own"
+    number = counted(len(buffers.known), "buffer").capitalize()
+    verb = "takes" if len(buffers.known) == 1 else "take"
+    held = sum(buffer.nbytes for buffer in buffers.known)
+    return f"{number} of the pipeline {verb} at most {quantity(nbytes(held))}"
+
+
+def _name(buffer: Buffer) -> str:
+    kind = kind_of(buffer.dataset).lower()
+    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters.buffer_size})"
+
+
+def _function(dataset: Dataset | None) -> str:
+    """Return the name of a map's function; "" for a lambda."""
+    return dataset.function if dataset and dataset.function.isidentifier() else ""
+
+
+def _place(buffer: Buffer) -> str:
+    return f"{'before' if buffer.grows else 'after'} {_function(buffer.by) or 'the map'}"
+
+
+def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> tuple[Evidence, ...]:
+    spared = nbytes(buffer.spared), nbytes(limits.spared_bytes)
+    measures: list[Evidence] = [Measure("memory saved by moving the buffer", *spared)]
+    if memory is not None:
+        share = ratio(buffer.nbytes / memory.total)
+        measures.append(Measure("share of host memory in the full buffer", share))
+    if memory is not None and memory.stalled is not None:
+        label = "share of time in which a task waits for memory"
+        measures.append(Measure(label, ratio(memory.stalled), ratio(limits.stalled)))
+    return tuple(measures)
+
+
+COLUMNS = (
+    "buffer",
+    "your line",
+    "elements",
+    "bytes per element",
+    "memory",
+    "memory after moving",
+    "new position",
+)
+
+
+def _table(late: list[Buffer]) -> Table:
+    return Table(COLUMNS, tuple(_row(buffer) for buffer in late))
+
+
+def _row(buffer: Buffer) -> tuple[Cell, ...]:
+    return (
+        _name(buffer),
+        buffer.dataset.at or "unknown",
+        count(buffer.elements),
+        nbytes(buffer.each),
+        nbytes(buffer.nbytes),
+        nbytes(buffer.nbytes - buffer.spared),
+        _place(buffer),
+    )
+
+
+def _remedy(buffer: Buffer) -> Remedy:
+    name, function = _name(buffer), _function(buffer.by) or "function"
+    mapped = f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
+    kept = f"dataset = dataset.{name}"
+    first, second = (kept, mapped) if buffer.grows else (mapped, kept)
+    return Remedy(f"Move {name} {_place(buffer)}", f"{first}\n{second}", buffer.dataset.at)
+
+
+def sick() -> Verdict:
+    """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
+    return check(Buffers((_images(grows=True),)), None)
+
+
+def healthy() -> Verdict:
+    """The same shuffle buffer holds file names."""
+    names = Dataset(id=1, kind="_ShuffleDataset", parameters=DatasetParameters(buffer_size=10_000))
+    return check(Buffers((Buffer(dataset=names, elements=10_000, each=100, least=100),)), None)
+
+
+def _images(*, grows: bool) -> Buffer:
+    shuffle = Dataset(
+        id=1,
+        kind="_ShuffleDataset",
+        parameters=DatasetParameters(buffer_size=10_000),
+        at=Location("train.py", 9),
+    )
+    decode = Dataset(id=0, kind="_ParallelMapDataset", function="decode")
+    return Buffer(
+        dataset=shuffle, elements=10_000, each=602_112, least=1024, by=decode, grows=grows
+    )

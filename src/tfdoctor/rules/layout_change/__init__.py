@@ -1,0 +1,200 @@
+"""Tensors are transposed repeatedly between NCHW and NHWC.
+
+## What it checks
+
+Transpositions in the model that change the data format of images (NCHW and NHWC, and their equivalents with
+three spatial dimensions) next to convolutions and pooling; cuDNN, MIOpen and TensorFlow kernels that convert
+layouts inside operations of a GPU; on a TPU the operations that XLA classifies as data formatting.
+
+## Why it matters
+
+A transposition computes nothing: it reads a tensor and writes it in another order, once forward and once
+backward, and reads with large strides are slow. One data format from input to output needs at most one
+conversion.
+
+## How to fix
+
+Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16-bit precision. Convert
+the input once, best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes
+of that format. On a GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels
+last for the matrix unit. The saving is an upper bound for conversions by kernels and by XLA.
+
+## Holds for
+
+TensorFlow 2 on all hardware. Only recordings made by tfdoctor hold the graph's edges that identify conversions
+in the model. The first conversion is counted only if an operation on images precedes it: the conversion of the
+model's input may be necessary. Attention transposes its heads too, which is no layout
+change: only transpositions next to operations on images count. On a TPU, XLA runs some transpositions at no
+cost as part of the neighboring convolution.
+
+## Sources
+
+- [NVIDIA, Convolutional Layers User's Guide: tensor layouts](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
+- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
+- [tf.nn.conv2d, data_format](https://www.tensorflow.org/api_docs/python/tf/nn/conv2d)
+"""
+
+from collections.abc import Iterator
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Topic
+from tfdoctor.rules.layout_change.layouts import Conversion, Layouts
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.OPERATIONS
+SINCE = "0.1.0"
+BY_HAND = "the shapes and weights of all layers depend on the data format"
+
+Inside = list[tuple[OperationTime, float]]
+"""Operations that convert layouts, and how many ms per step each spends on it."""
+
+
+def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
+    """Remove the superfluous conversions, and those that the device does inside other operations."""
+    superfluous = [row for conversion in layouts.superfluous for row in conversion.rows]
+    inside = _inside(layouts)
+    total_ms = sum(row.ms for row in superfluous) + sum(time for _, time in inside)
+    if total_ms:
+        return _finding(layouts, inside, total_ms, operations, hardware)
+    if operations.why_unnamed or layouts.unknown:
+        return NotApplicable(reason=operations.why_unnamed or layouts.unknown)
+    if layouts.conversions:
+        spent = milliseconds(sum(conversion.ms for conversion in layouts.conversions))
+        number = counted(len(layouts.conversions), "conversion").capitalize()
+        return Healthy(
+            summary=f"{number} of the data format, in one direction only: {spent} per step"
+        )
+    return Healthy(summary="The step never changes the data format of images")
+
+
+def _inside(layouts: Layouts) -> Inside:
+    """Return what converts inside other operations.
+
+    Kernels inside a conversion of the model belong to it: it is counted already, or is the first one.
+    """
+    own = [row for conversion in layouts.conversions for row in conversion.rows]
+    return [(row, time) for row, time in layouts.inside if row not in own]
+
+
+def _finding(
+    layouts: Layouts,
+    inside: Inside,
+    total_ms: float,
+    operations: Operations,
+    hardware: Hardware,
+) -> Finding:
+    share = ratio(total_ms / operations.total_ms)
+    return Finding(
+        summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
+        evidence=(
+            Measure("time in avoidable layout changes per step", ms(total_ms)),
+            Measure("share of the compute time in avoidable layout changes", share),
+            _table(layouts.superfluous, inside),
+        ),
+        remedies=_remedies(layouts.superfluous, inside, hardware),
+        effects=(*_effects(layouts, hardware), *(_effect_inside(*entry) for entry in inside)),
+    )
+
+
+def _effects(layouts: Layouts, hardware: Hardware) -> Iterator[Effect]:
+    """Remove the superfluous conversions of the model."""
+    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
+    for conversion in layouts.superfluous:
+        for row in conversion.rows:
+            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound)
+
+
+def _effect_inside(row: OperationTime, time: float) -> Effect:
+    return Effect(Stage.DEVICE, 1.0 - time / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (conversion.operation.layer or conversion.operation.name,
+         conversion.rows[0].at or "unknown",
+         "to channels last" if conversion.to_last else "to channels first", ms(conversion.ms))
+        for conversion in superfluous
+    ]  # fmt: skip
+    rows += [
+        (row.layer or row.name, row.at or "unknown", f"inside {row.type}", ms(time))
+        for row, time in sorted(inside, key=lambda pair: -pair[1])
+    ]
+    return Table(("layer", "your line", "conversion", "time per step"), tuple(rows))
+
+
+def _remedies(
+    superfluous: tuple[Conversion, ...], inside: Inside, hardware: Hardware
+) -> tuple[Remedy, ...]:
+    remedies = []
+    if superfluous:
+        lines = (row.at for conversion in superfluous for row in conversion.rows if row.at)
+        remedies.append(
+            Remedy("Use one data format in the whole model", ONE_FORMAT, next(lines, None))
+        )
+    if inside and hardware.kind == DeviceKind.TPU:
+        remedies.append(Remedy("Order dimensions as the next operation needs them", FOR_TPU))
+    elif inside:
+        remedies.append(
+            Remedy("Run convolutions in 16-bit precision with channels-last data", SIXTEEN_BIT)
+        )
+    return tuple(remedies)
+
+
+ONE_FORMAT = """\
+x = keras.layers.Permute((2, 3, 1))(inputs)  # once: channels first to channels last
+x = keras.layers.Conv2D(64, 3, padding="same")(x)
+x = keras.layers.PReLU(shared_axes=(1, 2))(x)  # the axes of height and width in that format"""
+
+FOR_TPU = """\
+# batch or features last, in multiples of 128; einsum chooses the order without a transposition
+scores = tf.einsum("blhd,bmhd->bhlm", q, k)"""
+
+SIXTEEN_BIT = """\
+keras.mixed_precision.set_global_policy("mixed_float16")  # bfloat16 from Ampere on
+keras.config.set_image_data_format("channels_last")"""
+
+
+def sick() -> Verdict:
+    """The model transposes to channels last for a convolution, and back."""
+    first, back = _conversion("permute"), _conversion("permute_1", to_last=False)
+    rows = (*first.rows, *back.rows, _gradient())
+    return check(Layouts((first, back)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
+
+
+def healthy() -> Verdict:
+    """The model converts its input once."""
+    first = _conversion("permute")
+    rows = (*first.rows, _gradient())
+    return check(Layouts((first,)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
+
+
+def _conversion(layer: str, *, to_last: bool = True) -> Conversion:
+    graph = Operation(name=f"model/{layer}/transpose", type="Transpose", layer=layer)
+    row = OperationTime(
+        name=graph.name, type="Transpose", ms=2.0, layer=layer, at=Location("train.py", 8),
+        operation=graph,
+    )  # fmt: skip
+    return Conversion(graph, to_last, (row,))
+
+
+def _gradient() -> OperationTime:
+    return OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=30.0)

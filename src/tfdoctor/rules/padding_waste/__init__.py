@@ -1,0 +1,293 @@
+"""Sequences are padded far beyond their length.
+
+## What it checks
+
+The padding at the ends, or of whole numbers also at the beginnings, of the sequences that the training is given:
+whole numbers of shape (batch, time) and vectors of shape (batch, time, features). tfdoctor looks at what the first
+training calls are given (a `tf.function` that trains, `train_on_batch`, the feeds of `Session.run`), whatever made
+it; else at the first batches of `fit` or of a loop in Python, at the arrays given to `fit`, or at the arrays that a
+dataset slices.
+
+## Why it matters
+
+The model computes padding like data, and masks discard the results. If the longest of all sequences sets the
+length of every batch, short sequences are mostly padding; attention even takes the square of the length.
+
+## How to fix
+
+Pad each batch to its own longest sequence, or put sequences of similar length into the same batch (bucketing) as
+well. Or cut off the few longest sequences. Bucketing changes the order of the data: shuffle before it. With
+`jit_compile=True` and on a TPU give all buckets a few fixed lengths, because each new shape is compiled. A
+`tf.function` that is called with arrays is traced for each new shape: round lengths up to a few. The model must
+accept any length, as with `keras.Input((None,))`. The lengths in the advice are those that a quarter, half, three
+quarters and all of the recorded sequences have at most, rounded up to multiples of 8.
+
+## Holds for
+
+TensorFlow 2, sequences that are padded at one end, with other values at the other end and hardly any padding in
+between. Vectors are padded with zeros; whole numbers with zero, or with the number that fills the end of a quarter
+of the rows. Masks, and rows that nearly all end at the same position, as columns of a table do, do not count.
+Batches that differ in length and are each about as long as their longest sequence are
+healthy: whether the rest is worth buckets depends on how random the batches have to be.
+
+The saving is an upper bound. If batches padded to their own longest sequence keep at most half of the padding, it
+is that of such batches: what they keep is computed from the recorded batches, or from the size of a batch and the
+recorded lengths, as if they were drawn at random. Else it is that of buckets without padding. The share that goes
+is taken of the time of the operations with a tensor or a loop as long as the sequences; of attention's scores,
+the share by both dimensions; of the host, only the part that starts the operations of a loop over time, without
+the cost of calling the step from Python. Buckets still contain some padding, and fixed costs of these operations
+stay. Operations whose lengths are unknown count in proportion, and the finding shows their time. The time of the
+input and between steps is not counted. In `fit`, batches are seen where `steps_per_execution` is 1 and no
+strategy distributes the dataset. They are not seen in loops inside a `tf.function`, nor in eager loops that go over
+something else than a dataset.
+
+## Sources
+
+- [tf.data.Dataset.bucket_by_sequence_length](https://www.tensorflow.org/api_docs/python/tf/data/Dataset)
+- [Understanding masking and padding, Keras](https://keras.io/guides/understanding_masking_and_padding/)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.humanize import percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.padding_waste.length_work import LengthWork
+from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    Remedy,
+    Severity,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+BY_HAND = "which length each batch gets changes the order of the examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much padding is reported."""
+
+    padding: float = limit(
+        0.25,
+        "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well",
+        most=1.0,
+    )
+    kept: float = limit(
+        0.5,
+        "Largest share of the padding that batches padded to their own longest sequence keep where that is the "
+        "advice: it needs no change of the order; of more, buckets save most",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
+    padding: SequencePadding,
+    source: BatchSource,
+    work: LengthWork,
+    breakdown: Breakdown,
+    program: Program | None,
+    overhead: PythonOverhead | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Scale the work on sequences by the share of their positions that is used."""
+    worst = padding.inputs[0]
+    wasted = 1.0 - worst.used
+    measures = (
+        Measure("padding as a share of the positions", ratio(wasted), ratio(limits.padding)),
+        Measure("positions of the longest sequences with padding", count(worst.steps)),
+    )
+    if worst.fits_batches:
+        return Healthy(summary=f"{FITTING}: {percent(wasted)} of it is padding", evidence=measures)
+    summary = f"Padding is {percent(wasted)} of the sequences of {worst.steps} positions"
+    if wasted < limits.padding:
+        return Healthy(summary=summary, evidence=measures)
+    cut = worst.cut(program.batch_size if program else None)
+    own = cut if cut is not None and 1.0 - cut >= (1.0 - limits.kept) * wasted else None
+    starting_ms = work.started * (breakdown["host"] - (overhead.edges_ms if overhead else 0.0))
+    effects = tuple(_effects(own or worst.used, work, breakdown, starting_ms))
+    return Finding(
+        summary=summary,
+        evidence=(*measures, *_cut(cut), *_work(work), _table(padding)),
+        remedies=_remedies(source, worst, own_is_enough=own is not None),
+        effects=effects,
+        severity=None if effects else Severity.NOTE,
+    )
+
+
+def _cut(cut: float | None) -> Iterator[Measure]:
+    if cut is not None:
+        yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
+
+
+def _remedies(
+    source: BatchSource, worst: PaddedInput, *, own_is_enough: bool
+) -> tuple[Remedy, ...]:
+    padded, buckets = CODE[source.maker]
+    if worst.pad and source.maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}:
+        padded, buckets = padded + NUMBER, buckets + NUMBER
+    values = {
+        "lengths": worst.buckets,
+        "boundaries": [length + 1 for length in worst.buckets[:-1]],
+        "number": len(worst.buckets),
+        "side": "pre" if worst.leading else "post",
+        "pad": worst.pad,
+    }
+    if worst.features and source.maker is BatchMaker.ARRAYS:  # the code is for rows of numbers
+        padded = buckets = ""
+    by_length = buckets.format(**values)
+    if not own_is_enough:
+        return (Remedy(ACTION, by_length, source.at),)
+    own = Remedy(OWN, padded.format(**values), source.at)
+    return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
+
+
+def _work(work: LengthWork) -> Iterator[Measure]:
+    """Yield the times that the saving counts, and which of them may not depend on the length."""
+    yield Measure("time per step of operations that grow with the length", ms(work.known_ms))
+    if work.unknown_ms:
+        label = "time per step of operations of unknown length, counted as growing"
+        yield Measure(label, ms(work.unknown_ms))
+
+
+def _effects(
+    used: float, work: LengthWork, breakdown: Breakdown, starting_ms: float
+) -> Iterator[Effect]:
+    """Shrink what takes longer with the length: once for each dimension of time, or in a loop over time.
+
+    Python or TensorFlow's executor starts the operations of a loop over time: ``starting_ms`` of the host's time.
+    """
+    for entry in work.growing:
+        if entry.row.ms:
+            yield _at_most(Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms)
+    if work.growing and breakdown["transfer"]:
+        yield _at_most(Stage.TRANSFER, used, "", breakdown["transfer"])
+    if starting_ms > 0.0:
+        yield _at_most(Stage.HOST, used, StepWork.SCHEDULING, starting_ms)
+
+
+def _at_most(stage: Stage, scales: float, subject: str, time_ms: float) -> Effect:
+    return Effect(stage, scales, subject, ms(time_ms), bound=Bound.AT_MOST, narrows=True)
+
+
+def _table(padding: SequencePadding) -> Table:
+    rows = tuple(
+        (f"input {number}", count(entry.steps), "beginning" if entry.leading else "end",
+         count(entry.used * entry.steps), ratio(1.0 - entry.used),
+         "unknown" if (trimmed := entry.trimmed) is None else ratio(1.0 - trimmed))
+        for number, entry in enumerate(padding.inputs, 1)
+    )  # fmt: skip
+    columns = (
+        "sequences", "positions", "padded at the", "average length", "padding",
+        "padding beyond the longest of a batch",
+    )  # fmt: skip
+    return Table(columns, rows)
+
+
+FITTING = "Each batch is about as long as its longest sequence"
+
+OWN = "Pad each batch to its own longest sequence"
+
+ACTION = "Batch sequences of similar length, padded to the longest of their batch"
+
+PADDED = """\
+dataset = dataset.padded_batch(batch_size)  # of sequences without padding"""
+
+BUCKETS = """\
+dataset = dataset.bucket_by_sequence_length(
+    lambda tokens, label: tf.shape(tokens)[0],  # elements without padding
+    bucket_boundaries={boundaries}, bucket_batch_sizes=[batch_size] * {number})"""
+
+NUMBER = """
+# and padding_values: {pad} for the tokens, as a tensor of their type"""
+
+SLICED = """\
+dataset = tf.data.Dataset.from_tensor_slices((tf.ragged.constant(sequences), labels))
+dataset = dataset.map(lambda tokens, label: (tf.ensure_shape(tokens, (None,)), label))
+dataset = dataset.shuffle(len(labels))
+"""
+
+WITHOUT = """
+# or, all to the longest of all: x = keras.utils.pad_sequences(sequences), without maxlen"""
+
+FEW = """\
+LENGTHS = {lengths}  # of the recorded sequences; few, as each new shape is traced
+
+def padded(sequences):  # of one batch
+    longest = max(map(len, sequences))
+    length = next((n for n in LENGTHS if n >= longest), longest)
+    return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad},
+                                        dtype=np.asarray(sequences[0]).dtype)"""
+
+DIFFERENT = """
+
+# Keras 3 fixes a length that the first two batches share: pad the first one to another length"""
+
+SORTED = """
+
+def batches(lengths, batch_size):  # the indices of each batch; lengths is an array
+    order = np.random.permutation(len(lengths))
+    windows = np.array_split(order, -(-len(order) // (50 * batch_size)))
+    similar = [window[np.argsort(lengths[window])] for window in windows]
+    found = [some[at : at + batch_size] for some in similar for at in range(0, len(some), batch_size)]
+"""
+
+SHUFFLED = """\
+    random.shuffle(found)
+    return found
+
+for batch in batches(lengths, batch_size):
+    train_step(padded([sequences[one] for one in batch]), labels[batch])"""
+
+ENDS_FIRST = """\
+    found.sort(key=lambda batch: lengths[batch].max())
+    ends = [found.pop(0), found.pop()]  # Keras 3 fixes a length that the first two batches share
+    random.shuffle(found)
+    return ends + found"""
+
+CODE = {
+    BatchMaker.DATASET: (PADDED, BUCKETS),
+    BatchMaker.ARRAYS: (SLICED + PADDED + WITHOUT, SLICED + BUCKETS),
+    BatchMaker.GIVEN: (FEW + DIFFERENT, FEW + SORTED + ENDS_FIRST),
+    BatchMaker.LOOP: (FEW, FEW + SORTED + SHUFFLED),
+}
+"""How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them."""
+
+
+def sick() -> Verdict:
+    """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
+    return _judged(50)
+
+
+def healthy() -> Verdict:
+    """Sequences of 190 words are padded to 200."""
+    return _judged(190)
+
+
+def _judged(length: int) -> Verdict:
+    tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
+    graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
+    row = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
+    padding = SequencePadding((PaddedInput(200, ((length,) * 31 + (200,),)),))
+    work = LengthWork.measure(padding, Operations((row,)), None, None)
+    source = BatchSource(BatchMaker.DATASET)
+    return check(padding, source, work, Breakdown.of(device=30.0), None, None)

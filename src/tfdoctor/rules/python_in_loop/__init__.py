@@ -1,0 +1,198 @@
+"""Python code in the loop delays each step.
+
+## What it checks
+
+The time of a step in which only Python works, in the body of a loop over a dataset: logging, printing, NumPy
+metrics, histograms, checkpoints. Calls of `tf.function`s and the lines that make their arguments are left out. The
+trace shows how long that is; samples of the Python stack divide it among your lines.
+
+## Why it matters
+
+The next step starts only after this code, so the device idles meanwhile. This holds on CPUs as well as on GPUs.
+
+## How to fix
+
+Run it every 100 steps or once per epoch. Keep metrics in TensorFlow operations within the step
+(`keras.metrics`), and read them when they are logged. Save checkpoints rarely, or from a thread
+(`tf.train.CheckpointOptions(enable_async=True)`).
+
+## Holds for
+
+TensorFlow 2.4 and later, recordings of `tfdoctor profile`, loops over a dataset that call a `tf.function`.
+In other loops and in Keras' fit the same code runs between two calls, and between-steps reports it by line and
+callback. On a GPU, host-sync reports the time after values are read. Reading a value (`.numpy()`) on a CPU costs
+only its copy, because the function has already finished: waiting for it counts as computing. The profiler slows
+the training function but hardly Python's own lines, so the share shown is low.
+
+## Sources
+
+- [Writing a training loop from scratch](https://www.tensorflow.org/guide/keras/writing_a_training_loop_from_scratch)
+- [tf.train.CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
+- [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+
+SHOWN_ROWS = 8
+"""Rows of the table: the lines that take most of the time."""
+
+KEPT = 0.01
+"""Share of the time that is left when the work is done every 100 steps."""
+
+MOST = 0.5
+"""Share of the lines' time that no later step depends on, from which the saving is what to expect."""
+
+
+EDIT = "loop-work"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the step in the loop's own Python; xprof reports waits from 5 % on",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        0.5,
+        "Shortest time in ms per step; asking for a batch and calling a function take 0.1 to 0.3 ms",
+    )
+    stack_samples: float = limit(5.0, "Stack samples needed in the loop's lines before they count")
+
+
+LIMITS = Limits()
+
+
+def check(
+    lines: LoopLines,
+    breakdown: Breakdown,
+    syncs: HostSyncs | None,
+    single: SingleOperations | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the time of the loop's own lines with the step."""
+    if not breakdown.step_ms:
+        return NotApplicable(reason="the traced steps have no duration; record the run again")
+    body_ms, time_ms = (_exposed_ms(whole, syncs) for whole in (lines.body_ms, lines.total_ms))
+    if _matters(body_ms, breakdown, limits) and lines.sample_count < limits.stack_samples:
+        taken = f"{milliseconds(body_ms)} of Python in the body of the loop"
+        few = counted(lines.sample_count, "stack sample")
+        return NotApplicable(reason=f"{few} cannot tell which lines take {taken}")
+    share = time_ms / breakdown.step_ms
+    measures = (
+        Measure("share of the step in the loop's own Python", ratio(share), ratio(limits.share)),
+        Measure("time of the loop's own Python per step", ms(time_ms), ms(limits.least_ms)),
+    )
+    summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} of {breakdown.each_step}"
+    if not _matters(time_ms, breakdown, limits) or lines.seen < limits.stack_samples:
+        return Healthy(summary=summary, evidence=measures)
+    return Finding(
+        summary=summary + _mostly(lines),
+        evidence=(*measures, _table(lines, time_ms)),
+        remedies=(_remedy(lines.lines[0]),),
+        effects=_effects(lines, time_ms, single),
+    )
+
+
+def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
+    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
+
+
+def _exposed_ms(time_ms: float, syncs: HostSyncs | None) -> float:
+    """Return a time without what follows a read of a GPU's value, which host-sync reports."""
+    return max(0.0, time_ms - (syncs.host_ms if syncs else 0.0))
+
+
+def _effects(
+    lines: LoopLines, time_ms: float, single: SingleOperations | None
+) -> tuple[Effect, ...]:
+    """Return what doing it every 100 steps saves: a ceiling where the next step may depend on most of it.
+
+    The operations that these lines run one by one are computing: they are spared in the same proportion.
+    """
+    part = sum(line.ms for line in lines.lines if line.aside) / lines.total_ms
+    left, bound = 1.0 - (1.0 - KEPT) * part, Bound.EXPECTED
+    if part < MOST:
+        left, bound = 0.0, Bound.AT_MOST
+    theirs = lines.total_ms / lines.body_ms if lines.body_ms else 1.0
+    computing_ms = single.inside_ms * min(1.0, theirs) if single else 0.0
+    times = {Stage.HOST: time_ms, Stage.DEVICE: computing_ms}
+    return tuple(
+        Effect(stage, left, StepWork.LOOP_BODY, ms(taken), bound=bound)
+        for stage, taken in times.items()
+        if taken
+    )
+
+
+def _mostly(lines: LoopLines) -> str:
+    """Name what takes at least half of the time."""
+    first = lines.lines[0]
+    if 2 * first.ms < lines.total_ms:
+        return ""
+    return f", mostly at {first.at.path}:{first.at.line}"
+
+
+def _table(lines: LoopLines, time_ms: float) -> Table:
+    scale = time_ms / lines.total_ms
+    rows = tuple((line.at, ms(line.ms * scale)) for line in lines.lines[:SHOWN_ROWS])
+    return Table(("your line", "time per step (estimate)"), rows)
+
+
+def _remedy(line: LoopLine) -> Remedy:
+    if line.aside:
+        return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
+    return Remedy(
+        "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
+        LOOP,
+        line.at,
+        EDIT,
+    )
+
+
+LOOP = """\
+for step, batch in enumerate(batches):
+    loss = train_step(batch)
+    if step % 100 == 0:
+        ...  # metrics, histograms, logging, checkpoints"""
+
+
+def sick() -> Verdict:
+    """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
+    return check(*_example(4.0))
+
+
+def healthy() -> Verdict:
+    """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
+    return check(*_example(0.04))
+
+
+def _example(host_ms: float) -> tuple[LoopLines, Breakdown, None, None]:
+    lines = LoopLines((LoopLine(Location("train.py", 36), host_ms),), 11, 12, host_ms)
+    return lines, Breakdown.of(host=host_ms, device=3.0), None, None

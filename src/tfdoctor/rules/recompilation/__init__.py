@@ -1,0 +1,148 @@
+"""XLA recompiles during training.
+
+## What it checks
+
+Whether XLA compiled programs in the traced steps, and whether it still did in the second half of them. A
+program that is compiled once at the start is not reported.
+
+Where only a few steps compile, they are left out of the steady steps. Then no saving per step is computed, and
+the share of the traced time shows what they cost.
+
+## Why it matters
+
+Compiling takes from a fraction of a second to minutes; a step takes milliseconds.
+
+## How to fix
+
+XLA compiles a program for each shape. Keep shapes constant: `drop_remainder=True`, sequences padded to a few
+lengths (`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. Keep operations whose
+shape depends on the data (`tf.where` with one argument, `tf.boolean_mask`) outside of the compiled function.
+
+## Holds for
+
+TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace contains the compiler's events:
+for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA's source.
+
+## Sources
+
+- [Optimize GPU performance, TensorFlow guide: enable XLA](https://www.tensorflow.org/guide/gpu_performance_analysis)
+- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla/tf2xla)
+- [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.recompilation.open_shapes import OpenShapes
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Concern,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    Remedy,
+    Severity,
+    Stage,
+    StepWork,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+BY_HAND = "which shapes may be padded to one size is not in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    steps: float = limit(
+        2.0,
+        "Smallest number of steps in which XLA compiles; a single step may be the first of its kind",
+    )
+    late: float = limit(
+        1.0, "Smallest number of steps that compile in the second half of the traced steps"
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    compiling: CompileTime,
+    breakdown: Breakdown,
+    shapes: OpenShapes | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Report compilations that continue in the second half of the traced steps."""
+    if not compiling.steps:
+        return Healthy(summary="XLA compiled nothing in the traced steps")
+    summary = f"XLA compiled in {compiling.steps} of {compiling.of} steps"
+    evidence = _evidence(compiling, breakdown, limits)
+    if compiling.steps < limits.steps or compiling.late < limits.late:
+        return Healthy(summary=f"{summary} and not again", evidence=evidence)
+    effects = _effects(compiling)
+    share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
+        evidence=evidence,
+        remedies=(_remedy(shapes),),
+        effects=effects,
+        severity=None if effects else Severity.of(compiling.share),
+    )
+
+
+def _evidence(compiling: CompileTime, breakdown: Breakdown, limits: Limits) -> tuple[Measure, ...]:
+    return (
+        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
+        Measure("traced steps", count(compiling.of)),
+        Measure("share of the traced time spent compiling", ratio(compiling.share)),
+        Measure("compile time per steady step", ms(compiling.total_ms)),
+        Measure("longest compilation", ms(compiling.longest_ms)),
+        Measure("step time", ms(breakdown.step_ms)),
+    )
+
+
+def _effects(compiling: CompileTime) -> tuple[Effect, ...]:
+    """Return what compiling costs a steady step; () where only other steps compile, which have no model."""
+    if compiling.apart or not compiling.total_ms:
+        return ()
+    return (
+        Effect(Stage.HOST, 0.0, StepWork.COMPILING, ms(compiling.host_ms)),
+        Effect(Stage.BETWEEN, 0.0, StepWork.COMPILING, ms(compiling.between_ms)),
+    )
+
+
+def _remedy(shapes: OpenShapes | None) -> Remedy:
+    """Choose by which dimensions of the batches vary: dropping a smaller batch does not help with lengths."""
+    if shapes is not None and shapes.lengths:
+        return Remedy("Pad the batches to a few lengths", LENGTHS)
+    if shapes is not None and shapes.size and shapes.at:
+        return Remedy("Drop the last, smaller batch", WHOLE, shapes.at, "drop-remainder")
+    return Remedy("Keep the input shapes of compiled functions constant", f"{WHOLE}\n{LENGTHS}")
+
+
+WHOLE = "dataset = dataset.batch(128, drop_remainder=True)"
+
+LENGTHS = """\
+# pad sequences to a few lengths; each length is compiled once
+dataset = dataset.bucket_by_sequence_length(
+    length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
+    pad_to_bucket_boundary=True, drop_remainder=True)"""
+
+
+def sick() -> Verdict:
+    """Every batch has another length, and XLA compiles in 20 of 20 steps."""
+    return check(
+        CompileTime(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
+    )
+
+
+def healthy() -> Verdict:
+    """XLA compiled before the traced steps."""
+    return check(CompileTime(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)

@@ -1,0 +1,214 @@
+"""A step computes what it has already.
+
+## What it checks
+
+Operations that ran twice or more in a step although all their inputs are equal: the same type and attributes,
+applied to the same tensors, with no write to a variable that they read in between. An example is a model that is
+called on the batch for the loss, and called again for a metric. Also operations that depend on constants only, such
+as a normalization of a captured matrix, and give the same result in every step.
+
+## Why it matters
+
+Each repetition takes its whole time again, and that of its gradient, and of adding this one to the others.
+TensorFlow merges equal operations and computes small constants in advance, but not operations that read variables,
+and not what depends on captured tensors.
+
+## How to fix
+
+Call the model once and use its result for the loss and the metric. Compute what is constant before the function
+that trains, or once in the constructor of a layer.
+
+## Holds for
+
+TensorFlow 2 graphs that XLA does not compile, on all devices. Random operations never count as equal, so layers
+behind dropout do not count where it is active. Gradients that compute a forward result again (`tf.recompute_grad`)
+save memory and do not count. The saving of constants and gradients is an upper bound: reading a stored result takes
+time as well.
+
+## Sources
+
+- [TensorFlow, graph optimization with Grappler](https://www.tensorflow.org/guide/graph_optimization)
+- [TensorFlow, better performance with tf.function](https://www.tensorflow.org/guide/function)
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.repeated_computation.repeated_results import Constant, Repeat, RepeatedResults
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.OPERATIONS
+SINCE = "0.1.0"
+BY_HAND = "which line keeps the value for the others is a choice in the code of the step"
+
+SHOWN = 5
+"""Pairs of lines that are shown: those of most time."""
+
+LEAST_MS = 0.05
+"""Time per step, in ms, below which a pair of lines is not named: tracing adds 0.001 ms to each operation."""
+
+COLUMNS = ("computed", "first at", "again at", "operations", "time per step")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much repetition is worth a change."""
+
+    share: float = limit(
+        0.03,
+        "Smallest share of the compute time in repeated work that is reported: steps vary by as much",
+        most=1.0,
+    )
+    part: float = limit(
+        0.1,
+        "Smallest share of all repeated work in a pair of lines that is named: the rest is scattered",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        0.1,
+        "Shortest time per step, in ms, of a pair of lines that is named: tracing adds about 0.001 ms to each of "
+        "its operations",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(work: RepeatedResults, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+    """Add up what is computed again, and compare it with the compute time."""
+    total_ms = sum(one.ms for one in work.repeats) + sum(one.ms for one in work.constants)
+    share = total_ms / operations.total_ms if operations.total_ms else 0.0
+    evidence = (
+        Measure("time computing again what is known, per step", ms(total_ms)),
+        Measure(
+            "share of the compute time computing again what is known",
+            ratio(share),
+            ratio(limits.share),
+        ),
+    )
+    least_ms = max(limits.least_ms, limits.part * total_ms)
+    repeats = [one for one in work.repeats if one.ms >= least_ms]
+    constants = [one for one in work.constants if one.ms >= least_ms]
+    if operations.why_unnamed and not total_ms:
+        return NotApplicable(reason=operations.why_unnamed)
+    if share < limits.share or not (repeats or constants):
+        summary = f"{percent(share)} of the compute time computes again what is known"
+        return Healthy(summary=summary, evidence=evidence)
+    return Finding(
+        summary="; ".join(_sentences(repeats, constants)),
+        evidence=(*evidence, _table(repeats, constants)),
+        remedies=tuple(_remedies(repeats, constants)),
+        effects=tuple(_effects(repeats, constants)),
+    )
+
+
+def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str]:
+    """Yield what is repeated, with its time."""
+    if repeats:
+        time = milliseconds(sum(one.ms for one in repeats))
+        yield f"Each step computes the same twice or more{_where(repeats[0])}: {time} per step"
+    if constants:
+        time = milliseconds(sum(one.ms for one in constants))
+        at = f" at {location(constants[0].at)}" if constants[0].at else ""
+        yield f"Results that never change are computed in each step{at}: {time} per step"
+
+
+def _where(one: Repeat) -> str:
+    lines = list(dict.fromkeys(location(line) for line in (one.first, one.again) if line))
+    return f" at {' and '.join(lines)}" if lines else ""
+
+
+def _table(repeats: list[Repeat], constants: list[Constant]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (_name(one.rows, one.layers), one.first or "unknown", one.again or "unknown",
+         count(len(one.rows)), ms(one.ms))
+        for one in repeats[:SHOWN]
+    ]  # fmt: skip
+    rows += [
+        (_name(one.rows), "every step", one.at or "unknown", count(len(one.rows)), ms(one.ms))
+        for one in constants[:SHOWN]
+    ]
+    return Table(COLUMNS, tuple(rows))
+
+
+def _name(rows: Iterable[OperationTime], layers: tuple[str, ...] = ()) -> str:
+    """Return the layers or the types of operations, those of most time first."""
+    types = dict.fromkeys(row.type for row in sorted(rows, key=lambda row: -row.ms))
+    return ", ".join((layers or tuple(types))[:3])
+
+
+def _remedies(repeats: list[Repeat], constants: list[Constant]) -> Iterator[Remedy]:
+    asked: set[Location | None] = set()
+    for one in repeats[:SHOWN]:
+        if one.again not in asked:
+            asked.add(one.again)
+            first = f" of {location(one.first)}" if one.first and one.first != one.again else ""
+            yield Remedy(f"Compute it once and use the result{first} again", REUSE, one.again)
+    for constant in constants[:SHOWN]:
+        if constant.at not in asked:
+            asked.add(constant.at)
+            yield Remedy("Compute it once, before the training", ONCE, constant.at)
+
+
+REUSE = """\
+logits = model(x, training=True)  # once
+loss = loss_fn(y, logits)
+metric.update_state(y, logits)  # instead of model(x)"""
+
+ONCE = """\
+matrix = normalize(matrix)  # before the function that trains, not in it"""
+
+
+def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterator[Effect]:
+    """Yield one effect for each operation: of a repetition all of its time goes."""
+    for one in repeats:
+        for row in one.rows:
+            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.EXPECTED)
+        for row in one.gradients:
+            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        for added in one.sums:
+            left, row = 1.0 - added.spared, added.row
+            yield Effect(
+                Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True
+            )
+    for constant in constants:
+        for row in constant.rows:
+            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def sick() -> Verdict:
+    """A model is called for the loss at line 31, and again for a metric at line 35."""
+    rows = (_row("model_2/dense/MatMul", 9.0), _row("model_2/dense/Relu", 1.0))
+    again = Repeat(Location("train.py", 31), Location("train.py", 35), rows)
+    return check(RepeatedResults((again,)), Operations((*rows, *_rest())))
+
+
+def healthy() -> Verdict:
+    """The metric uses the result of the loss."""
+    return check(RepeatedResults(), Operations(_rest()))
+
+
+def _row(name: str, time_ms: float) -> OperationTime:
+    return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms, layer="dense")
+
+
+def _rest() -> tuple[OperationTime, ...]:
+    return (_row("model_1/dense/MatMul", 9.0), _row("gradient_tape/model_1/dense/MatMul", 18.0))

@@ -1,0 +1,316 @@
+"""A costly call of Keras runs in every step.
+
+## What it checks
+
+Samples of the Python stack in calls that are made for a whole run or epoch: `fit` (of one or two steps),
+`predict`, `evaluate`, `get_weights`, `set_weights`, `clone_model`, saving, `clear_session`; and in models called
+outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
+100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
+
+Also a `tf.function` that a loop in Python calls 8 times per step or more, each time for one example (it was
+traced for arguments of which the first dimension is 1, and for no larger one), where the calls take at least twice
+as long as their operations.
+
+## Why it matters
+
+`fit`, `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a
+batch that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable
+by variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation
+from Python. To call a `tf.function` takes 0.1 to 0.5 ms however little it computes, so 80 calls for one example
+each take much longer than one call for all.
+
+## How to fix
+
+| call | instead |
+|---|---|
+| `model.fit(x, y)` of one batch | `model.train_on_batch(x, y)`, or one `fit` over all batches |
+| `model.predict(x)` of one batch | `model.predict_on_batch(x)`, or `model(x, training=False)` in a `tf.function` |
+| `model.evaluate(x, y)` of one batch | `model.test_on_batch(x, y)`, or evaluate once per epoch |
+| `get_weights`, `set_weights` for a slow copy of a model | `variable.assign` in a `tf.function`; `use_ema=True` |
+| `clone_model` | clone once, before the loop |
+| `save`, `save_weights` | every 1,000 steps or once per epoch |
+| `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
+| a `tf.function` for one example at a time | one call for all, stacked, where none needs another's result |
+| `clear_session` | once before each model is built |
+
+## Holds for
+
+Recordings of `tfdoctor profile` with TensorFlow 2.5 and later, Keras 2 and 3. A line's time is its share of the
+samples: with 10 samples it is uncertain by a third. The saving is an upper bound: it counts the time that the
+samples allow for (one standard error more than they show, at most all Python outside of compiled functions) and
+all operations that Python runs one by one. What replaces the call takes time as well. The time of
+functions for one example is measured, and that of all calls but one counts.
+
+## Sources
+
+- [Keras FAQ: the difference between predict() and calling a model](https://keras.io/getting_started/faq/#whats-the-difference-between-model-methods-predict-and-call)
+- [Model training APIs: predict_on_batch](https://keras.io/api/models/model_training_apis/#predict_on_batch-method)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [tf.Variable.assign](https://www.tensorflow.org/api_docs/python/tf/Variable#assign)
+- [Optimizers: use_ema](https://keras.io/api/optimizers/)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.humanize import location, milliseconds, number
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Remedy,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+BY_HAND = "what the loop does with the result of the call is not certain from the file"
+
+SHOWN_ROWS = 8
+"""Rows of the table: the lines that take most of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When such calls are reported: both limits must be reached."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the step in such calls; xprof reports waits from 5 % on",
+        most=1.0,
+    )
+    samples: float = limit(
+        5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %"
+    )
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do instead of a call, and the code."""
+
+    action: str
+    code: str
+    edit_id: str = ""
+
+
+ON_BATCH = """\
+values = model.predict_on_batch(x)  # NumPy; for a tensor: model(x, training=False) in a tf.function"""
+
+TEST_ON_BATCH = """\
+results = model.test_on_batch(x, y)"""
+
+STACKED = """\
+results = function(np.stack(examples))  # one call; results[i] belongs to examples[i]"""
+
+ASSIGN = """\
+@tf.function
+def update_targets():
+    for slow, variable in zip(target.variables, model.variables):
+        slow.assign(tau * variable + (1 - tau) * slow)"""
+
+CALL = """\
+@tf.function
+def act(state):
+    return model(state, training=False)"""
+
+RARELY = """\
+if step % 1000 == 0:
+    model.save_weights(path)"""
+
+ONE_FIT = """\
+loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to build
+# or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
+
+INSTEAD = {
+    SlowCall.FIT: Advice("Call train_on_batch, or fit once over all batches", ONE_FIT),
+    SlowCall.PREDICT: Advice(
+        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
+    ),
+    SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
+    SlowCall.WEIGHTS: Advice(
+        "Update the variables in place, in a tf.function", ASSIGN, "assign-weights"
+    ),
+    SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
+    SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
+    SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
+    SlowCall.SINGLE: Advice(
+        "Stack the examples and call the function once, if no call needs the result of another",
+        STACKED,
+    ),
+    SlowCall.CLEAR: Advice("Clear the session once, before the model is built", ""),
+}
+"""What to do instead of each call; the sources are linked on the rule's page."""
+
+
+def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
+    slow: SlowCalls,
+    breakdown: Breakdown,
+    long: LongStepLines | None,
+    single: SingleOperations | None,
+    body: LoopBody | None,
+    examples: SingleCalls | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the time of such calls with the step."""
+    sampled, many = slow, examples.calls if examples else ()
+    ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
+    slow = replace(slow, lines=tuple(ordered))
+    seen = sum(line.seen for line in slow.lines)
+    share = slow.ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    measures = (
+        Measure("share of the step in such calls", ratio(share), ratio(limits.share)),
+        Measure("stack samples in such calls", count(seen), count(limits.samples)),
+    )
+    if share < limits.share or seen < limits.samples:
+        return Healthy(summary=_little(slow, long), evidence=measures)
+    return Finding(
+        summary=_summary(slow, many),
+        evidence=(*measures, *_calls(many), _table(slow)),
+        remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
+        effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
+    )
+
+
+def _little(slow: SlowCalls, long: LongStepLines | None) -> str:
+    """Say how much such calls take of typical steps, and where only long steps make them."""
+    if slow.ms:
+        return f"Calls such as predict and set_weights take {milliseconds(slow.ms)} per step"
+    first = next(iter(long.slow_calls), None) if long and long.timed else None
+    if first is None:
+        return "No call such as predict and set_weights is seen in typical steps"
+    call, at = first.call, location(first.at)
+    return f"Calls of {call} ({at}) are not in typical steps, only in long ones; see step-outlier"
+
+
+def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
+    """Name the kind of call that takes most of the time, and its line that does."""
+    first, *others = _first_of_each(slow.lines)
+    time_ms = sum(line.ms for line in slow.lines if line.call is first.call)
+    called = next(
+        (_how_often(one) for one in many if one.line == first), f"{first.call} in every step"
+    )
+    of = f"{milliseconds(time_ms)} of each step"
+    text = f"Calling {called} takes about {of}, mostly at {location(first.at)}"
+    return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
+
+
+def _how_often(one: SingleCall) -> str:
+    return f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
+
+
+def _calls(many: Sequence[SingleCall]) -> tuple[Measure, ...]:
+    """Return how often each function for one example is called, and how long a call takes."""
+    return tuple(
+        measure
+        for one in many
+        for measure in (
+            Measure(f"calls of {one.name} per step", count(one.calls)),
+            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
+        )
+    )
+
+
+def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
+    """Return the longest line of each kind of call, the kind that takes most first."""
+    kinds = dict.fromkeys(line.call for line in lines)
+    groups = [[line for line in lines if line.call is kind] for kind in kinds]
+    return [group[0] for group in sorted(groups, key=lambda group: -sum(one.ms for one in group))]
+
+
+def _table(slow: SlowCalls) -> Table:
+    rows = tuple(
+        (line.at, str(line.call), f"{line.steps} of {slow.step_count}", ms(line.ms))
+        for line in slow.lines[:SHOWN_ROWS]
+    )
+    return Table(("your line", "call", "seen in steps", "time per step (estimate)"), rows)
+
+
+def _remedy(line: SlowLine) -> Remedy:
+    advice = INSTEAD[line.call]
+    return Remedy(advice.action, advice.code, line.at, advice.edit_id)
+
+
+def _effects(
+    slow: SlowCalls,
+    many: Sequence[SingleCall],
+    single: SingleOperations | None,
+    body: LoopBody | None,
+) -> tuple[Effect, ...]:
+    """Return the calls' time in each part of the step, as a ceiling.
+
+    The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
+    """
+    alone_ms = single.inside_ms + single.between_ms if single and slow.lines else 0.0
+    own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
+    times = {
+        stage: _ceiling(slow, stage, own_ms.get(stage, 0.0))
+        for stage in (Stage.HOST, Stage.BETWEEN)
+    }
+    times[Stage.DEVICE] = max(slow.part_ms(Stage.DEVICE), alone_ms)
+    for stage in times:
+        times[stage] += sum(one.line.parts_ms.get(stage, 0.0) for one in many)
+    return tuple(
+        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(taken), bound=Bound.AT_MOST)
+        for stage, taken in times.items()
+        if taken
+    )
+
+
+def _ceiling(slow: SlowCalls, stage: Stage, own_ms: float) -> float:
+    """Return what sampled calls may take of a part: as much as their samples allow for, within Python's time there.
+
+    That is one standard error more than they show; the number of samples is a Poisson count, whose standard
+    error is its root.
+    """
+    seen, time_ms = sum(line.seen for line in slow.lines), slow.part_ms(stage)
+    if not seen or not time_ms:
+        return 0.0
+    return max(time_ms, min(own_ms, time_ms * (1.0 + 1.0 / sqrt(seen))))
+
+
+def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
+    """Return the waits for the pipelines that the calls build."""
+    waits_ms, all_ms = slow.part_ms(Stage.INPUT), breakdown[Stage.INPUT]
+    if not waits_ms or not all_ms:
+        return ()
+    return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
+
+
+NOTHING = (None, None, None, None)
+"""The facts that an example does without."""
+
+
+def sick() -> Verdict:
+    """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
+    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), *NOTHING)
+
+
+def healthy() -> Verdict:
+    """The same loop calls predict_on_batch."""
+    return check(
+        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), *NOTHING
+    )
+
+
+def _example(time_ms: float) -> SlowCalls:
+    at = Location("train.py", 51)
+    line = SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: time_ms})
+    return SlowCalls((line,), 30)

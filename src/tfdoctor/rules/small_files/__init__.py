@@ -1,0 +1,229 @@
+"""Each example is stored in its own small file.
+
+## What it checks
+
+How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step, and how
+long that takes, while the step waits for input. Whether local files are small is decided by the size of a few
+of them, which is measured at the end of the run. Where the pipeline makes the names of the files itself, the
+bytes that the process read during the traced steps, divided by the files, show how large a file is at most. For
+files across a network (`gs://`, `s3://`), opening takes long at any size.
+
+## Why it matters
+
+Opening a file takes a directory lookup, a few system calls and, on a disk or across a network, a wait. For an
+image of a few kilobytes, this takes longer than reading it, and it is repeated for every example of every epoch.
+
+## How to fix
+
+Write the examples once into TFRecord files, ten or more for each host that reads, each of at least 10 MB (better
+100 MB), and read them with `interleave`. If all data fits into memory, `.cache()` after reading works as well.
+If all that the function does with a file works on whole batches (`tf.io.decode_raw`, casts), batch the records
+first: the function is then called once per batch.
+
+## Holds for
+
+TensorFlow 2.3 and later, any hardware. The saving is an upper bound, because reading records takes time too. Files
+opened by Python code are covered by python-input. The bytes that a process reads are known on Linux.
+
+## Sources
+
+- [TFRecord and tf.train.Example](https://www.tensorflow.org/tutorials/load_data/tfrecord)
+- [Better performance with the tf.data API: time to first byte](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.program import Dataset, FileList
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import milliseconds, number, quantity
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.small_files.read_sizes import ReadSizes
+from tfdoctor.units import count, ms, nbytes
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+BY_HAND = "the data set has to be written again, once, into larger files"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many files are many, and which are small."""
+
+    files: float = limit(
+        4.0,
+        "Smallest number of whole files read per step that counts as many; shards are opened far less than "
+        "once per step",
+    )
+    size: float = limit(
+        100_000.0,
+        "Size in bytes up to which a local file counts as small; reading more, at 1 GB/s, takes longer than "
+        "opening the file (10 to 100 microseconds)",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    properties: DatasetProperties | None,
+    sizes: ReadSizes | Unavailable,
+    functions: MapFunctions | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Look for functions that read a file for each example, in the segment that limits the pipeline."""
+    if not breakdown.waits_for_input:
+        return _not_waiting(pipeline, breakdown)
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    stages = [stage for stage in pipeline.stages if stage.path in paths and stage.reads]
+    reads = sum(stage.reads for stage in stages)
+    measure = Measure("whole files read per step", count(reads), count(limits.files))
+    if reads < limits.files:
+        summary = f"The slowest part of the pipeline reads {number(reads)} whole files per step"
+        return Healthy(summary=summary, evidence=(measure,))
+    files = _files(properties, sizes)
+    if isinstance(files, Unavailable):
+        reading = milliseconds(sum(stage.reading_ms for stage in stages))
+        return NotApplicable(
+            reason=f"each step reads {number(reads)} files in {reading}, but {files}"
+        )
+    return _judged(stages, measure, files, functions, limits)
+
+
+def _files(
+    properties: DatasetProperties | None, sizes: ReadSizes | Unavailable
+) -> FileList | Unavailable:
+    """Return the files by the list that the pipeline begins with, else by what the process read."""
+    listed = [dataset.files for dataset in properties.chain if dataset.files] if properties else []
+    if len(listed) == 1:
+        return listed[0]
+    return sizes if isinstance(sizes, Unavailable) else FileList(nbytes=round(sizes.most))
+
+
+def _judged(
+    stages: list[StageTime],
+    reads: Measure,
+    files: FileList,
+    functions: MapFunctions | None,
+    limits: Limits,
+) -> Verdict:
+    """Tell small files and files across a network from large local ones."""
+    size, scheme = files.nbytes, files.scheme
+    reading = ms(sum(stage.reading_ms for stage in stages))
+    label = "mean size of a file" if files.count else "mean size of a file, at most"
+    sized = (Measure(label, nbytes(size), nbytes(limits.size)),) if size else ()
+    evidence = (reads, Measure("reading time per step", reading), *sized)
+    amount = number(reads.value.value)
+    if scheme:
+        return _finding(
+            f"Each step opens {amount} files from {scheme}://", stages, evidence, functions
+        )
+    if size is None or size > limits.size:
+        kind = "files of unknown size" if size is None else "files, which are not small"
+        return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
+    about = f" of {'about' if files.count else 'at most'} {quantity(nbytes(size))}"
+    return _finding(f"Each step opens {amount} small files{about}", stages, evidence, functions)
+
+
+def _finding(
+    summary: str,
+    stages: list[StageTime],
+    evidence: tuple[Measure, ...],
+    functions: MapFunctions | None,
+) -> Finding:
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
+        effects=tuple(_effect(stage, _by_dataset(stage, functions)) for stage in stages),
+    )
+
+
+def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
+    if pipeline.why_idle:
+        return NotApplicable(reason=pipeline.why_idle)
+    return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
+
+
+def _by_dataset(stage: StageTime, functions: MapFunctions | None) -> MapFunction | None:
+    return functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
+
+
+def _effect(stage: StageTime, function: MapFunction | None) -> Effect:
+    """Remove the reading time: a record is read within a microsecond or two.
+
+    The rest of the function stays, unless it can take the records of a whole batch at once.
+    """
+    remaining = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+    if function and function.batch and set(function.single) <= READS:
+        remaining = min(remaining, 1.0 / function.batch)
+    return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+
+
+READS = frozenset(("ReadFile",))
+"""What a function no longer does when it is given the content of the files."""
+
+RECORDS = """\
+# once: files of 100 MB or more
+for n in range(16):
+    with tf.io.TFRecordWriter(f"train-{n:02}.tfrecord") as writer:
+        for path, label in examples[n::16]:
+            feature = {
+                "data": tf.train.Feature(bytes_list=tf.train.BytesList(value=[open(path, "rb").read()])),
+                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=feature))
+            writer.write(example.SerializeToString())
+
+# in training
+files = tf.data.Dataset.list_files("train-*.tfrecord")
+dataset = files.interleave(tf.data.TFRecordDataset, cycle_length=16,
+                           num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
+dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE)"""
+
+
+def sick() -> Verdict:
+    """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
+    return _example(3_000)
+
+
+def healthy() -> Verdict:
+    """The same number of files of 4 MB each."""
+    return _example(4_000_000)
+
+
+def _example(size: int) -> Verdict:
+    listed = FileList(count=10_000, nbytes=size)
+    properties = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
+    breakdown = Breakdown.of(input=30.0, device=10.0)
+    return check(_pipeline(256), breakdown, properties, Unavailable("not recorded"), None)
+
+
+def _pipeline(reads: int) -> InputPipeline:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    stage = StageTime(
+        path="Root::Prefetch::Map",
+        kind="Map",
+        work_ms=40.0,
+        wall_ms=40.0,
+        reading_ms=25.0,
+        reads=float(reads),
+    )
+    return InputPipeline.of(ahead, stage)

@@ -1,0 +1,524 @@
+"""A few steps take much longer than others.
+
+## What it checks
+
+Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
+of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
+A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
+machine. Nor are long steps that the untraced steps of the recording lack, or time between steps that the account of
+the run has at the boundaries of epochs: `epoch-boundary` judges it. `recompilation` reports long steps in which XLA
+compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the step, and
+the rules for input find the cause.
+
+Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
+vary too much for them to stand out: by the growth of the part that the callback runs in.
+
+Also the first steps of passes over the data outside of the traced steps, in training with `fit`: whether they take
+at least twice as long as others pass after pass, and how much of the untraced time they add.
+
+## Why it matters
+
+The median step does not show long steps, but the run pays for them: a checkpoint of 2 s every 100 steps of 20 ms
+doubles the training time.
+
+## How to fix
+
+The part that grew shows where to look. Where Python works, samples of its stack in the long steps name the line and
+the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage collector
+(`gc.freeze()` after the start), and what Keras' `fit` does itself after each epoch (a new iterator, validation),
+which counts where an epoch has few steps: use `dataset.repeat(10)` with a tenth of the epochs. Input: a shuffle
+buffer that fills, a file that is opened, a shared disk. Host: tracing or compiling for a last, smaller batch
+(`drop_remainder=True`).
+
+## Holds for
+
+All devices and frameworks, with at least six traced steps. A trace of 20 steps does not show a cause that
+occurs every 1000 steps.
+
+## Sources
+
+- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
+- [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+BY_HAND = "the cause of the long steps is not in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the traced time that long steps add, compared with steady steps",
+        most=1.0,
+    )
+    long: float = limit(
+        2.0,
+        "Smallest number of separate occasions on which the same part is long; one may be chance, and "
+        "adjacent long steps are one occasion, since other programs' work lasts longer than a step",
+    )
+    samples: float = limit(
+        5.0, "Stack samples in long steps to name a line; with 5 its share is uncertain by 45 %"
+    )
+    steps: float = limit(
+        6.0,
+        "Smallest number of traced steps; at most one in three may be long, or no step counts as steady",
+    )
+
+
+LIMITS = Limits()
+
+MINORITY = 3
+"""At most one step in three is long: steady steps are at least two in three."""
+
+MOST = 0.5
+"""Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
+time are those of long steps."""
+
+ALIKE = 0.75
+"""Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too."""
+
+SHOWN_ROWS = 8
+"""Rows of each table: the first long steps, and the lines with most samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlierStep:
+    """A long step, and the part that grew most compared with steady steps."""
+
+    number: int
+    total_ms: float
+    part: str
+    growth_ms: float
+    is_main: bool  # the part accounts for at least half of the step's growth
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Long steps of one cause among so many; ``share`` is what they add to the traced time, 0 to 1."""
+
+    steps: tuple[OutlierStep, ...]
+    cause: str  # the part that grew
+    steady_ms: float
+    share: float
+    of: int
+    occasions: int
+
+
+def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
+    steps: Steps,
+    breakdown: Breakdown,
+    compiling: CompileTime | None,
+    lines: LongStepLines | None,
+    epochs: EpochEnds | None,
+    starts: PassStarts | None,
+    cores: Cores | None,
+    pace: UntracedPace | None,
+    run: RunSteps | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
+    of_callback = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
+    traced = of_callback or _traced(
+        steps, breakdown, compiling, lines, epochs, cores, pace, run, limits
+    )
+    if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
+        return traced
+    return _begins(starts, limits)
+
+
+def _begins(starts: PassStarts, limits: Limits) -> Finding:
+    """Report the first steps of passes, which the traced steps do not show."""
+    label = "share of the untraced time added by the first steps of passes"
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
+        f"{milliseconds(starts.usual_ms)}: {percent(starts.share)} of the training time",
+        evidence=(
+            Measure(label, ratio(starts.share), ratio(limits.share)),
+            Measure("long first steps of passes", count(starts.number)),
+            Measure("steps of a pass", count(starts.pass_steps)),
+            Measure("what they add to the mean step", ms(starts.each_step_ms)),
+        ),
+        remedies=(REFILL,),
+        severity=Severity.of(starts.share),
+    )
+
+
+def _traced(  # noqa: PLR0913, PLR0917 - as above
+    steps: Steps,
+    breakdown: Breakdown,
+    compiling: CompileTime | None,
+    lines: LongStepLines | None,
+    epochs: EpochEnds | None,
+    cores: Cores | None,
+    pace: UntracedPace | None,
+    run: RunSteps | None,
+    limits: Limits,
+) -> Verdict:
+    """Judge the outliers among the traced steps."""
+    long = [at for at, steady in enumerate(steps.steady) if not steady]
+    if reason := _why_not(steps, long, compiling, limits):
+        return NotApplicable(reason=reason)
+    steady_ms = median(step.total_ms for step in steps.steady_steps)
+    share = _share_beyond(steps, long, steady_ms)
+    label = "share of the traced time added by long steps"
+    measure = Measure(label, ratio(share), ratio(limits.share))
+    summary = f"{len(long)} of {len(steps.steps)} steps took much longer than the others"
+    outliers = _long_steps(long, steps, breakdown)
+    cause = _common_part(outliers)
+    occasions = _occasions(long)
+    recurs = bool(cause) and occasions >= limits.long
+    if Severity.of(share) is Severity.CRITICAL and not recurs:
+        return NotApplicable(reason=f"{summary}{_unclear(outliers, share, occasions)}")
+    if share < limits.share or not recurs:
+        why = _why_no_pattern(cause, occasions, limits) if long else ""
+        return Healthy(summary=summary + why, evidence=(measure,))
+    seen = _lines_of(cause, share, lines)
+    main = _main(seen, limits)
+    chance = not (main and main.callback) and not _period(outliers)
+    if cores is not None and cores.contended and chance:
+        return NotApplicable(reason=f"{summary}{_contended(cores)}")
+    if run is not None and run.lack(share) and _between_epochs(cause, main):
+        return NotApplicable(reason=f"{summary}{OUTSIDE}")
+    pattern = Pattern(tuple(outliers), cause, steady_ms, share, len(steps.steps), occasions)
+    remedy = _remedy(main, cause, epochs, outliers)
+    return _found(pattern, seen, main, remedy, pace, limits)
+
+
+OUTSIDE = (
+    ", but the account of the run has few such steps: the time between them is that between epochs"
+)
+
+
+def _between_epochs(cause: str, main: LongStepLine | None) -> bool:
+    """Return whether what grew may lie between epochs: no line within the training loop is known that takes it."""
+    within = main is not None and (main.callback or main.call is not SlowCall.FIT)
+    return cause == Stage.BETWEEN and not within
+
+
+def _of_callback(
+    steps: Steps,
+    breakdown: Breakdown,
+    lines: LongStepLines,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict | None:
+    """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
+    known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
+    for one in known:
+        pattern = _pattern(one, steps, breakdown)
+        if pattern and pattern.share >= limits.share and pattern.occasions >= limits.long:
+            return _found(pattern, (one.line,), one.line, _less_often(one.line), pace, limits)
+    return None
+
+
+def _pattern(one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Pattern | None:
+    """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
+
+    Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
+    """
+    times = [row[one.part] for row in breakdown.steps]
+    if len(one.steps) * MINORITY > len(times):
+        return None
+    usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
+    least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
+    long = [at for at, time in enumerate(times) if time - usual_ms >= least_ms]
+    if least_ms <= 0.0 or len(long) * MINORITY > len(times):
+        return None
+    beyond = sum((times[at] - usual_ms) * steps.steps[at].calls for at in long)
+    others = (step.total_ms for at, step in enumerate(steps.steps) if at not in long)
+    return Pattern(
+        tuple(_grown(steps.steps[at], one.part, times[at] - usual_ms) for at in long),
+        one.part,
+        median(others),
+        beyond / sum(step.total_ms * step.calls for step in steps.steps),
+        len(times),
+        _occasions(long),
+    )
+
+
+def _grown(step: Step, part: str, growth_ms: float) -> OutlierStep:
+    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main=True)
+
+
+def _found(
+    pattern: Pattern,
+    lines: Sequence[LongStepLine],
+    main: LongStepLine | None,
+    remedy: Remedy,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict:
+    """Report a pattern, unless the untraced steps contradict it."""
+    summary = f"{len(pattern.steps)} of {pattern.of} steps took much longer than the others"
+    if pace is not None and pace.contradicts(pattern.share):
+        return NotApplicable(reason=f"{summary}, but the untraced steps lack such long ones")
+    label = "share of the traced time added by long steps"
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"{summary}{_because(pattern, main)}",
+        evidence=(
+            Measure(label, ratio(pattern.share), ratio(limits.share)),
+            Measure("steady step", ms(pattern.steady_ms)),
+            _table(pattern.steps),
+            *([_line_table(lines)] if lines else []),
+        ),
+        remedies=(remedy,),
+        severity=Severity.of(pattern.share),
+    )
+
+
+def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limits: Limits) -> str:
+    """Return why the steps cannot be compared; "" when they can."""
+    total = f"{len(steps.steps)} steps"
+    if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
+        few = "too few steady steps to compare with; trace more with --steps"
+        return f"{len(long)} of {total} in the trace are long: {few}"
+    if long and compiling and compiling.apart.issuperset(long):
+        return f"XLA compiled in all long steps ({len(long)} of {total}); see recompilation"
+    return ""
+
+
+def _occasions(long: Sequence[int]) -> int:
+    """Return how many runs of adjacent steps there are."""
+    return sum(at - 1 not in long for at in long)
+
+
+def _share_beyond(steps: Steps, long: list[int], steady_ms: float) -> float:
+    """Return the share of the traced time that long steps take beyond steady ones."""
+    beyond = sum((steps.steps[at].total_ms - steady_ms) * steps.steps[at].calls for at in long)
+    whole = sum(step.total_ms * step.calls for step in steps.steps)
+    return beyond / whole if whole else 0.0
+
+
+def _long_steps(long: list[int], steps: Steps, breakdown: Breakdown) -> list[OutlierStep]:
+    rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
+    steady = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
+    return [_long_step(steps.steps[at], breakdown.steps[at], steady) for at in long]
+
+
+def _long_step(step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> OutlierStep:
+    part = max(parts, key=lambda name: parts[name] - steady[name])
+    growth_ms = parts[part] - steady[part]
+    is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
+    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main)
+
+
+def _common_part(outliers: list[OutlierStep]) -> str:
+    """Return the part that accounts for most of each long step's growth; "" where they differ."""
+    parts = {step.part if step.is_main else "" for step in outliers}
+    return parts.pop() if len(parts) == 1 else ""
+
+
+def _unclear(outliers: list[OutlierStep], share: float, occasions: int) -> str:
+    """Say where much of the time went although no pattern shows, as at the end of an epoch."""
+    parts = " and ".join(dict.fromkeys(NAMES[step.part] for step in outliers))
+    return (
+        f" because of {parts}, on {counted(occasions, 'occasion')}: {percent(share)} of the traced time. The "
+        "end of an epoch may be the cause (a validation, a checkpoint, a shuffle buffer that fills); trace "
+        "more with --steps to see whether it recurs"
+    )
+
+
+def _why_no_pattern(cause: str, occasions: int, limits: Limits) -> str:
+    if occasions < limits.long:
+        return ", on one occasion, which may be chance"
+    return "" if cause else ", without a common cause"
+
+
+def _lines_of(cause: str, share: float, lines: LongStepLines | None) -> tuple[LongStepLine, ...]:
+    """Return the lines in the part that grew; without times, only where most of the time is in long steps."""
+    if lines is None or not (lines.timed or share >= MOST):
+        return ()
+    return lines.of(cause)
+
+
+def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
+    """Return the line that most samples are in; None where there is none, or too few samples to tell."""
+    total = sum(line.seen for line in lines)
+    first = lines[0] if lines else None
+    if first is None or first.at is None or total < limits.samples or first.seen < MOST * total:
+        return None
+    return first
+
+
+def _does(line: LongStepLine) -> str:
+    """Return the name of the function that a line calls, or of the callback that it is in."""
+    return _called(line) or line.callback or "Python"
+
+
+def _called(line: LongStepLine) -> str:
+    """Return the function that a line calls; "" for fit, which has called the line's callback."""
+    within = line.callback and line.call is SlowCall.FIT
+    return "" if within else line.calls.rpartition(".")[2]
+
+
+def _remedy(
+    main: LongStepLine | None,
+    cause: str,
+    epochs: EpochEnds | None,
+    outliers: Sequence[OutlierStep],
+) -> Remedy:
+    """Return what to do about the line, or about the part where no line is known."""
+    if main is None:
+        return REMEDIES[cause]
+    if epochs is not None and main.at == epochs.fit_at and not main.callback:
+        at_ends = any(epochs.explains(step.number) for step in outliers)
+        return Remedy(LONGER_EPOCHS, REPEAT, main.at) if at_ends else REMEDIES[cause]
+    return _less_often(main)
+
+
+def _contended(cores: Cores) -> str:
+    return (
+        f", while other programs used {number(cores.others)} of {number(cores.usable)} cores, which may be the "
+        "cause: record on an idle machine"
+    )
+
+
+def _less_often(line: LongStepLine) -> Remedy:
+    within = f" in {line.callback}" if line.callback else ""
+    if not _called(line):
+        return Remedy(f"Do less work{within or ' in this line'}, or do it less often", at=line.at)
+    return Remedy(f"Call {_called(line)}{within} less often, or once per epoch", at=line.at)
+
+
+def _because(pattern: Pattern, main: LongStepLine | None) -> str:
+    longest = milliseconds(max(step.total_ms for step in pattern.steps))
+    durations = f"up to {longest} instead of {milliseconds(pattern.steady_ms)}"
+    line = f", mostly {_does(main)} at {location(main.at)}" if main else ""
+    return f" because of {NAMES[pattern.cause]}{line}: {durations}{_period(pattern.steps)}"
+
+
+def _period(outliers: Sequence[OutlierStep]) -> str:
+    """Return the distance of the long steps, where it is always the same."""
+    distances = {after.number - before.number for before, after in pairwise(outliers)}
+    if len(outliers) < MINORITY or len(distances) != 1:
+        return ""
+    return f", every {distances.pop()} steps"
+
+
+def _table(outliers: Sequence[OutlierStep]) -> Table:
+    rows = tuple(
+        (count(step.number), ms(step.total_ms), NAMES[step.part], ms(step.growth_ms))
+        for step in outliers[:SHOWN_ROWS]
+    )
+    return Table(("step", "duration", "part that grew most", "growth"), rows)
+
+
+def _line_table(lines: Sequence[LongStepLine]) -> Table:
+    total = sum(line.seen for line in lines)
+    rows = tuple(
+        (line.at or "", _does(line), line.callback, count(line.seen), ratio(line.seen / total))
+        for line in lines[:SHOWN_ROWS]
+    )
+    columns = ("your line", "calls", "callback", "stack samples in long steps", "share of them")
+    return Table(columns, rows)
+
+
+NAMES = {
+    Stage.INPUT: "a wait for input",
+    Stage.TRANSFER: "copies",
+    Stage.HOST: "host work",
+    Stage.DEVICE: "device work",
+    Stage.COLLECTIVE: "collectives",
+    Stage.BETWEEN: "work between steps",
+    UNKNOWN: "an unknown cause",
+}
+
+LONGER_EPOCHS = "Give each epoch more steps, or validate less often: fit itself takes this time between two epochs"
+
+REPEAT = """\
+model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps
+model.fit(..., validation_freq=10)  # validates after every tenth epoch"""
+
+REFILL = Remedy(
+    "Find what the input does before the first batch of each pass: a shuffle buffer that is filled anew makes all "
+    "its elements, so cache them before the shuffle, or make its buffer smaller",
+    "dataset = dataset.map(function).cache().shuffle(buffer_size)",
+)
+
+PREFETCH = "dataset.prefetch(tf.data.AUTOTUNE)  # prepares batches ahead of a slow one"
+
+REMEDIES = {
+    Stage.INPUT: Remedy(
+        "Find why some batches take longer, such as a buffer that fills or a file that is opened",
+        PREFETCH,
+    ),
+    Stage.TRANSFER: Remedy("Find what else is copied in these steps"),
+    Stage.HOST: Remedy("Check whether a function is traced or a program compiled in these steps"),
+    Stage.DEVICE: Remedy("Check what else uses the device or its cores in these steps"),
+    Stage.COLLECTIVE: Remedy("Check which host is late in these steps"),
+    Stage.BETWEEN: Remedy(
+        "Do less work between these steps, or do it less often: checkpoints, validation, logging"
+    ),
+    UNKNOWN: Remedy("Record the device's work to see what takes longer"),
+}
+
+
+def sick() -> Verdict:
+    """A checkpoint of 100 ms follows every tenth step."""
+    at = Location("train.py", 30)
+    save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
+    return check(
+        *_example(100.0),
+        None,
+        LongStepLines({Stage.BETWEEN: (save,)}),
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def healthy() -> Verdict:
+    """Thirty steps of the same length."""
+    return check(*_example(0.0), None, None, None, None, None, None, None)
+
+
+def _example(extra_ms: float) -> tuple[Steps, Breakdown]:
+    rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(30)]
+    for row in rows[5::10]:
+        row["between"] = extra_ms
+    steps, start = [], 0
+    for at, row in enumerate(rows):
+        end = start + round(sum(row.values()) * PS_PER_MS)
+        steps.append(Step(at, start, end, end))
+        start = end
+    return Steps.of(steps), Breakdown(tuple(rows), rows[0])

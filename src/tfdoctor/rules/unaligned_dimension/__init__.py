@@ -1,0 +1,301 @@
+"""Unaligned layer widths waste compute on padding.
+
+## What it checks
+
+The output channels of convolutions and the units of dense layers against the multiple to which the hardware
+pads them, weighted by the time of the layer. On a TPU, where XLA chooses the layout, it checks the two minor
+dimensions of each matmul's result. A TPU's memory holds whole tiles too, so operations that only read and write
+tensors of that width also gain from a better width.
+
+## Why it matters
+
+The hardware computes whole tiles. 33 channels cost as much as 48 where the tile is 16; a feature size of 130
+costs as much as 256 where it is 128. The padded part is computed and discarded. oneDNN pads the input channels of
+a convolution as well: between layers of 130 channels, 144 x 144 products are computed instead of 130 x 130.
+
+On a GPU the padding is the smaller part. In 16-bit precision, rows that are no multiple of 16 bytes cannot be
+loaded in whole vectors: cuDNN copies each tensor into a padded one, and kernels for single elements replace
+those of cuBLAS. On an NVIDIA H100 (JAX 0.11.2, CUDA 13, bfloat16, 2026-11-22) a step of six convolutions took
+15.5 ms with 130 channels and 3.9 ms with 128, and one of eight layers of 4096 x 4001 x 4001 17.3 ms, with 4000
+5.8 ms.
+
+## How to fix
+
+Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
+the data dictates, such as three color channels, stay as they are: they are reported only if their layer takes
+significant time. The units of the last dense layer, which are the classes, are never reported.
+
+## Holds for
+
+CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in
+bfloat16. The cost was measured on AMX in float32 and bfloat16. On other CPUs the saving is an upper bound: on an
+AMD EPYC without AMX, a convolution of 130 channels took 1.15 times as long as one of 128 in float32 and 1.20 times
+in bfloat16, where padded widths predict 1.27; one of 48 took 1.26 times as long as one of 33 in float32, 1.07
+times in bfloat16 (TensorFlow 2.21, 2026-11-22).
+NVIDIA Tensor Cores in 16-bit precision (multiples of 8): where FLOPs and peak are known, kernels below half of
+the rate of aligned ones are reported, and the saving is an upper bound. TPUs (128 lanes; 256 from v6e on for
+the MXU).
+
+## Sources
+
+- [Matrix multiplication background, NVIDIA, table 1](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+- [Cloud TPU performance guide: padding](https://cloud.google.com/tpu/docs/performance-guide)
+- [Google Cloud, TPU v6e: matrix units of 256 by 256](https://cloud.google.com/tpu/docs/v6e)
+- CPU figures: benchmarks/channels.py of this project
+"""
+
+from dataclasses import dataclass, replace
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
+from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
+from tfdoctor.rules.unaligned_dimension.padded_widths import (
+    Padded,
+    WidthMarks,
+    of_layers,
+    pads,
+    sized,
+    width_of,
+)
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    LayerWidth,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.1.0"
+BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which widths are checked, and how much padding is reported."""
+
+    waste: float = limit(
+        0.10,
+        "Smallest padded share of an operation's work that justifies a different width",
+        most=1.0,
+    )
+    worth: float = limit(
+        0.005, "Smallest share of the compute time in padding that is reported", most=1.0
+    )
+    free: float = limit(
+        0.02,
+        "Smallest share of the compute time in padding that is reported when the only remedy is a wider "
+        "layer, which costs nothing but saves nothing either",
+        most=1.0,
+    )
+    slow: float = limit(
+        0.5,
+        "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as "
+        "slow: on an H100 such convolutions and products reached 0.13 to 0.26 of it, aligned ones 0.85 to 0.95",
+        most=1.0,
+    )
+    smallest: float = limit(
+        0.5,
+        "Smallest width that is checked, as a share of the hardware's multiple: smaller widths (ten classes, "
+        "three colors) have other reasons",
+        most=1.0,
+    )
+    shortest_ms: float = limit(
+        0.005,
+        "Shortest call that is checked, in ms: a kernel or instruction takes some microseconds to start, so a "
+        "shorter call gains nothing from another width",
+    )
+    shrinkable: float = limit(
+        0.80,
+        "Smallest share of the channels that the multiple below keeps when it is proposed; otherwise the "
+        "multiple above is",
+        most=1.0,
+    )
+
+    @property
+    def marks(self) -> WidthMarks:
+        """Those that say which widths count."""
+        return WidthMarks(
+            waste=self.waste,
+            slow=self.slow,
+            smallest=self.smallest,
+            shortest_ms=self.shortest_ms,
+            shrinkable=self.shrinkable,
+        )
+
+
+LIMITS = Limits()
+
+
+def check(
+    operations: Operations,
+    hardware: Hardware,
+    aligned: AlignedTimes | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Weigh each matmul's padding by its time."""
+    tile = hardware.tile
+    if tile is None:
+        why = hardware.missing or f"tfdoctor knows no dimension that {hardware.name} pads"
+        return NotApplicable(reason=why)
+    aligned = aligned or AlignedTimes({})
+    found = [
+        replace(padded, least_ms=aligned.least_ms.get(padded.row.name))
+        for padded in sized(operations, hardware, tile, limits.marks)
+    ]
+    if not found:
+        return NotApplicable(reason=_why_unsized(operations, hardware))
+    chosen = of_layers(found, heads(operations.matrix))
+    wasteful = [padded for padded in chosen if padded.is_wasteful]
+    lost_ms = sum(padded.lost_ms for padded in wasteful)
+    least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
+    if lost_ms < least * operations.total_ms:
+        return Healthy(
+            summary=f"Avoidable padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step "
+            f"in {counted(len(found), 'matmul or convolution', 'matmuls and convolutions')}"
+        )
+    others = (
+        *elsewhere(wasteful, operations, hardware),
+        *beside_slow([padded for padded in wasteful if padded.is_slow], operations, aligned),
+    )
+    return _finding(wasteful, tile, lost_ms, others)
+
+
+def _why_unsized(operations: Operations, hardware: Hardware) -> str:
+    matmuls, on_gpu = operations.matrix, hardware.kind == DeviceKind.GPU
+    if not matmuls:
+        return operations.why_unlisted or "the step runs no matmul or convolution"
+    if on_gpu and not any(row.precision in HALVES for row in matmuls):
+        return (
+            "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
+        )
+    if hardware.kind == DeviceKind.CPU and not any(pads(row, hardware) for row in matmuls):
+        return "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"
+    if hardware.tile and any(width_of(row, hardware) for row in matmuls):
+        return (
+            f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
+        )
+    return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
+
+
+def _finding(
+    wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
+) -> Finding:
+    effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
+    summary, lost = _lost(wasteful, tile, lost_ms)
+    return Finding(
+        summary=summary,
+        evidence=(
+            *lost,
+            Measure("multiple to which the hardware pads", count(tile.multiple)),
+            _table(wasteful),
+        ),
+        remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)[:5]),
+        effects=effects,
+        severity=None if effects else Severity.NOTE,
+    )
+
+
+def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tuple[Measure, ...]]:
+    """Return what takes the time, in a sentence and in numbers."""
+    slow = [padded for padded in wasteful if padded.is_slow]
+    if not slow:
+        layers = counted(len(_one_per_layer(wasteful)), "layer")
+        most = "" if tile.bound is Bound.EXPECTED else "at most "
+        taken = f"takes {most}{milliseconds(lost_ms)} per step in {layers}"
+        label = f"time spent on padding per step{', at most' if most else ''}"
+        return f"Padding to multiples of {tile.multiple} {taken}", (Measure(label, ms(lost_ms)),)
+    slow_ms, least_ms = (
+        sum(padded.row.ms for padded in slow),
+        sum(padded.least_ms or 0.0 for padded in slow),
+    )
+    summary = (
+        f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
+        f"those for aligned widths need at least {milliseconds(least_ms)}"
+    )
+    measures = (
+        Measure("time in slow kernels per step", ms(slow_ms)),
+        Measure("least time of aligned kernels per step", ms(least_ms)),
+    )
+    return summary, measures
+
+
+def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
+    """Return the most padded operation of each layer with a padded width, the layer that loses most first."""
+    by_layer: dict[str, Padded] = {}
+    for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
+        if padded.is_padded:
+            place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
+            by_layer.setdefault(place, padded)
+    return list(by_layer.values())
+
+
+def _table(wasteful: list[Padded]) -> Table:
+    rows = tuple(
+        (padded.layer, padded.row.at or "unknown", padded.row.type, count(padded.width),
+         count(padded.padded), ratio(1.0 - padded.useful), ms(padded.row.ms))
+        for padded in sorted(wasteful, key=lambda padded: -padded.row.ms)
+    )  # fmt: skip
+    columns = (
+        *("layer", "your line", "operation", "width", "padded width"),
+        *("padded share", "time per step"),
+    )
+    return Table(columns, rows)
+
+
+def _remedy(padded: Padded) -> Remedy:
+    if padded.is_slow or (padded.target > padded.width and padded.tile.faster_above):
+        effect = "faster kernels"
+    elif padded.target < padded.width:
+        effect = "fewer tiles"
+    else:
+        measured = padded.tile.bound is Bound.EXPECTED
+        cost = "at almost no cost" if measured else "at little cost in bfloat16, some in float32"
+        effect = f"wider {cost}; saves no time"
+    layer = "the layers of this line" if padded.is_unnamed else padded.layer
+    action = f"Choose {padded.target} instead of {padded.width} in {layer}"
+    code = f"{padded.width}  ->  {padded.target}    # {effect}"
+    return Remedy(action, code, padded.row.at, width=LayerWidth(padded.width, padded.target))
+
+
+def sick() -> Verdict:
+    """A convolution has 33 channels where the hardware pads to 16."""
+    return check(Operations((_conv(33),)), _hardware(), None)
+
+
+def healthy() -> Verdict:
+    """The convolution has 32 channels."""
+    return check(Operations((_conv(32),)), _hardware(), None)
+
+
+def _hardware() -> Hardware:
+    return Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+
+
+def _conv(channels: int) -> OperationTime:
+    tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
+    return OperationTime(
+        name="model/conv2d/convolution",
+        type="Conv2D",
+        ms=14.5,
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+    )

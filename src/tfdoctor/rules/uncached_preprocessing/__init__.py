@@ -1,0 +1,519 @@
+"""Identical elements are recomputed every epoch.
+
+## What it checks
+
+Which functions of the input pipeline give the same output for the same element in every pass: those before any
+random operation that neither run Python nor keep a state of their own. Their work counts if the step waits for
+input, no cache stores their output, the run passes over its data at least twice, and the output fits into free
+memory (size of an element times their number). On a CPU whose cores are all busy, their work also counts for
+the time that it takes from the compute, because both share the cores. The rule looks for random operations in
+the functions' graphs, including branches and loops. Where several pipelines are combined at random, it judges each
+of them up to its own first random operation. Datasets that a library builds, such as
+`keras.utils.image_dataset_from_directory`, count as well: the cache goes behind the call. A cache that is never
+complete, for example after an infinite `repeat`, is judged by cache-order.
+
+Where the functions did not run in the traced steps, because a shuffle buffer takes all of a pass at its first step,
+their work counts if these steps are long pass after pass in the rest of the run.
+
+A function that draws random numbers is divided in thought before its first random operation: operations that no
+random result reaches are repeatable, and the trace shows their time. If they are most of the function's work, as
+where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it, if the step
+waits for input.
+
+## Why it matters
+
+An image that was decoded and resized in the first epoch is the same image in the second. A cache does that
+work once; after the first epoch, the pipeline only copies.
+
+## How to fix
+
+Put `.cache()` directly after the last function with identical output: before augmentation, because a cache
+after a random function freezes its draws, and before `shuffle` and `repeat`, because a cache keeps the
+order in which it was filled and is filled only when a pass ends. Divide a function that ends with a random
+operation into two, and cache between them. If a library shuffles and batches the elements
+itself, call it with `batch_size=None`, and cache, shuffle and batch what it returns. Output that does not fit
+into memory can go to a fast local disk: `.cache("/path/to/file")`.
+
+## Holds for
+
+TensorFlow 2.3 and later, any hardware. The saving starts with the second epoch: the first one fills the
+cache. Not checked if the number of elements (records in files) or their size (text, open shapes) is unknown
+before they are read.
+
+## Sources
+
+- [Better performance with the tf.data API: caching](https://www.tensorflow.org/guide/data_performance#caching)
+- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeated_work import RepeatedWork
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.passes import kind_of
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.humanize import milliseconds, number, percent, quantity
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
+    RepeatablePrefix,
+    RepeatablePrefixes,
+)
+from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+BY_HAND = "a cache at this place would keep batches or their order the same in all epochs"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a cache pays, and how large it may be."""
+
+    passes: float = limit(
+        2.0,
+        "Smallest number of passes over the data for which a cache is useful; the first pass only fills it",
+    )
+    memory: float = limit(
+        0.5,
+        "Largest share of the host's free memory that a cache may take; the rest is for buffers, checkpoints "
+        "and later allocations of the run",
+        most=1.0,
+    )
+    taken: float = limit(
+        0.2,
+        "Smallest share of the step that cacheable work takes from the compute, if the step does not wait for "
+        "input but all cores are busy; for shares of 8 to 13 %, manual caches in three scripts of "
+        "benchmarks/accuracy saved 15, 3 and -6 %",
+        most=1.0,
+    )
+    starts: float = limit(
+        0.05,
+        "Smallest share of the untraced time that the first steps of passes add, if the functions only run in "
+        "these; as in step-outlier",
+        most=1.0,
+    )
+    before_random: float = limit(
+        0.5,
+        "Smallest share of a random function's work before its first random operation at which dividing the "
+        "function is advised; below it, most of the work remains",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept
+    cacheable: Cacheable,
+    properties: DatasetProperties,
+    pipeline: InputPipeline,
+    repeated: RepeatedWork,
+    prefixes: RepeatablePrefixes,
+    breakdown: Breakdown,
+    memory: HostMemory | Unavailable,
+    contention: CpuContention,
+    starts: PassStarts | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Find work that is identical in every pass, and check whether its output fits into memory."""
+    if cacheable.never is not None:
+        return NotApplicable(reason=NEVER)
+    divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
+    work = repeated.ms + sum(prefix.ms for prefix in divided)
+    if not breakdown.waits_for_input:
+        if not contention.crowds_out(repeated.ms, breakdown.step_ms, limits.taken):
+            found = _at_starts(cacheable, pipeline, properties, memory, starts, limits)
+            return found or _not_waiting(pipeline, breakdown, work, contention, limits)
+        divided, work = [], repeated.ms
+    ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
+    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
+    if not parts and not divided:
+        return _nothing_to_cache(cacheable)
+    verdict = _judged(_Caches(parts, divided, repeated), properties, memory, limits)
+    if not isinstance(verdict, Finding):
+        return verdict
+    return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
+
+
+NEVER = "the pipeline has a cache that is never complete; see cache-order"
+
+LITTLE = 0.05
+"""Share of the step below which the report says that a cache would save little."""
+
+
+def _not_waiting(
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    work_ms: float,
+    contention: CpuContention,
+    limits: Limits,
+) -> Verdict:
+    """Judge a step that does not wait: a CPU's compute may still lose cores to the input."""
+    if pipeline.why_idle:
+        return NotApplicable(reason=pipeline.why_idle)
+    if contention.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
+        return NotApplicable(
+            reason=f"{breakdown.little_wait}, but producing its batches may take CPU cores from the compute: "
+            "the load of the cores was not sampled; record with `tfdoctor profile`"
+        )
+    taken = contention.taken_ms(work_ms) / breakdown.step_ms
+    if taken >= LITTLE:
+        return NotApplicable(
+            reason=f"{breakdown.little_wait}, but identical work in every epoch takes cores from the compute "
+            f"(up to {percent(taken)} of the step); reading a cache also takes time, so only a trial can show "
+            "the gain"
+        )
+    return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
+
+
+def _at_starts(
+    cacheable: Cacheable,
+    pipeline: InputPipeline,
+    properties: DatasetProperties,
+    memory: HostMemory | Unavailable,
+    starts: PassStarts | None,
+    limits: Limits,
+) -> Finding | None:
+    """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
+
+    Uncached work of a pass that does not run in the middle of one runs at its beginning.
+    """
+    idle = [one for one in pipeline.idle if cacheable.holds(one) and _refilled(one, properties)]
+    if not idle or starts is None or starts.share < limits.starts:
+        return None
+    ids = {one.id for one in idle}
+    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
+    stages = tuple(StageTime(path="", kind=kind_of(one), dataset=one) for one in idle)
+    verdict = _judged(_Caches(parts, [], RepeatedWork(stages)), properties, memory, limits)
+    return _of_starts(verdict, starts, limits) if isinstance(verdict, Finding) else None
+
+
+def _refilled(dataset: Dataset, properties: DatasetProperties) -> bool:
+    """Whether a shuffle takes what a dataset makes, before any batch is complete."""
+    return any(
+        kind_of(stage) == "Shuffle" and dataset in properties.upstream(stage)
+        for stage in properties.chain
+    )
+
+
+def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
+    """Return a finding about the first steps of passes, of which other work may take a part."""
+    label = "share of the untraced time added by the first steps of passes"
+    return replace(
+        finding,
+        concern=Concern.LONG_STEPS,
+        summary=f"{finding.summary}, at the first step of each pass: {milliseconds(starts.long_ms)} instead of "
+        f"{milliseconds(starts.usual_ms)}, {percent(starts.share)} of the training time",
+        evidence=(
+            *(one for one in finding.evidence if isinstance(one, Measure)),
+            Measure(label, ratio(starts.share), ratio(limits.starts)),
+            Measure("what they add to the mean step at most", ms(starts.each_step_ms)),
+        ),
+        effects=(),
+        severity=Severity.of(starts.share),
+    )
+
+
+def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
+    if cacheable.unknown:
+        return NotApplicable(reason=cacheable.why)
+    cause = f": {cacheable.why}" if cacheable.why else ""
+    frozen = (
+        f"; {cacheable.frozen.function} draws random numbers before the cache, so all epochs see the same draws"
+        if cacheable.frozen
+        else ""
+    )
+    return Healthy(summary=f"No identical work is repeated in every epoch{cause}{frozen}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Caches:
+    """Where caches would be: behind whole functions, and within random ones, which replaces those before them."""
+
+    parts: list[CacheablePart]
+    divided: list[RepeatablePrefix]
+    repeated: RepeatedWork
+
+    @property
+    def recomputes(self) -> str:
+        """The main clause of the finding."""
+        return _recomputes(self.repeated.stages, self.divided)
+
+    def behind(self) -> list[CacheablePart]:
+        """Return the parts that no cache within a later function keeps."""
+        within = {stage.id for prefix in self.divided for stage in prefix.part.kept}
+        return [part for part in self.parts if part.last.id not in within]
+
+    def sizes(self, properties: DatasetProperties) -> list[int | None]:
+        """Return the bytes of each cache; None is unknown."""
+        whole = [_size(part, properties) for part in self.behind()]
+        return whole + [_prefix_size(prefix, properties) for prefix in self.divided]
+
+    def remedies(self, properties: DatasetProperties) -> tuple[Remedy, ...]:
+        """Return what to do, each once."""
+        whole = [_remedy(part, properties) for part in self.behind()]
+        return tuple(dict.fromkeys((*whole, *map(_division, self.divided))))
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What the caches save."""
+        return (*self.repeated.effects, *map(_prefix_effect, self.divided))
+
+
+def _prefix_size(prefix: RepeatablePrefix, properties: DatasetProperties) -> int | None:
+    number = properties.elements(prefix.part.last)
+    return None if number is None or prefix.nbytes is None else number * prefix.nbytes
+
+
+def _prefix_effect(prefix: RepeatablePrefix) -> Effect:
+    """Return what remains of a function's work after its repeatable beginning; reading the cache is not counted."""
+    work = ms(prefix.stage.work_ms)
+    return Effect(Stage.INPUT, 1.0 - prefix.share, prefix.stage.path, work, bound=Bound.AT_MOST)
+
+
+def _judged(
+    caches: _Caches, properties: DatasetProperties, memory: HostMemory | Unavailable, limits: Limits
+) -> Verdict:
+    """Check how often a cache would be read, and whether it fits into memory."""
+    passes, sizes = properties.passes, caches.sizes(properties)
+    if passes is None:
+        return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_PASSES}")
+    if passes < limits.passes:
+        amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
+        return Healthy(
+            summary=f"The run makes {amount} over its data, so a cache would not be read"
+        )
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_SIZE}")
+    if isinstance(memory, Unavailable):
+        return NotApplicable(
+            reason=f"a cache would take {quantity(nbytes(sum(known)))}, but {memory}"
+        )
+    return _weighed(caches, properties, sum(known), memory, limits)
+
+
+def _weighed(
+    caches: _Caches, properties: DatasetProperties, size: int, memory: HostMemory, limits: Limits
+) -> Verdict:
+    """Compare the size of a cache with the memory that it may take."""
+    budget = limits.memory * (memory.total - memory.used)
+    measures = (
+        Measure("passes over the data", count(properties.passes or 0.0), count(limits.passes)),
+        Measure("memory of the cache", nbytes(size), nbytes(budget)),
+        *(
+            Measure(
+                f"share of {prefix.stage.title}'s work before its first random operation",
+                ratio(prefix.share),
+                ratio(limits.before_random),
+            )
+            for prefix in caches.divided
+        ),
+    )
+    if size <= budget:
+        return _finding(caches, measures, caches.remedies(properties))
+    summary = (
+        f"{caches.recomputes}, but {quantity(nbytes(size))} do not fit into the "
+        f"{quantity(nbytes(budget))} of memory that a cache may take"
+    )
+    return Healthy(summary=summary, evidence=measures)
+
+
+UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
+
+UNKNOWN_SIZE = (
+    "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "
+    "add `.cache()` directly after it to save the work from the second epoch on"
+)
+
+
+def _recomputes(stages: tuple[StageTime, ...], divided: Sequence[RepeatablePrefix] = ()) -> str:
+    """Return the main clause: "decode recomputes identical elements every epoch"."""
+    if divided and not any(stage.dataset and stage.dataset.function_at for stage in stages):
+        names = list(dict.fromkeys(_name(prefix.stage) for prefix in divided))
+        verb = "repeats" if len(names) == 1 else "repeat"
+        share = percent(min(prefix.share for prefix in divided))
+        return (
+            f"{' and '.join(names)} {verb} identical work every epoch: {share} of it comes before the first "
+            "random operation"
+        )
+    own = [stage for stage in stages if stage.dataset and stage.dataset.function_at]
+    working = own or [stage for stage in stages if stage.dataset and stage.dataset.function]
+    names = list(dict.fromkeys(map(_name, working or stages)))
+    verb = "recomputes" if len(names) == 1 else "recompute"
+    return f"{' and '.join(names)} {verb} identical elements every epoch"
+
+
+def _name(stage: StageTime) -> str:
+    maker = _library(stage.dataset) if stage.dataset else ""
+    return f"{stage.title} of {maker}()" if maker else stage.title
+
+
+def _library(dataset: Dataset) -> str:
+    """Return the function of a library that made a dataset; "" where the user's own code did, or unknown."""
+    return "" if dataset.function_at or dataset.made_by in METHODS else dataset.made_by
+
+
+METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
+"""Methods that the user calls with a function of a library, such as a Keras layer."""
+
+
+def _finding(
+    caches: _Caches, measures: tuple[Measure, ...], remedies: tuple[Remedy, ...]
+) -> Finding:
+    rows = [
+        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in caches.repeated.stages
+    ] + [
+        (
+            f"{prefix.stage.title} before its first random operation"
+            + (f" ({', '.join(prefix.heaviest)})" if prefix.heaviest else ""),
+            prefix.stage.at or "unknown",
+            ms(prefix.ms),
+        )
+        for prefix in caches.divided
+    ]
+    return Finding(
+        summary=caches.recomputes,
+        evidence=(*measures, Table(("stage", "your line", "work per step"), tuple(rows))),
+        remedies=remedies,
+        effects=caches.effects,
+    )
+
+
+def _division(prefix: RepeatablePrefix) -> Remedy:
+    """Advise to divide a function before its first random operation."""
+    last, kinds = prefix.part.last, sorted({kind_of(moved).lower() for moved in prefix.part.moved})
+    name = last.function if last.function.isidentifier() else "function"
+    before = f" (line {prefix.drawn_at.line})" if prefix.drawn_at else ""
+    lines = [
+        f"dataset = dataset.map({name}_before_random, num_parallel_calls=tf.data.AUTOTUNE)",
+        CACHE,
+        *([REPEAT] if "repeat" in kinds else []),
+        *([SHUFFLE] if "shuffle" in kinds else []),
+        f"dataset = dataset.map({name}_random, num_parallel_calls=tf.data.AUTOTUNE)",
+    ]
+    after = f"; move {' and '.join(kinds)} after the cache" if kinds else ""
+    action = f"Divide {name} before its first random operation{before}, and cache between the parts{after}"
+    return Remedy(action, "\n".join(lines), last.at)
+
+
+def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
+    if maker := _library(part.last):
+        return _behind_library(part, maker, properties)
+    last, kinds = part.last, sorted({kind_of(dataset).lower() for dataset in part.moved})
+    known = last.function_at is not None and last.function.isidentifier()
+    name = last.function if known else "function"
+    lines = [
+        f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)",
+        CACHE,
+        *([REPEAT] if "repeat" in kinds else []),
+        *([SHUFFLE] if "shuffle" in kinds else []),
+    ]
+    after = f", and move {' and '.join(kinds)} after the cache" if kinds else ""
+    action = f"Cache the output of {last.function if known else 'this line'}{after}"
+    return Remedy(action, "\n".join(lines), last.at, "cache")
+
+
+def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperties) -> Remedy:
+    """Put the cache behind the call of a library, which may shuffle and batch the elements itself."""
+    if not part.moved and all(repeatable(stage) for stage in _later(part, properties)):
+        action = f"Cache the dataset that {maker}() returns"
+        return Remedy(action, f"dataset = {maker}(...)\n{CACHE}", part.last.at, "cache")
+    action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
+    return Remedy(
+        action, f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}", part.last.at
+    )
+
+
+def _later(part: CacheablePart, properties: DatasetProperties) -> list[Dataset]:
+    """Return what the same line does with the part's elements, the last first."""
+    return [
+        stage
+        for stage in properties.chain
+        if stage.at == part.last.at and part.last in properties.upstream(stage)
+    ]
+
+
+def _size(part: CacheablePart, properties: DatasetProperties) -> int | None:
+    """Return the bytes of a part's elements, or of the batches that its line makes of them."""
+    sizes = map(properties.nbytes, (part.last, *_later(part, properties)))
+    return next((size for size in sizes if size is not None), None)
+
+
+BATCHES = "dataset = dataset.shuffle(buffer_size).batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+
+CACHE = "dataset = dataset.cache()  # before random operations; create the dataset once, before all epochs"
+REPEAT = "dataset = dataset.repeat()  # after the cache, which is filled when a pass ends"
+SHUFFLE = "dataset = dataset.shuffle(buffer_size)  # after the cache, for a different order in every epoch"
+
+
+def sick() -> Verdict:
+    """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
+    return _example(passes=10.0)
+
+
+def healthy() -> Verdict:
+    """The same pipeline in a run of a single epoch."""
+    return _example(passes=1.0)
+
+
+DECODE = Dataset(
+    id=1,
+    kind="_MapDataset",
+    inputs=(0,),
+    function="decode",
+    function_at=Location("train.py", 9),
+    at=Location("train.py", 20),
+    cardinality=1000,
+    element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
+    types=frozenset(("DecodePng",)),
+    stateful=frozenset(),
+)
+
+
+def _example(passes: float) -> Verdict:
+    properties = DatasetProperties((DECODE, Dataset(id=0, kind="_TensorSliceDataset")), passes)
+    cacheable, pipeline = Cacheable.measure(properties), _pipeline()
+    return check(
+        cacheable,
+        properties,
+        pipeline,
+        RepeatedWork.measure(cacheable, properties, pipeline),
+        RepeatablePrefixes(),
+        Breakdown.of(input=30.0, device=10.0),
+        HostMemory(total=16e9, used=4e9),
+        CpuContention(crowded=False),
+        None,
+    )
+
+
+def _pipeline() -> InputPipeline:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    stage = StageTime(
+        path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0, dataset=DECODE
+    )
+    return InputPipeline.of(ahead, stage)

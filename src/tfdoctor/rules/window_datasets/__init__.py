@@ -1,0 +1,200 @@
+"""Each window of a series is a dataset.
+
+## What it checks
+
+Whether the pipeline cuts windows with `Dataset.window` and joins each by `flat_map` or `interleave`, in the part of
+the pipeline that limits a waiting step, or with so much work that it takes a CPU's busy cores from the compute of a
+step that does not wait. The time per window is compared with the time that copying its bytes needs.
+
+## Why it matters
+
+tf.data makes a dataset, a function call and an iterator for each window, and passes its elements on one by one.
+That takes about a tenth of a millisecond per window; copying a window of a few hundred bytes takes less than a
+microsecond.
+
+## How to fix
+
+Keep the series as one tensor. Batch the positions at which windows start, shuffle these numbers, and take all
+windows of a batch with one `tf.gather`. Where windows follow each other at a fixed distance and need no shuffle,
+`tf.signal.frame` cuts all of them at once. `keras.utils.timeseries_dataset_from_array` needs no code of your own
+and makes no dataset per window, but calls a function for each.
+
+## Holds for
+
+TensorFlow 2.3 and later, for series that fit into memory. The saving is an upper bound. Windows of elements
+whose shape is open are not checked. Maps between the windows and the batch count if their operations also take
+whole batches.
+
+## Sources
+
+- [tf.data.Dataset.window](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#window)
+- [tf.signal.frame](https://www.tensorflow.org/api_docs/python/tf/signal/frame)
+- [keras.utils.timeseries_dataset_from_array](https://www.tensorflow.org/api_docs/python/tf/keras/utils/timeseries_dataset_from_array)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
+from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+BY_HAND = "the windows have to be made in another way, whose order of examples has to be checked"
+
+BYTES_PER_MS = 1e6
+"""Least that one thread copies in ms: 1 GB/s, a tenth of a core's bandwidth; as in per-element-map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When windows of datasets are reported."""
+
+    windows: float = limit(
+        8.0, "Windows per step up to which their overhead is too little to matter", least=1.0
+    )
+    copying: float = limit(
+        0.3,
+        "Largest share of the time per window that copying its bytes may need; above it, the data take the time",
+        most=1.0,
+    )
+    taken: float = limit(
+        0.2,
+        "Smallest share of the step by which making windows slows the compute, on a CPU run that does not wait for "
+        "input; as in uncached-preprocessing",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    windows: WindowJoins,
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    contention: CpuContention,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the time per window with what copying its bytes takes, in the slowest part of the pipeline."""
+    if not windows.joins:
+        return Healthy(summary="No stage joins windows that are datasets")
+    if not breakdown.waits_for_input:
+        found = max(windows.joins, key=_work)
+        if contention.crowds_out(_work(found), breakdown.step_ms, limits.taken):
+            return _judged(found, contention, limits)
+        return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    limiting = [found for found in windows.joins if found.join.path in paths]
+    if not limiting:
+        return Healthy(summary="Making windows does not limit the pipeline")
+    return _judged(max(limiting, key=lambda found: found.join.work_ms), contention, limits)
+
+
+def _work(found: WindowJoin) -> float:
+    """Return the work of all stages that make and join the windows, in ms per step."""
+    return found.join.work_ms + sum(inner.work_ms for inner in found.inner)
+
+
+def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Verdict:
+    """Tell overhead per window from the copying of large windows."""
+    each, number = found.window_ms, found.join.calls
+    summary = f"{found.join.title} makes a dataset for each window: {milliseconds(each)}"
+    if found.nbytes is None:
+        return NotApplicable(reason=f"{summary}, but the size of a window is unknown")
+    copying = min(1.0, found.nbytes / BYTES_PER_MS / each) if each else 1.0
+    label = "maximum share of the time per window spent copying it"
+    measures = (
+        Measure("windows per step", count(number), count(limits.windows)),
+        Measure("bytes of a window", nbytes(found.nbytes)),
+        Measure("time per window", ms(each)),
+        Measure(label, ratio(copying), ratio(limits.copying)),
+    )
+    if number <= limits.windows or copying > limits.copying:
+        return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
+    return Finding(
+        summary=f"{summary}, {round(number)} times per step",
+        evidence=(*measures, _table(found)),
+        remedies=(Remedy("Take all windows of a batch with one gather", GATHER, found.join.at),),
+        effects=_effects(found, copying, contention),
+    )
+
+
+def _table(found: WindowJoin) -> Table:
+    stages = (found.join, *found.inner, *found.maps)
+    rows = tuple(
+        (stage.title, stage.at or "unknown", ms(stage.work_ms), count(stage.calls))
+        for stage in stages
+    )
+    return Table(("stage", "your line", "work per step", "calls per step"), rows)
+
+
+def _effects(found: WindowJoin, copying: float, contention: CpuContention) -> tuple[Effect, ...]:
+    """Return what is saved when only the copying of the windows remains."""
+    remaining = max(copying, 1.0 / found.batch) if found.batch else copying
+    stages = [stage for stage in (found.join, *found.inner, *found.maps) if stage.work_ms]
+    spared = sum(stage.work_ms for stage in stages) * (1.0 - remaining)
+    return (
+        *(
+            Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+            for stage in stages
+        ),
+        *contention.relief(spared),
+    )
+
+
+GATHER = """\
+series = tf.constant(series)
+starts = tf.data.Dataset.range(len(series) - size).shuffle(len(series)).batch(batch_size)
+dataset = starts.map(  # all windows of a batch: (batch_size, size + 1, ...)
+    lambda at: tf.gather(series, at[:, None] + tf.range(size + 1, dtype=tf.int64)),
+    num_parallel_calls=tf.data.AUTOTUNE,
+)
+dataset = dataset.map(lambda window: (window[:, :-1], window[:, -1])).prefetch(tf.data.AUTOTUNE)"""
+
+
+def sick() -> Verdict:
+    """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
+    return _example(nbytes_each=164.0)
+
+
+def healthy() -> Verdict:
+    """The same number of windows, each of 80 kB."""
+    return _example(nbytes_each=80_000.0)
+
+
+def _example(nbytes_each: float) -> Verdict:
+    join = StageTime(
+        path="Root::Prefetch::FlatMap",
+        kind="FlatMap",
+        work_ms=12.8,
+        wall_ms=12.8,
+        calls=128.0,
+        dataset=Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12)),
+    )
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    return check(
+        WindowJoins((WindowJoin(join, nbytes=nbytes_each, batch=128),)),
+        InputPipeline.of(ahead, join),
+        Breakdown.of(input=9.0, device=4.0),
+        CpuContention(crowded=False),
+    )
