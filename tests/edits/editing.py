@@ -3,10 +3,17 @@
 import subprocess
 from pathlib import Path
 
-from tfdoctor.edits.by_id import KINDS
+from tfdoctor.edits import by_id
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
+from tfdoctor.rules import all_rules
 from tfdoctor.rules.unfused_batch_norm import DROP_IN
+
+KINDS: dict[str, by_id.Kind] = {
+    **by_id.KINDS,
+    **{edit_id: edit for rule in all_rules() for edit_id, edit in rule.edits().items()},
+}
+"""All edits by their ids: those that rules share, and those of one rule."""
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"

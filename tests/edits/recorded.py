@@ -12,7 +12,11 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.rule import NO_EDIT
+from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Finding, Location, Remedy
+
+MODULES = {edit_id: rule.edit_module for rule in all_rules() for edit_id in rule.edits()}
+"""The module of each edit that belongs to one rule."""
 
 
 def recorded(
@@ -33,8 +37,12 @@ def recorded(
 
 
 def finding(name: str, *remedies: Remedy, by_hand: str = NO_EDIT) -> Result:
-    """Return a finding with these remedies, of a rule that says what is in the way of an edit."""
-    own = replace(rule(name), by_hand=by_hand)
+    """Return a finding with these remedies, of a rule that says what is in the way of an edit.
+
+    It has the edits of the rule that the first remedy with an edit of its own belongs to.
+    """
+    modules = {MODULES.get(remedy.edit_id, "") for remedy in remedies} - {""}
+    own = replace(rule(name), by_hand=by_hand, edit_module=next(iter(modules), ""))
     return Result(rule=own, outcome=Finding(summary="", evidence=(), remedies=remedies))
 
 

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from tests.edits.editing import edited
-from tfdoctor.edits.by_id import CHECKS, KINDS
+from tests.edits.editing import KINDS, edited
+from tfdoctor.edits.by_id import CHECKS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, spliced
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset
@@ -200,7 +200,7 @@ def test_the_edits_are_known() -> None:
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
     known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
-    known += " assign-weights vectorized-fn"
+    known += " assign-weights vectorized-fn clear-session compile-once dataset-once function-once predict-once"
     assert set(KINDS) == set(known.split())
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.edits.editing import git_apply
-from tfdoctor.edits.by_id import KINDS
+from tests.edits.editing import KINDS, git_apply
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile

@@ -5,13 +5,8 @@ A rule that is a package brings its own edits: ``EDITS`` in its ``edit.py``.
 
 from collections.abc import Callable
 
-from tfdoctor.edits.autotune import autotune_on
-from tfdoctor.edits.batch_norm import fused_batch_norm
-from tfdoctor.edits.batched import vectorized_map
 from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.calls_per_batch import calls_per_batch
-from tfdoctor.edits.checks import aid_off
-from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_traceable
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -19,10 +14,8 @@ from tfdoctor.edits.execution import (
     run_eagerly_off,
     steps_per_execution,
 )
-from tfdoctor.edits.floats import floatx
 from tfdoctor.edits.graph import graph_of_call, tf_function
 from tfdoctor.edits.intervals import every_hundred_steps
-from tfdoctor.edits.map_fn import vectorized_fn
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
@@ -30,8 +23,6 @@ from tfdoctor.edits.pipelines import (
     parallel,
     prefetch,
 )
-from tfdoctor.edits.precision import mixed_precision
-from tfdoctor.edits.retraced import reduce_retracing, tensor_argument
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.weights import assign_weights
 from tfdoctor.recording.program import ProgramRecord
@@ -65,23 +56,13 @@ KINDS: dict[str, Kind] = {
     "cache": cache,
     "cache-before-repeat": cache_before_repeat,
     "drop-remainder": drop_remainder,
-    "mixed-precision": mixed_precision,
     "jit-compile": jit_compile,
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
-    "autotune-on": autotune_on,
-    "fused-batch-norm": fused_batch_norm,
-    "convert-once": convert_once,
     "calls-per-batch": calls_per_batch,
     "loop-work": first_of(calls_per_batch, assign_weights, graph_of_call, every_hundred_steps),
-    "reduce-retracing": reduce_retracing,
-    "tensor-argument": tensor_argument,
     "assign-weights": assign_weights,
-    "debugging-off": aid_off,
     "tf-function": tf_function,
-    "floatx": floatx,
-    "vectorized-fn": vectorized_fn,
-    "vectorized-map": vectorized_map,
     "every-hundred-steps": every_hundred_steps,
 }
 

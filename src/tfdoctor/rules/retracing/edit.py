@@ -10,6 +10,7 @@ from tfdoctor.edits.loop_bodies import Loop, bound_in, moved_up, must_be_the_sam
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, spliced
 from tfdoctor.edits.values import Values
+from tfdoctor.rules.retracing.signatures import reduce_retracing, tensor_argument
 
 OPTIMIZERS = frozenset(
     ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"]
@@ -214,4 +215,9 @@ def must_be_the_same_function(
     must_be_the_same(module, values, statement, changed)
 
 
-EDITS: dict[str, Kind] = {"compile-once": compile_once, "function-once": function_once}
+EDITS: dict[str, Kind] = {
+    "compile-once": compile_once,
+    "function-once": function_once,
+    "reduce-retracing": reduce_retracing,
+    "tensor-argument": tensor_argument,
+}

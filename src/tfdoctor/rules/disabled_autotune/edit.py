@@ -4,6 +4,7 @@ import re
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice
 
@@ -98,3 +99,6 @@ def _removed(module: SyntaxTree, statement: cst.SimpleStatementLine) -> Splice:
         raise Declined("the line is the only statement in its block")
     start, end = module.span(statement)
     return Splice(module.lines.start(start), module.lines.next(end), 0, "")
+
+
+EDITS: dict[str, Kind] = {"autotune-on": autotune_on}

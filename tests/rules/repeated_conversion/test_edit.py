@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.edits.by_id import KINDS
+from tests.edits.editing import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, spliced
 

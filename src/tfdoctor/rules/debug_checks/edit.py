@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
@@ -39,3 +40,6 @@ def _aid(values: Values, statement: cst.SimpleStatementLine) -> bool:
             return values.from_tensorflow(func) in AIDS
         case _:
             return False
+
+
+EDITS: dict[str, Kind] = {"debugging-off": aid_off}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
@@ -208,3 +209,6 @@ def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]
     if count not in {None, len(elements)}:
         return []
     return [element.value for element in elements if isinstance(element, cst.Name)]
+
+
+EDITS: dict[str, Kind] = {"convert-once": convert_once}

@@ -4,6 +4,7 @@ import re
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, imports_above, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
@@ -76,3 +77,6 @@ def _within(module: SyntaxTree, node: cst.CSTNode, calls: list[cst.Call]) -> boo
 def _replaced(module: SyntaxTree, calls: list[cst.Call], name: str) -> list[Splice]:
     spans = (module.span(call.func) for call in calls)
     return [Splice(start, end, 0, name) for start, end in spans]
+
+
+EDITS: dict[str, Kind] = {"fused-batch-norm": fused_batch_norm}

@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.elementwise import ELEMENTWISE
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice
@@ -103,3 +104,6 @@ def _must_be_known(
             raise Declined(
                 f"line {line} calls {last_name(node.func)}(), which may not be computed for all elements at once"
             )
+
+
+EDITS: dict[str, Kind] = {"vectorized-fn": vectorized_fn}

@@ -4,8 +4,7 @@ import ast
 
 import pytest
 
-from tests.edits.editing import EXAMPLES
-from tfdoctor.edits.by_id import KINDS
+from tests.edits.editing import EXAMPLES, KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, spliced
 

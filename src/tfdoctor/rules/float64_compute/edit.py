@@ -4,6 +4,7 @@ import re
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice
 
@@ -37,3 +38,6 @@ def floatx(module: SyntaxTree, _: int, __: str) -> list[Splice]:
     if not re.search(r"\.fit\(", module.text):
         raise Declined("the file does not train with fit(), which casts its data to Keras' type")
     return [Splice(start, end, 0, module.written(wide[0]).replace("64", "32"))]
+
+
+EDITS: dict[str, Kind] = {"floatx": floatx}

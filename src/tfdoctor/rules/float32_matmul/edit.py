@@ -10,10 +10,11 @@ from itertools import chain
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, dotted, imports_above, last_name
-from tfdoctor.edits.own_layers import OwnLayers
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
+from tfdoctor.rules.float32_matmul.own_layers import OwnLayers
 
 OUTPUTS = frozenset(
     ["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"]
@@ -237,3 +238,6 @@ def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     """Return the block of statements around a node, also one of a single line: ``for _ in x: model.add(y)``."""
     one_line = module.around(node, cst.SimpleStatementSuite)
     return next(chain(one_line, module.around(node, cst.IndentedBlock)), module.tree)
+
+
+EDITS: dict[str, Kind] = {"mixed-precision": mixed_precision}

@@ -4,6 +4,7 @@ import re
 
 import libcst as cst
 
+from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.chains import methods_of, segment
 from tfdoctor.edits.elementwise import must_be_elementwise, stacked
 from tfdoctor.edits.module import SyntaxTree
@@ -78,3 +79,6 @@ def _in_next_statement(module: SyntaxTree, mapped: cst.Call) -> cst.Call | None:
         chain = chain.func.value
     plain = isinstance(chain.func, cst.Attribute) and isinstance(chain.func.value, cst.Name)
     return chain if plain and methods_of(chain) == ["batch"] else None
+
+
+EDITS: dict[str, Kind] = {"vectorized-map": vectorized_map}
