@@ -85,8 +85,9 @@ class Rule:
     """Whether it is the user's own rule."""
     general: bool = False
     """Whether it runs after all others and speaks only of the time that they leave unexplained."""
-    edit_module: str = ""
-    """The module of a rule's package that makes its edits; imported by ``edits``, as it brings libcst."""
+    edit_modules: tuple[str, ...] = ()
+    """The module of a rule's package that makes its edits, and those of other rules that the user's own rules may
+    use; imported by ``edits``, as they bring libcst."""
     by_hand: str = NO_EDIT
     """A clause that says what is in the way of an edit, for the remedies that have none."""
 
@@ -109,7 +110,7 @@ class Rule:
             healthy=module.healthy,
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
-            edit_module=_edit_module(module),
+            edit_modules=_edit_modules(module),
             by_hand=getattr(module, "BY_HAND", NO_EDIT),
         )
 
@@ -118,14 +119,15 @@ class Rule:
         return self.check if self.limits is None else partial(self.check, limits=self.limits)
 
     def edits(self) -> Mapping[str, Any]:
-        """Return the edits of the rule's own package by edit id, each a ``by_id.Kind``; none for a module."""
-        if not self.edit_module:
-            return {}
-        made: Mapping[str, Any] = importlib.import_module(self.edit_module).EDITS
+        """Return the edits of the rule's package, and of those it may use, by edit id: each a ``by_id.Kind``."""
+        made: dict[str, Any] = {}
+        for name in reversed(self.edit_modules):  # its own take precedence
+            made |= importlib.import_module(name).EDITS
         return made
 
 
-def _edit_module(module: ModuleType) -> str:
-    """Return the name of ``edit.py`` in a rule's package; "" where there is none."""
+def _edit_modules(module: ModuleType) -> tuple[str, ...]:
+    """Return the name of ``edit.py`` in a rule's package; () where there is none."""
     name = f"{module.__name__}.edit"
-    return name if hasattr(module, "__path__") and find_spec(name) is not None else ""
+    found = hasattr(module, "__path__") and find_spec(name) is not None
+    return (name,) if found else ()

@@ -15,7 +15,7 @@ from tfdoctor.rule import NO_EDIT
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Finding, Location, Remedy
 
-MODULES = {edit_id: rule.edit_module for rule in all_rules() for edit_id in rule.edits()}
+MODULES = {edit_id: rule.edit_modules for rule in all_rules() for edit_id in rule.edits()}
 """The module of each edit that belongs to one rule."""
 
 
@@ -41,8 +41,8 @@ def finding(name: str, *remedies: Remedy, by_hand: str = NO_EDIT) -> Result:
 
     It has the edits of the rule that the first remedy with an edit of its own belongs to.
     """
-    modules = {MODULES.get(remedy.edit_id, "") for remedy in remedies} - {""}
-    own = replace(rule(name), by_hand=by_hand, edit_module=next(iter(modules), ""))
+    modules = [MODULES[remedy.edit_id] for remedy in remedies if remedy.edit_id in MODULES]
+    own = replace(rule(name), by_hand=by_hand, edit_modules=modules[0] if modules else ())
     return Result(rule=own, outcome=Finding(summary="", evidence=(), remedies=remedies))
 
 

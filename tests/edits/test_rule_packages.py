@@ -57,10 +57,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rule:
 
 
 def test_the_edit_of_a_package_is_imported_when_it_is_needed(package: Rule) -> None:
-    assert package.edit_module == "needless_line.edit"
-    assert package.edit_module not in sys.modules
+    assert package.edit_modules == ("needless_line.edit",)
+    assert "needless_line.edit" not in sys.modules
     assert set(package.edits()) == {"remove-line"}
-    del sys.modules[package.edit_module]
+    del sys.modules["needless_line.edit"]
 
 
 def test_a_rule_without_a_folder_brings_no_edit() -> None:

@@ -13,6 +13,8 @@ from tfdoctor.api.results import Results
 from tfdoctor.errors import ConfigError
 from tfdoctor.recording import Recording
 from tfdoctor.rule import SECTIONS
+from tfdoctor.rulebook.book import rulebook
+from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.own_rules import load
 from tfdoctor.verdict import Finding, Healthy
 
@@ -37,6 +39,12 @@ def test_the_rule_of_the_guide_is_one(project: Path) -> None:
     assert (rule.name, rule.own, rule.needs) == ("slow-callbacks", True, ("Breakdown",))
     assert isinstance(rule.sick(), Finding)
     assert isinstance(rule.healthy(), Healthy)
+
+
+def test_it_may_use_the_edits_of_the_built_in_rules(project: Path) -> None:
+    book = rulebook(Config(rules=(project / "doctor",)))
+    (rule,) = (rule for rule in book.rules if rule.own)
+    assert {"mixed-precision", "compile-once", "vectorized-map"} <= set(rule.edits())
 
 
 def test_the_test_of_the_guide_passes(project: Path) -> None:
