@@ -36,8 +36,8 @@ COPIED = 2**24
 """Size in bytes up to which a file outside of any overlay is copied into the layer; a larger one is read-only."""
 
 LOOKS = 100
-"""How often an entry of a folder is looked for that other programs remove and make again: with ten looks, one run of
-some hundred failed beside a program that does nothing else."""
+"""How often an entry of a folder is looked for that other programs remove and make again. Ten looks were seen to be
+too few beside a program that does nothing else."""
 
 NO_LAYER = 78
 """Exit code: the kernel does not allow it (EX_CONFIG of sysexits.h)."""
