@@ -31,11 +31,16 @@ class Limit:
         raise TimeLimitError
 
 
+class Heir(Limit):
+    """An object whose class inherits what handles signals."""
+
+
 HANDLERS: dict[str, Callable[..., None]] = {
     "function": limit,
     "partial": functools.partial(limit, 1),
     "method": Limit().method,
     "object": Limit(),
+    "heir": Heir(),
 }
 
 

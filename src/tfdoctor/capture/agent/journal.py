@@ -111,7 +111,7 @@ def _code(handler: object) -> object:
     function = getattr(handler, "func", handler)  # of functools.partial
     function = getattr(function, "__func__", function)  # of a method
     if not hasattr(function, "__code__"):  # an object that is called
-        function = vars(type(function)).get("__call__")
+        function = type(function).__call__
     return getattr(function, "__code__", None)
 
 

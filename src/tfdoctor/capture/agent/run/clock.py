@@ -48,17 +48,7 @@ class CallClock:
 
     __slots__ = (
         # What each step reads, side by side in memory: between real steps the processor's caches are empty.
-        *(
-            "stale",
-            "thread",
-            "inside",
-            "running",
-            "current",
-            "first",
-            "profiled",
-            "caller",
-            "repeats",
-        ),
+        *("thread", "inside", "running", "current", "first", "profiled", "caller", "repeats"),
         *("now", "trained", "trains", "steps", "totals", "entered", "places"),
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
