@@ -99,6 +99,7 @@ class RunCall(StrEnum):
     BETWEEN = "between"  # after such a call, until the next one or another call
     TRACE = "trace"  # a call that traces a tf.function, from there to its end
     FUNCTION = "function"  # an outermost call of a tf.function that does not train
+    TEST = "test"  # one of a tf.function that trains at this line in other calls, and does not in this one
     EVALUATE = "evaluate"  # evaluate, test_on_batch
     PREDICT = "predict"  # predict, predict_on_batch
     COMPILE = "compile"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
+elsewhere: Any = agent.load("run.elsewhere")
 kinds = agent.load("run.kinds")
 TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("repeated", "snapshot"))]
 """The modules that look at the time."""
@@ -22,6 +23,10 @@ TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("repeated", "snapshot"
 
 class BrokenError(Exception):
     """An exception of the user's."""
+
+
+def journal() -> Any:
+    return agent.load("journal").Journal()
 
 
 def frame() -> FrameType | None:
@@ -151,8 +156,11 @@ class Script:
         try:
             if traces:
                 clock.trace_begins()
-            if trains and not clock.running:
-                clock.function_trains("repeated-call")
+            if not clock.running:
+                if trains:
+                    clock.function_trains("repeated-call")
+                else:
+                    clock.function_tests()
             self.run(body)
         finally:
             clock.function_ends(entered, function, "f")
@@ -337,6 +345,23 @@ def test_another_thread_reads_while_calls_come_and_go() -> None:
     thread.join()
 
 
+def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not() -> None:
+    with fake_time() as time:
+        clock = started()
+        at = frame()
+        for trains in (True, True, False, True):
+            entered = clock.function_begins("f", at)
+            clock.function_trains("repeated-call") if trains else clock.function_tests()
+            time.now += 10_000_000 if trains else 500_000_000
+            clock.function_ends(entered, started, "f")
+        clock.pass_over()
+        (ended,) = clock.steps.take(10)[0].values()
+        found = ms_of(clock)
+    assert [round(ms) for ms in ended.each] == [10, 10, 10]
+    assert found["test"] == 500
+    assert found["step"] == 30
+
+
 # Threads
 
 
@@ -384,6 +409,44 @@ def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
     call(clock, kinds.PREDICT, lambda: in_a_thread(lambda: train(clock)))
     assert clock.ours()
     assert set(ms_of(clock)) == {"script", "predict"}
+
+
+def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it() -> None:
+    clock = started()
+    seen = []
+
+    def trace() -> None:
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            seen.append((clock.ours(), clock.current.kind))
+
+    clock.trains = True
+    in_a_thread(trace)
+    assert seen == [(True, kinds.TRACE)]
+    assert clock.ours()
+    assert clock.trains
+    assert not clock.inside
+    assert clock.current is clock.places.script
+
+
+def test_no_thread_that_traces_is_followed_while_the_main_thread_works() -> None:
+    clock, seen, over = started(), [], []
+    begun = []  # the main thread waits until another one has begun
+
+    def trace() -> None:
+        while not begun:
+            pass
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            seen.append(clock.ours())
+        over.append(True)
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    begun.append(True)
+    while not over:
+        pass
+    thread.join()
+    assert seen == [False]
+    assert clock.ours()
 
 
 def test_the_main_thread_is_followed_on() -> None:

@@ -262,16 +262,54 @@ def test_times_of_sessions(tmp_path: Path) -> None:
     assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
 
 
+ONE_LINE = """
+w = tf.Variable(tf.ones((16, 16)))
+@tf.function
+def step(x, training):
+    if not training:
+        for _ in tf.range(20000):
+            x = tf.nn.relu(x @ w * 0.01)
+        return tf.reduce_mean(x)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w) ** 2)
+    w.assign_sub(0.001 * tape.gradient(loss, w))
+    return loss
+def run(x, training):
+    return step(x, training).numpy()
+TIMES["training"] = TIMES["validation"] = 0
+run(x, True)
+run(x, False)
+for epoch in range(5):
+    with timed("training"):
+        for n in range(100):
+            run(x, True)
+            time.sleep(0.002)
+    with timed("validation"):
+        for n in range(4):
+            run(x, False)
+"""
+
+
+def test_a_validation_by_the_function_and_at_the_line_of_the_training(tmp_path: Path) -> None:
+    found = account(tmp_path, ONE_LINE)
+    assert found.entered("test") >= 20
+    agrees(found.seconds("test"), found.timed["validation"], calls=2)
+    took = sum(step["ms"] for step in found.steps()) / 1e3
+    agrees(took, found.timed["training"], calls=5)
+
+
 THREADS = """
 def train():
     w = tf.Variable(tf.zeros((16, 1)))
     @tf.function
     def step(x, y):
-        with tf.GradientTape() as tape:
+        with timed("tracing"), tf.GradientTape() as tape:
+            for n in range(300):
+                x = x + tf.cast(n, tf.float32) * 1e-9
             loss = tf.reduce_mean((x @ w - y) ** 2)
         w.assign_sub(0.1 * tape.gradient(loss, w))
-    step(x, y)
     with timed("training"):
+        step(x, y)
         for n in range(50):
             step(x, y)
             time.sleep(0.01)
@@ -294,7 +332,18 @@ def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None
     assert found.entered("step") == 2 * 51 + 20
     agrees(found.seconds("fit"), found.timed["fit"])
     took = sum(step["ms"] for step in found.steps() if step["source"] == "repeated-call") / 1e3
-    agrees(took, found.timed["training"], calls=4)  # two more, which the script does not time
+    in_threads = (
+        number
+        for number, call in found.calls.items()
+        if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
+    )
+    traced = sum(
+        bucket["calls"].get(str(number), 0.0) / 1e3
+        for number in in_threads
+        for bucket in found.of("bucket")
+    )
+    assert traced >= found.timed["tracing"] > 0.1
+    agrees(took + traced, found.timed["training"], calls=4)
 
 
 FAILS = (

@@ -124,6 +124,19 @@ def test_a_loop_of_ones_own_is_divided_by_its_samples() -> None:
     )
 
 
+def test_a_function_that_trains_evaluates_where_it_does_not() -> None:
+    run = own_loop()
+    before = seconds(phases(run))
+    run.steps(200, 4.0, "train.py:12", between_ms=2.0)
+    with run.call(RunCall.TEST, "train.py:12", "train_step"):
+        run.python(0.8, "train.py:12", looped=True)
+    run.steps(1, 4.0, "train.py:12", between_ms=2.0)
+    found = seconds(phases(run))
+
+    assert found[Phase.EVALUATION] == pytest.approx(before[Phase.EVALUATION] + 0.8, abs=0.06)
+    assert found[Phase.STEPS] == pytest.approx(before[Phase.STEPS] + 201 * 0.006, abs=0.12)
+
+
 def test_a_loop_whose_data_have_ended_takes_no_steps() -> None:
     run = own_loop(tail=False)
     before = seconds(phases(run))

@@ -32,6 +32,7 @@ WITH_OWN_LINES = frozenset(
         RunCall.FIT,
         RunCall.EPOCH,
         RunCall.STEP,
+        RunCall.TEST,
         RunCall.EVALUATE,
         RunCall.PREDICT,
         RunCall.FUNCTION,

@@ -13,6 +13,7 @@ OF_CALL: Mapping[RunCall, Phase] = MappingProxyType(
     {
         RunCall.STEP: Phase.STEPS,
         RunCall.TRACE: Phase.TRACING,
+        RunCall.TEST: Phase.EVALUATION,
         RunCall.EVALUATE: Phase.EVALUATION,
         RunCall.PREDICT: Phase.PREDICTION,
         RunCall.SAVE: Phase.SAVING,

@@ -14,7 +14,13 @@ Shares = tuple[tuple[Phase, float], ...]
 CalledLine = tuple[Line | None, Line | None]
 """A line of the user's, and the one that called its function."""
 
-MODEL_CALLS = (RunCall.STEP, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
+MODEL_CALLS = (
+    RunCall.STEP,
+    RunCall.TEST,
+    RunCall.EVALUATE,
+    RunCall.PREDICT,
+    RunCall.FUNCTION,
+)
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
 

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 
 from ..stack import user_line
 from .kept import KeptLines
-from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TRACE
+from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
 from .loops import CalledLoops
 from .places import CallSites
 from .repeated import RepeatedSteps
@@ -113,12 +113,17 @@ class CallClock:
         if self.thread != threading.get_ident():
             self.look_after_thread()
             with self.following:
-                if self.trains or self.current is not self.places.script:
+                if self.trains or not self.idle():
                     return False
-                self._follow(threading.get_ident())
+                self.follow(threading.get_ident())
         return True
 
-    def _follow(self, thread: int) -> None:
+    def idle(self) -> bool:
+        """Say whether the thread that the account follows is in no call."""
+        return self.current is self.places.script
+
+    def follow(self, thread: int) -> None:
+        """Follow a thread, which has not trained yet."""
         self.owner = _object(thread)
         self.thread, self.trains = thread, False
 
@@ -135,7 +140,14 @@ class CallClock:
                 self.inside, self.running = 0, False
                 self.pass_over()
                 self.switch(self.places.script)
-                self._follow(main)
+                self.follow(main)
+
+    def follows(self) -> bool:
+        """Say whether the account follows the calling thread, now that the one before may have ended."""
+        if self.thread is None:
+            return False
+        self.look_after_thread()
+        return self.ours()
 
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
@@ -247,7 +259,9 @@ class CallClock:
         if entered is None or entered[2] not in self.places:
             return
         self.testing.add(caller)
-        self.switch(entered[0])
+        ended = self.switch(entered[0])
+        if now.kind == TEST and entered[0].kind == BETWEEN:
+            self.steps.apart += ended - entered[1]
 
     def _traced(
         self,
@@ -330,7 +344,18 @@ class CallClock:
         self.repeats.settle()
         if self.trained is None:
             self.repeats.runs(concrete)
+            now = self.current
+            called = now.parent if now.kind == TRACE and now.parent is not None else now
+            called.trains = called.kind == FUNCTION
             self.trained = self.step_begins(self.caller, source, 1)
+
+    def function_tests(self) -> None:
+        """The tf.function under way runs a graph that does not train: where others do, it tests the model."""
+        now = self.current
+        if now.trains and self.trained is None:
+            place = self.places.of(TEST, now.at, now.name, now.parent)
+            self.entered[place] = self.entered.get(place, 0) + 1
+            self.switch(place)
 
     def step_at(self, frame: FrameType | None) -> None:
         """A gradient was taken outside of every function: a step ends and another one begins."""
@@ -397,7 +422,7 @@ class CallClock:
             self.repeats.settle()
             if self.steps.now is not None and not self.steps.now.inside:
                 self.steps.retract()
-        if self.current.kind in (STEP, FUNCTION) and self.current.parent is not None:
+        if self.current.kind in (STEP, FUNCTION, TEST) and self.current.parent is not None:
             self.switch(self.current.parent)
         self.inside, self.running, self.trained = 0, False, None
 

@@ -14,6 +14,7 @@ from ..journal import guarded
 from ..keras_dialects import KERAS_2, KERAS_3
 from ..marks import LOOPS, TRAINS
 from . import kinds
+from .elsewhere import TracedElsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class RunHooks:
         @functools.wraps(original)
         def __call__(function: Foreign, *args: object, **kwargs: object) -> object:
             call = beneath if window.quiet else original
-            if clock.thread != get_ident() or clock.inside:
+            if clock.inside or (clock.thread != get_ident() and not clock.follows()):
                 return call(function, *args, **kwargs)
             part, frame = clock.running, sys._getframe(1)  # of a step of Keras
             again, entered = False, None
@@ -355,6 +356,8 @@ class RunHooks:
                 return (beneath if window.quiet else original)(function, *args, **kwargs)
             of_graph = marks.get(id(function.graph), NONE)
             if TRAINS not in of_graph or not eager() or not clock.adopt():
+                if clock.inside and clock.current.trains:
+                    self.function_tests()
                 return original(function, *args, **kwargs)
             source = "graph-loop" if LOOPS in of_graph else "repeated-call"
             if clock.inside:
@@ -376,6 +379,12 @@ class RunHooks:
         """A graph runs that is not the one of the calls that are noted briefly; it may be another thread's."""
         if self.clock.ours() and self.clock.repeats.began:
             self.clock.repeats.runs_another()
+
+    @guarded("run function")
+    def function_tests(self) -> None:
+        """The tf.function under way does not train, which it does in other calls."""
+        if self.clock.ours() and tensorflow_api.context().executing_eagerly():
+            self.clock.function_tests()
 
     @guarded("run step")
     def function_trains(self, source: str, concrete: object) -> None:
@@ -419,7 +428,9 @@ class RunHooks:
         @functools.wraps(original)
         def func_graph_from_py_func(*args: object, **kwargs: object) -> object:
             if clock.thread != get_ident():
-                return original(*args, **kwargs)
+                name = args[0] if args else kwargs.get("name", "")
+                with TracedElsewhere(clock, self.log, str(name)):
+                    return original(*args, **kwargs)
             note(self)
             graph = original(*args, **kwargs)
             built(self, graph)

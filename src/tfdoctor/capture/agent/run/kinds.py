@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCRIPT, FIT, EPOCH, STEP, BETWEEN, TRACE, FUNCTION = (
+SCRIPT, FIT, EPOCH, STEP, BETWEEN, TRACE, FUNCTION, TEST = (
     "script",
     "fit",
     "epoch",
@@ -10,6 +10,7 @@ SCRIPT, FIT, EPOCH, STEP, BETWEEN, TRACE, FUNCTION = (
     "between",
     "trace",
     "function",
+    "test",
 )
 EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE, PROFILER = (
     "evaluate",
