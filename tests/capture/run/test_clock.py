@@ -430,7 +430,7 @@ def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it() -
 
 def test_no_thread_that_traces_is_followed_while_the_main_thread_works() -> None:
     clock, seen, over = started(), [], []
-    begun = []  # the main thread waits until another one has begun
+    begun: list[bool] = []  # the main thread waits until another one has begun
 
     def trace() -> None:
         while not begun:
