@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.loading import load
-from tfdoctor.compare.report_data import ReportData, StepData, StepsData, SubjectData
+from tfdoctor.compare.reports import step_of
 from tfdoctor.comparison import ChangeOfStep, Direction
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, StepRow, StepsSummary, Subject, Trust
+from tfdoctor.kinds import StepSource, TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 
@@ -114,18 +115,18 @@ def made_run(
     return times if disturb is None else times * np.exp(disturb(rng))
 
 
-def reported(times: Floats) -> ReportData:
+def reported(times: Floats) -> Diagnosis:
     """Return a report of steps that compute all the time."""
     step_ms = float(np.median(times))
-    rows = tuple(StepData(float(time), parts_ms={"device": float(time)}) for time in times)
-    return ReportData(
-        schema=1,
-        tfdoctor="",
-        subject=SubjectData(),
-        steps=StepsData(step_ms=step_ms, rows=rows),
-        results=(),
-        breakdown_ms={"device": step_ms},
+    rows = tuple(
+        StepRow(number=number, total_ms=time, parts_ms={"device": time}, steady=True)
+        for number, time in enumerate(times.tolist())
     )
+    steps = StepsSummary(
+        source=StepSource.MARKERS, step_ms=step_ms, rows=rows, breakdown_ms={"device": step_ms}
+    )
+    trust = Trust(level=TrustLevel.HIGH)
+    return Diagnosis(version="", subject=Subject(title=""), steps=steps, trust=trust, results=())
 
 
 def made_row(
@@ -149,7 +150,7 @@ def made_row(
     print(f"| {name} | {recordings} | {' | '.join(f'{100 * share:g} %' for share in shares)} |")
 
 
-def _step(before: Sequence[ReportData], after: Sequence[ReportData]) -> ChangeOfStep:
+def _step(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> ChangeOfStep:
     step = compare(Sides.of(before, after)).step
     if step is None:
         raise ValueError("the steps cannot be compared")
@@ -207,7 +208,7 @@ def real_rows(folder: Path) -> None:
     found = {name: _reports(folder, name) for name in SCRIPTS}
     for name, reports in found.items():
         steps = [_step([one], [other]) for one, other in itertools.permutations(reports, 2)]
-        times = sorted(report.step_ms or 0.0 for report in reports)
+        times = sorted(step_of(report) or 0.0 for report in reports)
         span = f"{times[0]:.1f} to {times[-1]:.1f}" if times else ""
         failed = sum(step.low > GATE for step in steps)
         different = sum(step.direction in CLAIMED for step in steps)
@@ -217,14 +218,14 @@ def real_rows(folder: Path) -> None:
     print(f"{SLOWER[0]} → {SLOWER[1]}: {len(pairs)} pairs, {missed} do not fail")
 
 
-def _reports(folder: Path, name: str) -> list[ReportData]:
+def _reports(folder: Path, name: str) -> list[Diagnosis]:
     """Return the recordings of a script beside each load, of those that have steps."""
     found = [
-        load(path.parent, _examined)
+        load(path.parent, _examined, all_rules())
         for beside_it in LOADS
         for path in sorted(folder.glob(f"{name}-{beside_it}-*/tfdoctor.json"))
     ]
-    return [report for report in found if report.step_ms]
+    return [report for report in found if step_of(report)]
 
 
 def main() -> None:

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
+from tfdoctor.stored.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -95,6 +97,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
         REFERENCE / "configuration.md": configuration_page(rules),
+        REFERENCE / "report.schema.json": json.dumps(schema(), indent=1, sort_keys=True) + "\n",
         REFERENCE / "facts.md": "\n".join(
             [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
         ),

@@ -40,9 +40,8 @@ def report() -> str:
 
 def difference() -> str:
     """Return the page of a comparison."""
-    return comparison.render(
-        "html", compare(Sides.of([load(BEFORE, examined)], [load(AFTER, examined)]))
-    )
+    before, after = (load(path, examined, all_rules()) for path in (BEFORE, AFTER))
+    return comparison.render("html", compare(Sides.of([before], [after])))
 
 
 PAGES = {

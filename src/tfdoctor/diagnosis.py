@@ -6,7 +6,22 @@ Times are milliseconds per training step unless a name says otherwise.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
+from tfdoctor.json_form import (
+    AllOf,
+    AsText,
+    MaybePositive,
+    MaybeSameUnit,
+    Milliseconds,
+    Named,
+    OmitDefault,
+    OneUnit,
+    OrBlank,
+    Pairs,
+    Positive,
+    SameUnit,
+)
 from tfdoctor.kinds import DeviceKind, Phase, StepSource, TrustLevel
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
@@ -28,7 +43,7 @@ class Subject:
 
     title: str
     command: tuple[str, ...] = ()
-    device: DeviceKind | None = None
+    device: Annotated[DeviceKind | None, OrBlank(DeviceKind)] = None
     device_name: str = ""
     devices_used: int | None = None
     devices_visible: int | None = None
@@ -37,29 +52,34 @@ class Subject:
     exit_code: int | None = None
 
 
+PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
+"""The parts of a step, in display order."""
+
+Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
+"""Times by keys of PARTS, in ms; {} where they are unknown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One training step: its number, its time and the parts of its time."""
 
     number: int
-    total_ms: float
-    parts_ms: Mapping[str, float]  # keys of PARTS; sums to total_ms
-    steady: bool  # counted in the breakdown; False for an outlier
-
-
-PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
-"""The parts of a step, in display order."""
+    total_ms: Positive
+    parts_ms: Parts  # sum to total_ms
+    steady: Annotated[bool, Named("typical")]  # counted in the breakdown; False for an outlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowStepsSummary:
     """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
 
-    number: int
+    number: Annotated[int, Named("count")]
     ms: float
-    timed: int
+    timed: Annotated[int, Named("timed_count")]
     timed_ms: float
-    at_least: bool = False  # more may be slow: only the longest untraced ones are known
+    at_least: Annotated[bool, OmitDefault()] = (
+        False  # more may be slow: only the longest untraced ones are known
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +96,10 @@ class StepsSummary:
     p90_ms: float | None = None
     between_ms: float | None = None
     stalled: int = 0  # long steps that wait for input again and again, which ``step_ms`` contains
-    step_ms: float | None = None  # the median; the mean without outliers where steps are stalled
-    breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to step_ms
-    untraced_ms: float | None = None  # the step without the profiler's cost, where it is much
-    untraced_breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to untraced_ms
+    step_ms: MaybePositive = None  # the median; the mean without outliers where steps are stalled
+    breakdown_ms: Parts = field(default_factory=dict)  # sums to step_ms
+    untraced_ms: MaybePositive = None  # the step without the profiler's cost, where it is much
+    untraced_breakdown_ms: Parts = field(default_factory=dict)  # sums to untraced_ms
     slow: SlowStepsSummary | None = None  # None: slow steps do not take most of the time
     too_few: bool = False  # for a saving, and for a finding above a note
 
@@ -150,15 +170,19 @@ class OperationRow:
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
     flops: float | None = None  # per step; None where not all of it is known
-    nbytes: float | None = None  # of operands and results, per step; likewise
+    nbytes: Annotated[float | None, Named("bytes")] = (
+        None  # of operands and results, per step; likewise
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRates:
     """What the device can compute and move at most; None where unknown."""
 
-    flop_s: float | None = None  # dense matmuls in the fastest 16-bit type
-    bytes_s: float | None = None  # of its memory
+    flop_s: Annotated[float | None, Named("flop_per_s")] = (
+        None  # dense matmuls in the fastest 16-bit type
+    )
+    bytes_s: Annotated[float | None, Named("bytes_per_s")] = None  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 
 
@@ -178,7 +202,7 @@ class Conditions:
     )
     untraced_ms: float | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
-    missing: Mapping[str, str] = field(
+    missing: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict
     )  # why a field is None, as a clause; "input": why a wait for input does not show
 
@@ -204,7 +228,7 @@ class SecondOpinion:
 class Saving:
     """The saving of a change, computed by the step model."""
 
-    per_step: Quantity
+    per_step: Annotated[Milliseconds, Named("ms_per_step")]
     share: float
     bound: Bound
     how: str
@@ -220,15 +244,17 @@ class RunSaving:
     ``recurs``.
     """
 
-    total: Quantity
+    total: Annotated[Milliseconds, Named("ms")]
     share: float
-    rated: float
+    rated: Annotated[float, Named("rated_share")]
     recurs: Recurrence
-    each: Quantity
+    each: Annotated[Milliseconds, Named("each_ms")]
     times: int
     bound: Bound
     how: str = ""
-    extrapolated: float | None = None  # share of a run of as many epochs as asked for
+    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
+        None  # share of a run of as many epochs as asked for
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +299,9 @@ class LongStepTime:
     beyond_ms: float
     lines: tuple[PhaseLine, ...] = ()
     unknown_ms: float = 0.0
-    first: int = 0  # of these, first steps of an epoch or of a pass over the data
+    first: Annotated[int, Named("first_count")] = (
+        0  # of these, first steps of an epoch or of a pass over the data
+    )
     first_beyond_ms: float = 0.0
     every: int | None = None  # their period in steps, where they have one
     other_cores: float = 0.0  # that other programs used while none was free: they delay steps
@@ -287,17 +315,19 @@ class RunAccount:
     """
 
     total_ms: float
-    rows: tuple[PhaseRow, ...]  # in the order of Phase, those that take time
+    rows: Annotated[
+        tuple[PhaseRow, ...], Named("phases")
+    ]  # in the order of Phase, those that take time
     segments: tuple[PhaseSegment, ...] = ()
     whole: bool = True
     missing: str = ""
     finished: bool = True
     recurring_ms: float = 0.0  # what a longer run has more of
-    steps: int = 0  # of the loop that takes longest
-    step_loops: int = 1
+    steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest
+    step_loops: Annotated[int, OmitDefault()] = 1
     step_mean_ms: float | None = None
     step_median_ms: float | None = None
-    epochs: int = 0
+    epochs: Annotated[int, Named("epoch_count")] = 0
     planned_epochs: int | None = None
     for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
     window_share: float | None = None  # of the steps' time, in steps like the traced ones
@@ -316,19 +346,23 @@ class RunAccount:
 class RunTogether:
     """What all changes save of the run together."""
 
-    total: Quantity
+    total: Annotated[Milliseconds, Named("ms")]
     share: float
     rules: tuple[str, ...]
     bound: Bound
-    after_ms: Mapping[str, float] = field(default_factory=dict)  # phase: ms with them
-    extrapolated: float | None = None  # share of a run of as many epochs as asked for
+    after_ms: Annotated[Mapping[str, float], Named("phases_after_ms")] = field(
+        default_factory=dict
+    )  # phase: ms with them
+    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
+        None  # share of a run of as many epochs as asked for
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Takes:
     """The time that a general finding names; what a change saves of it is unknown."""
 
-    per_step: Quantity
+    per_step: Annotated[Milliseconds, Named("ms_per_step")]
     share: float
 
 
@@ -351,8 +385,8 @@ class Edit:
     at: Location | None  # the first line that changes
     before: str = ""  # the lines as they are, without the indent they share
     after: str = ""
-    missing: str = ""
-    replacements: tuple[Replacement, ...] = ()  # the same, exactly
+    missing: Annotated[str, OmitDefault()] = ""
+    replacements: Annotated[tuple[Replacement, ...], OmitDefault()] = ()  # the same, exactly
 
 
 class Difference(StrEnum):
@@ -380,7 +414,9 @@ class Measured:
     dropped: bool = (
         False  # it got no more rounds, because all cost much more than the step as it is
     )
-    of_run: bool = False  # the shares are those of the whole run instead of the step
+    of_run: Annotated[bool, OmitDefault()] = (
+        False  # the shares are those of the whole run instead of the step
+    )
 
 
 class TrainingState(StrEnum):
@@ -441,28 +477,38 @@ class Trial:
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together
     beside: Beside | None = None  # of a change that was tried together with others
-    promised_run: RunSaving | None = None  # of a change that was tried by whole runs
-    run_ms: float | None = None  # wall time of the whole run with it
+    promised_run: Annotated[RunSaving | None, OmitDefault()] = (
+        None  # of a change that was tried by whole runs
+    )
+    run_ms: Annotated[float | None, OmitDefault()] = None  # wall time of the whole run with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """What `tfdoctor try` measured: the program with changes against the program as it is."""
 
-    rows: tuple[Trial, ...]
+    rows: Annotated[tuple[Trial, ...], Named("variants")]
     as_is_ms: float | None = None  # median step of the program as it is
     as_is_whole_ms: float | None = None  # with what happens between its epochs
-    as_is: Measured | None = None  # the program as it is against itself
+    as_is: Annotated[Measured | None, Named("as_is_against_itself")] = (
+        None  # the program as it is against itself
+    )
     rounds: int = 0
     runs: int = 0
     minutes: float = 0.0
-    foreign: float = 0.0  # share of the cores that other programs used
-    layer: bool = True  # what the runs wrote was thrown away
-    ended_early: bool = False  # by Ctrl-C
-    not_tried: tuple[tuple[str, str], ...] = ()  # changes, and why they were not tried
+    foreign: Annotated[float, Named("other_programs_share")] = (
+        0.0  # share of the cores that other programs used
+    )
+    layer: Annotated[bool, Named("writes_thrown_away")] = (
+        True  # what the runs wrote was thrown away
+    )
+    ended_early: Annotated[bool, Named("interrupted")] = False  # by Ctrl-C
+    not_tried: Annotated[
+        tuple[tuple[str, str], ...], Pairs("name", "why")
+    ] = ()  # changes, and why they were not tried
     together: str = ""  # the name of the row of all changes that help together
     needed_minutes: float | None = None  # for a figure, where the time was too short for any round
-    as_is_run_ms: float | None = (
+    as_is_run_ms: Annotated[float | None, OmitDefault()] = (
         None  # wall time of the whole run as it is, where whole runs were compared
     )
 
@@ -502,12 +548,12 @@ class Result:
 class Together:
     """The saving of all changes combined."""
 
-    per_step: Quantity
+    per_step: Annotated[Milliseconds, Named("ms_per_step")]
     share: float
     rules: tuple[str, ...]
-    after_ms: Mapping[str, float] = field(default_factory=dict)  # the parts of the step with them
+    after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
-    more_than_alone: bool = False  # than the sum of the single savings
+    more_than_alone: Annotated[bool, OmitDefault()] = False  # than the sum of the single savings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -531,14 +577,14 @@ class HostFinding:
     """A finding and its hosts; the summary and the saving are those of the most affected host."""
 
     rule: str
-    title: str
     topic: Topic
     summary: str
     severity: Severity | None
     saving: Saving | None
     hosts: tuple[str, ...]
     shown: bool  # among the results of the host that the report shows
-    at: Location | None = None  # on the most affected host
+    title: str = ""
+    at: Annotated[Location | None, OmitDefault()] = None  # on the most affected host
     known: bool | None = None  # whether it is in the baseline; None without one
 
 
@@ -586,7 +632,7 @@ class Turn:
     """A finding and its saving after the fixes before it."""
 
     rule: str
-    saves: Quantity
+    saves: Annotated[Milliseconds, Named("ms_per_step")]
     bound: Bound
 
 
@@ -640,7 +686,9 @@ class Seen:
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
-    amount: Quantity  # ms per step, or the share of the stack samples
+    amount: Annotated[
+        Quantity, OneUnit(), Named("value")
+    ]  # ms per step, or the share of the stack samples
     at: Location | None = None
 
 
@@ -649,7 +697,7 @@ class Account:
     """What explains the time of a large part of the step; each such part has one account."""
 
     part: str  # of PARTS
-    total_ms: float
+    total_ms: Annotated[float, Named("ms")]
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[
@@ -673,12 +721,12 @@ class BudgetCheck:
     """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value."""
 
     key: str  # in the settings: "step-ms"
-    limit: Quantity
+    limit: SameUnit
     at_least: bool  # the limit is the smallest value that meets the budget, not the largest
     state: BudgetState
-    value: Quantity | None = None
-    low: Quantity | None = None  # None where there is one figure, without an interval
-    high: Quantity | None = None
+    value: MaybeSameUnit = None
+    low: MaybeSameUnit = None  # None where there is one figure, without an interval
+    high: MaybeSameUnit = None
     why: str = ""  # why it is unknown, as a clause
     at: Location | None = None  # the key in the settings, by its path in the repository
 
@@ -708,7 +756,7 @@ class BaselineUse:
 class Diagnosis:
     """The result of examining one recording."""
 
-    version: str  # of tfdoctor
+    version: Annotated[str, Named("tfdoctor")]  # of tfdoctor
     subject: Subject
     steps: StepsSummary
     trust: Trust
@@ -727,20 +775,24 @@ class Diagnosis:
     rates: DeviceRates | None = None
     conditions: Conditions = field(default_factory=Conditions)
     model: tuple[Measure, ...] = ()  # every number the step model uses
-    machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
+    machine: Annotated[
+        tuple[tuple[str, str], ...], Pairs("label", "value")
+    ] = ()  # ("cores the run may use", "2"), ...
     samples: tuple[Measure, ...] = ()  # means over the traced window
     device_time: tuple[Measure, ...] = ()  # parts of the accelerators' time in a step
     device_time_missing: str = ""  # why that is not known
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why
-    hosts: Hosts | None = None  # when the job had several
-    settings: Settings = field(default_factory=Settings)
-    order: Order | None = None  # of findings that bear on each other
+    hosts: Annotated[Hosts | None, OmitDefault()] = None  # when the job had several
+    settings: Annotated[Settings, OmitDefault()] = field(default_factory=Settings)
+    order: Annotated[Order | None, OmitDefault()] = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
-    trials: Trials | None = None  # what `tfdoctor try` measured
-    budgets: tuple[BudgetCheck, ...] = ()  # in the order of the settings
-    baseline: BaselineUse | None = None  # None without one
-    repository: Mapping[str, str] = field(
+    trials: Annotated[Trials | None, OmitDefault()] = None  # what `tfdoctor try` measured
+    budgets: Annotated[tuple[BudgetCheck, ...], OmitDefault()] = ()  # in the order of the settings
+    baseline: Annotated[BaselineUse | None, OmitDefault()] = None  # None without one
+    repository: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict
     )  # the path in the repository of each file that findings name, as far as it is in one
-    link: str = ""  # where the whole report can be read
-    patch: bytes = b""  # the edits that go together, as a unified diff; for `--patch` only
+    link: Annotated[str, OmitDefault()] = ""  # where the whole report can be read
+    patch: Annotated[bytes, AsText(), OmitDefault()] = (
+        b""  # the edits that go together, as a unified diff
+    )

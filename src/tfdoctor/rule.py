@@ -114,6 +114,21 @@ class Rule:
             by_hand=getattr(module, "BY_HAND", NO_EDIT),
         )
 
+    @classmethod
+    def named(cls, name: str, topic: Topic, title: str, *, own: bool, general: bool) -> Self:
+        """Return a rule of a stored report that is not installed here: it can be named, and not applied.
+
+        Its functions raise a LookupError.
+        """
+
+        def absent(*_: object) -> Verdict:
+            raise LookupError(f"the rule {name} is not installed here")
+
+        return cls(
+            name=name, topic=topic, since="", doc=RuleDoc(title, {}), needs=(), check=absent,
+            sick=absent, healthy=absent, own=own, general=general,
+        )  # fmt: skip
+
     def bound(self) -> Callable[..., Verdict]:
         """Return ``check`` with the current limits, so that it takes only facts."""
         return self.check if self.limits is None else partial(self.check, limits=self.limits)

@@ -1,8 +1,10 @@
 """The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Annotated
 
+from tfdoctor.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
 from tfdoctor.kinds import Phase
 from tfdoctor.units import Quantity
 
@@ -111,8 +113,8 @@ class Measure:
     """One number with its limit."""
 
     label: str
-    value: Quantity
-    limit: Quantity | None = None
+    value: SameUnit
+    limit: MaybeSameUnit = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,8 @@ class Remedy:
     action: str
     code: str = ""
     at: Location | None = None
-    edit_id: str = ""
-    width: LayerWidth | None = None
+    edit_id: Annotated[str, Named("trial")] = ""
+    width: Annotated[LayerWidth | None, OmitDefault()] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +166,14 @@ class Effect:
 
     stage: Stage
     scales: float = 1.0
-    subject: str = ""
-    of: Quantity | None = None
-    overlaps: bool = False
-    bound: Bound = Bound.EXPECTED
-    spreads: bool = False
-    narrows: bool = False
-    parts: tuple[str, ...] = ()
-    why: str = ""
+    subject: Annotated[str, OmitDefault()] = ""
+    of: Annotated[Quantity | None, OmitDefault()] = None
+    overlaps: Annotated[bool, OmitDefault()] = False
+    bound: Annotated[Bound, OmitDefault()] = Bound.EXPECTED
+    spreads: Annotated[bool, OmitDefault()] = False
+    narrows: Annotated[bool, OmitDefault()] = False
+    parts: Annotated[tuple[str, ...], OmitDefault()] = ()
+    why: Annotated[str, OmitDefault()] = ""
 
     @property
     def names(self) -> bool:
@@ -246,13 +248,13 @@ class Finding:
     summary: str
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
-    effects: tuple[Effect, ...] = ()
-    severity: Severity | None = None
-    concern: Concern = Concern.TYPICAL_STEP
-    names: tuple[PartTime, ...] = ()
-    takes: Quantity | None = None
-    run_effects: tuple[RunEffect, ...] = ()
-    failure: RunFailure = RunFailure.NONE
+    effects: Annotated[tuple[Effect, ...], OmitDefault()] = ()
+    severity: Annotated[Severity | None, OmitDefault()] = None
+    concern: Annotated[Concern, OmitDefault()] = Concern.TYPICAL_STEP
+    names: Annotated[tuple[PartTime, ...], OmitDefault()] = ()
+    takes: Annotated[Quantity | None, OmitDefault()] = None
+    run_effects: Annotated[tuple[RunEffect, ...], OmitDefault()] = ()
+    failure: Annotated[RunFailure, OmitDefault()] = RunFailure.NONE
 
     @property
     def at(self) -> Location | None:
@@ -268,9 +270,9 @@ class Healthy:
     """Checked without a finding, with the measured number."""
 
     summary: str
-    evidence: tuple[Evidence, ...] = field(default=())
-    concern: Concern = Concern.TYPICAL_STEP
-    necessary: tuple[PartTime, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    concern: Annotated[Concern, OmitDefault()] = Concern.TYPICAL_STEP
+    necessary: Annotated[tuple[PartTime, ...], OmitDefault()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.compare.made import report
 from tfdoctor import cli
+from tfdoctor.diagnosis import Conditions, Subject
+from tfdoctor.report.formats.json import contract
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SLOW, FIXED = str(SAMPLES / "cpu-input-bound"), str(SAMPLES / "cpu-input-bound-fixed")
@@ -105,14 +108,8 @@ def test_wrong_words_are_refused(words: tuple[str, ...], why: str) -> None:
 
 def test_a_gate_that_cannot_be_checked_does_not_pass(tmp_path: Path) -> None:
     empty = tmp_path / "report.json"
-    content = {
-        "schema": 1,
-        "tfdoctor": "0",
-        "subject": {},
-        "steps": {"missing": "no steps"},
-        "results": [],
-    }
-    empty.write_text(json.dumps(content))
+    unknown = report([], conditions=Conditions(), subject=Subject(title=""))
+    empty.write_text(json.dumps(contract(unknown)))
     code, output = run(SLOW, str(empty), "--max-regression", "5%")
     assert code != 0
     assert "--max-regression cannot be checked" in output

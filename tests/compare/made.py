@@ -6,26 +6,30 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.regression import step_series
-from tfdoctor.compare.report_data import (
-    OperationData,
-    RemedyData,
-    ReportData,
-    ResultData,
-    SavingData,
-    StageData,
-    StepData,
-    StepsData,
-    SubjectData,
-)
+from tests.report.diagnoses import rule
 from tfdoctor.compare.step_times import ComparedSteps
-from tfdoctor.diagnosis import Conditions
-from tfdoctor.verdict import Location
+from tfdoctor.diagnosis import (
+    Conditions,
+    Diagnosis,
+    OperationRow,
+    PipelineStage,
+    Result,
+    Saving,
+    StepRow,
+    StepsSummary,
+    Subject,
+    Trust,
+)
+from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Outcome, Remedy, Severity
 
 MACHINE = Conditions(cpu_model="EPYC", cores_usable=2.0, batch_size=32)
-SUBJECT = SubjectData(
+SUBJECT = Subject(
     title="train.py",
     command=("python", "train.py"),
-    device="CPU",
+    device=DeviceKind.CPU,
     framework={"tensorflow": "2.21.0"},
     hosts=("builder",),
 )
@@ -50,48 +54,75 @@ def run(
 def report(
     times: Sequence[float],
     parts: Mapping[str, float] | None = None,
-    results: Sequence[ResultData] = (),
+    results: Sequence[Result] = (),
     *,
     conditions: Conditions = MACHINE,
-    subject: SubjectData = SUBJECT,
-) -> ReportData:
+    subject: Subject = SUBJECT,
+) -> Diagnosis:
     """Return a report of steps of these times, ms; `parts` are shares of each step, "device" all of it."""
     shares = parts or {"device": 1.0}
     rows = tuple(
-        StepData(time, parts_ms={part: time * share for part, share in shares.items()})
-        for time in times
+        StepRow(
+            number=number,
+            total_ms=time,
+            parts_ms={part: time * share for part, share in shares.items()},
+            steady=True,
+        )
+        for number, time in enumerate(times)
     )
     step = float(np.median(times)) if times else None
-    return ReportData(
-        schema=1,
-        tfdoctor="0.1.0",
+    return Diagnosis(
+        version="0.1.0",
         subject=subject,
-        steps=StepsData(missing="" if times else "no steps", step_ms=step, rows=rows),
+        steps=StepsSummary(
+            source=StepSource.REPEATED_CALL,
+            missing="" if times else "no steps",
+            step_ms=step,
+            rows=rows,
+            breakdown_ms={part: (step or 0.0) * share for part, share in shares.items()},
+        ),
+        trust=Trust(level=TrustLevel.HIGH),
         results=tuple(results),
-        breakdown_ms={part: (step or 0.0) * share for part, share in shares.items()},
         conditions=conditions,
     )
 
 
-def finding(rule: str, path: str, saves_ms: float, line: int = 3) -> ResultData:
+def finding(
+    name: str, path: str, saves_ms: float, line: int = 3, topic: Topic = Topic.INPUT
+) -> Result:
     """Return a finding with a place and a saving."""
-    return ResultData(
-        rule=rule,
-        outcome="finding",
-        topic="input",
-        severity="warning",
-        summary=f"{rule} costs time",
-        saving=SavingData(saves_ms, saves_ms / 20),
-        remedies=(RemedyData("change it", Location(path, line)),),
+    remedy = Remedy("change it", at=Location(path, line))
+    saving = Saving(per_step=ms(saves_ms), share=saves_ms / 20, bound=Bound.EXPECTED, how="")
+    return Result(
+        rule=rule(name, topic),
+        outcome=Finding(summary=f"{name} costs time", evidence=(), remedies=(remedy,)),
+        severity=Severity.WARNING,
+        saving=saving,
     )
 
 
+def with_outcome(result: Result, outcome: Outcome) -> Result:
+    """Return a result that is no finding."""
+    return Result(rule=result.rule, outcome=outcome)
+
+
+def cured(result: Result) -> Result:
+    """Return a result whose fault is gone."""
+    return with_outcome(result, Healthy(summary="nothing"))
+
+
 def with_work(
-    made: ReportData, operations: Mapping[str, float], stages: Mapping[str, float]
-) -> ReportData:
+    made: Diagnosis, operations: Mapping[str, float], stages: Mapping[str, float]
+) -> Diagnosis:
     """Return a report with operations of one layer and stages of the pipeline, ms per step."""
     return replace(
         made,
-        operations=tuple(OperationData(name, ms, "dense") for name, ms in operations.items()),
-        pipeline=tuple(StageData(name, ms) for name, ms in stages.items()),
+        operations=tuple(
+            OperationRow(layer="dense", operation=name, self_ms=ms, share=ms / 20)
+            for name, ms in operations.items()
+        ),
+        pipeline=tuple(
+            PipelineStage(name=name, parent=None, self_ms=ms, parallelism=1, calls=1, critical=True)
+            for name, ms in stages.items()
+        ),
     )

@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_work
+from tests.compare.made import (
+    MACHINE,
+    SUBJECT,
+    cured,
+    finding,
+    report,
+    series,
+    with_outcome,
+    with_work,
+)
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.parts import carried
-from tfdoctor.compare.report_data import EntryData, ReportData, ResultData, SavingData, StepsData
 from tfdoctor.comparison import (
     WIDEST,
     AmountKind,
@@ -23,10 +31,14 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
 from tfdoctor.report.comparison import words
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import Errored, NotApplicable, Outcome
 
 
-def compared(before: ReportData, after: ReportData, most: float | None = None) -> RunComparison:
+def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
     return compare(Sides.of([before], [after]), most_regression=most)
 
 
@@ -120,7 +132,7 @@ def test_a_lower_clock_widens_the_interval() -> None:
         (report(series(1), conditions=replace(MACHINE, cpu_model="Xeon")), "CPU"),
     ],
 )
-def test_runs_that_are_not_alike_say_how(after: ReportData, what: str) -> None:
+def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: str) -> None:
     sides = Sides.of([report(series(0))], [after])
     assert [mismatch.what for mismatch in sides.mismatches] == [what]
 
@@ -148,7 +160,7 @@ def test_findings_are_matched_by_rule_and_file() -> None:
             finding("worse", "a.py", 9.0),
             finding("better", "a.py", 3.0),
             finding("elsewhere", "b.py", 3.0),
-            replace(finding("gone", "a.py", 3.0), outcome="healthy"),
+            cured(finding("gone", "a.py", 3.0)),
         ],
     )
     found = [(change.rule, change.state) for change in compared(before, after).findings]
@@ -162,11 +174,16 @@ def test_findings_are_matched_by_rule_and_file() -> None:
     ]
 
 
-@pytest.mark.parametrize("outcome", ["not-applicable", "errored", ""])
-def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: str) -> None:
+@pytest.mark.parametrize(
+    "outcome",
+    [NotApplicable(reason="no steps"), Errored(error="KeyError", traceback=""), None],
+    ids=["not-applicable", "errored", "unknown"],
+)
+def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: Outcome | None) -> None:
     found = report(series(0), results=[finding("input-bound", "a.py", 3.0)])
-    other = replace(finding("input-bound", "a.py", 3.0), outcome=outcome)
-    unchecked = report(series(1), results=[other] if outcome else [])
+    other = finding("input-bound", "a.py", 3.0)
+    results = [with_outcome(other, outcome)] if outcome else []
+    unchecked = report(series(1), results=results)
     (gone,) = compared(found, unchecked).findings
     (new,) = compared(unchecked, found).findings
     assert (gone.state, new.state) == (
@@ -177,12 +194,11 @@ def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: str) 
 
 def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> None:
     cause, symptom = finding("python-input", "a.py", 3.0), finding("input-bound", "a.py", 4.0)
-    entry = EntryData("python-input", symptoms=("input-bound",))
-    both = replace(report(series(0), results=[cause, symptom]), entries=(entry,))
-    cured = [replace(one, outcome="healthy") for one in (cause, symptom)]
+    ceiling = Relation(Relationship.CEILING, "input-bound", ("python-input",), "input")
+    both = replace(report(series(0), results=[cause, symptom]), order=Order(relations=(ceiling,)))
     neither, alone = (
-        report(series(1), results=cured),
-        report(series(1), results=[cured[0], symptom]),
+        report(series(1), results=[cured(cause), cured(symptom)]),
+        report(series(1), results=[cured(cause), symptom]),
     )
     shown = [
         {change.rule: change.shown_by for change in compared(both, after).findings}
@@ -194,7 +210,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> No
 
 def test_a_saving_is_not_compared_with_a_cost() -> None:
     saves = finding("hot-operation", "a.py", 3.0)
-    takes = replace(saves, saving=None, takes=SavingData(9.0, 0.45))
+    takes = replace(saves, saving=None, takes=Takes(ms(9.0), 0.45))
     (change,) = compared(
         report(series(0), results=[saves]), report(series(1), results=[takes])
     ).findings
@@ -203,7 +219,7 @@ def test_a_saving_is_not_compared_with_a_cost() -> None:
 
 
 def test_doubts_about_the_recording_are_no_findings() -> None:
-    doubt = replace(finding("unfinished-recording", "a.py", 3.0), topic="recording")
+    doubt = finding("unfinished-recording", "a.py", 3.0, topic=Topic.RECORDING)
     assert compared(report(series(0)), report(series(1), results=[doubt])).findings == ()
 
 
@@ -254,8 +270,9 @@ def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None
     traced = report(series(0))
     corrected = replace(
         traced,
-        steps=StepsData(step_ms=20.0, untraced_ms=10.0, rows=traced.steps.rows),
-        untraced_breakdown_ms={"device": 10.0},
+        steps=replace(
+            traced.steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0}
+        ),
     )
     result = compared(corrected, corrected)
     assert result.before.step_ms == pytest.approx(10.0)
@@ -323,7 +340,7 @@ def test_steps_that_do_not_overlap_are_a_change(
     assert (there.step.direction, back.step.direction) == (Direction.SLOWER, Direction.FASTER)
 
 
-def loaded(times: list[float], run: float, between_ms: float) -> ReportData:
+def loaded(times: list[float], run: float, between_ms: float) -> Diagnosis:
     """Return a report of steps that mostly wait between the calls, while other programs use all cores."""
     busy = replace(MACHINE, cores_run=run, cores_other=2.0 - run)
     share = between_ms / float(np.median(times))
@@ -367,10 +384,7 @@ def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
     wait = np.zeros(60)
     wait[5:13] = wait[40:49] = 80.0
     before, after = (
-        replace(
-            report([float(time) for time in device_ms + wait]),
-            breakdown_ms={"device": float(device_ms), "input": 1.0},
-        )
+        with_parts([float(time) for time in device_ms + wait], float(device_ms))
         for device_ms in (106.0, 77.1)
     )
     result = compared(before, after)
@@ -378,7 +392,13 @@ def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
     assert result.step.direction is not Direction.NONE
 
 
-def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> ReportData:
+def with_parts(times: list[float], device_ms: float) -> Diagnosis:
+    made = report(times)
+    parts = {"device": device_ms, "input": 1.0}
+    return replace(made, steps=replace(made.steps, breakdown_ms=parts))
+
+
+def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> Diagnosis:
     times = np.array(series(seed))
     times[first::every] += cost_ms
     return report(list(times))
@@ -412,7 +432,7 @@ def test_few_long_steps_change_no_verdict_and_are_told() -> None:
 
 
 def test_a_renamed_script_has_the_findings_it_had() -> None:
-    def of(script: str, seed: int, *results: ResultData) -> ReportData:
+    def of(script: str, seed: int, *results: Result) -> Diagnosis:
         subject = replace(SUBJECT, command=("python", script))
         return report(series(seed), results=results, subject=subject)
 

@@ -215,7 +215,7 @@ def trained(folder: Path) -> str:
     return done.stdout
 
 
-def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
+def patched(folder: Path, text: str, edits: dict[str, str], *options: str) -> bytes:
     """Record a script, and patch it by rules that advise these edits at the lines with these words."""
     script, rules = folder / "train.py", folder / "doctor"
     script.write_text(text, "utf-8")
@@ -239,7 +239,7 @@ def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
         "train.py",
     )
     own = ",".join(f"own-{edit_id}" for edit_id in edits)
-    told = ("--format", "json", "--rules", "doctor", "--select", own)
+    told = ("--format", "json", "--rules", "doctor", "--select", own, *options)
     done = tfdoctor(folder, "report", "rec", *told, "--patch", "-")
     assert b"not in the patch" not in done.stderr, done.stderr
     assert script.read_text("utf-8") == text  # a report changes nothing
@@ -248,7 +248,8 @@ def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
 
 
 def test_all_edits_of_a_fit_go_together_and_it_trains(tmp_path: Path) -> None:
-    patch = patched(tmp_path, FIT, FIT_EDITS)
+    patch = patched(tmp_path, FIT, FIT_EDITS, "--scrub")
+    assert "patch" not in json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
     said = trained(tmp_path)
     assert "steps 16 jit True types ['bfloat16', 'float32']" in said
     text = (tmp_path / "train.py").read_text("utf-8")

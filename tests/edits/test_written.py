@@ -1,6 +1,5 @@
 """The files and messages of `--patch`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,14 @@ PATCH = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"
 
 
 def test_a_file_gets_the_bytes_of_the_patch(tmp_path: Path) -> None:
-    write_patch(replace(diagnoses.full(), patch=PATCH), str(tmp_path / "fixes.diff"))
+    write_patch(diagnoses.full(), PATCH, str(tmp_path / "fixes.diff"))
     assert (tmp_path / "fixes.diff").read_bytes() == PATCH
 
 
 def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    write_patch(replace(diagnoses.full(), patch=PATCH), "-")
+    write_patch(diagnoses.full(), PATCH, "-")
     output = capfdbinary.readouterr()
     assert output.out == PATCH
     assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in output.err
@@ -31,7 +30,7 @@ def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
 ) -> None:
     target = tmp_path / "fixes.diff"
     target.write_bytes(PATCH)
-    write_patch(diagnoses.full(), str(target))
+    write_patch(diagnoses.full(), b"", str(target))
     messages = capsys.readouterr().err
     assert "the patch is empty" in messages
     assert f"wrote {target}: an empty file" in messages
@@ -40,18 +39,18 @@ def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
 
 def test_a_patch_without_a_name_is_refused() -> None:
     with pytest.raises(OutputError, match="--patch needs a file name"):
-        write_patch(replace(diagnoses.full(), patch=PATCH), "")
+        write_patch(diagnoses.full(), PATCH, "")
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "no" / "fixes.diff"
     with pytest.raises(OutputError, match="choose another file for the patch"):
-        write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
+        write_patch(diagnoses.full(), PATCH, str(target))
 
 
 def test_a_script_is_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "train.py"
     target.write_text("import keras\n", "utf-8")
     with pytest.raises(OutputError, match="is not a patch"):
-        write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
+        write_patch(diagnoses.full(), PATCH, str(target))
     assert target.read_text("utf-8") == "import keras\n"

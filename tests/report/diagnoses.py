@@ -320,6 +320,7 @@ def steps(number: int) -> StepsSummary:
     return StepsSummary(
         source=StepSource.KERAS_FIT,
         rows=rows,
+        count=number,
         median_ms=52.0,
         mean_ms=52.4,
         p10_ms=50.2,

@@ -192,7 +192,8 @@ def test_parts_that_findings_name_need_no_line() -> None:
 )
 def test_few_steps_are_not_called_each_step(number: int, said: str) -> None:
     base = diagnoses.unexplained()
-    few = replace(base, steps=replace(base.steps, rows=base.steps.rows[:number]))
+    rows = base.steps.rows[:number]
+    few = replace(base, steps=replace(base.steps, rows=rows, count=number))
     assert said in verdict(few)
     assert ("ach step" in verdict(few)) is (number > 2)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.report import diagnoses
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.formats import html
-from tfdoctor.report.timeline import contract, section
+from tfdoctor.report.timeline import section
+from tfdoctor.stored import timelines
 
 RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
 
@@ -47,8 +48,7 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
 
 
 def test_the_contract_has_each_name_once() -> None:
-    found = contract(diagnoses.timeline())
-    assert found is not None
+    found = timelines.write(diagnoses.timeline())
     assert len(found["names"]) == len(set(found["names"]))
     assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1]
     assert found["lanes"][3]["bars"][0][4] == 17
@@ -56,7 +56,6 @@ def test_the_contract_has_each_name_once() -> None:
 
 def test_a_report_without_a_timeline_has_no_section() -> None:
     assert section(None) is None
-    assert contract(None) is None
     page = html.render_without_plotly(replace(diagnoses.full(), timeline=None))
     assert 'class="timeline"' not in page
 

@@ -200,10 +200,6 @@ def test_a_scrubbed_report_shows_the_example_and_says_why() -> None:
         assert "dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)" in text, name
 
 
-def test_a_patch_keeps_the_lines_that_it_must_apply_to() -> None:
-    assert scrub(quoting(), SECRETS).patch == SECRET.encode()
-
-
 # From the recording to the files
 
 

@@ -51,6 +51,7 @@ class Results:
         from tfdoctor.diagnose.diagnose import diagnose  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
+        from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
@@ -62,7 +63,7 @@ class Results:
             settings=book.settings,
             for_epochs=self._for_epochs,
         )
-        return checked(diagnosis, config.budget)
+        return settled(checked(diagnosis, config.budget))
 
     def report(
         self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None

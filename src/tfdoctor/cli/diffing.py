@@ -15,8 +15,9 @@ from tfdoctor.remote.uploads import UPLOADS
 
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
-    from tfdoctor.compare.report_data import ReportData
     from tfdoctor.comparison import Mismatch, RunComparison
+    from tfdoctor.diagnosis import Diagnosis
+    from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
 
 
@@ -109,16 +110,16 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
 def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":
     from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.compare.compare import Sides  # noqa: PLC0415 - same
-    from tfdoctor.compare.loading import applied as filtered  # noqa: PLC0415 - same
     from tfdoctor.compare.loading import load, must_differ  # noqa: PLC0415 - same
 
     must_differ([*before, *after])
-    names = {rule.name for rule in applied.rules}
 
-    def one(path: Path) -> "ReportData":
+    def examine(recording: "Recording", title: str) -> "Diagnosis":
+        return untried(noted(recording), title, applied)
+
+    def one(path: Path) -> "Diagnosis":
         with late_line(f"reading {path} …", sys.stderr):
-            report = load(path, lambda recording, title: untried(noted(recording), title, applied))
-        return filtered(report, names)
+            return load(path, examine, applied.rules)
 
     return Sides.of([one(path) for path in before], [one(path) for path in after])
 

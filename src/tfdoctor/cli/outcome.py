@@ -193,7 +193,9 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     """
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
     from tfdoctor.report.formats import is_streamed, render  # noqa: PLC0415 - same
+    from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
+    diagnosis = settled(diagnosis)
     written = write_files(diagnosis, folder, formats, prefix)
     for name in filter(is_streamed, formats):
         typer.echo(render(name, diagnosis), nl=False)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
 
 
-def write_patch(diagnosis: "Diagnosis", target: str) -> None:
-    """Write the patch to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
+def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
+    """Write the patch of a diagnosis to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
 
     A patch without changes is an empty file, so that no earlier patch is mistaken for it.
 
@@ -24,14 +24,14 @@ def write_patch(diagnosis: "Diagnosis", target: str) -> None:
         raise OutputError("--patch needs a file name, or - for standard output.")
     for line in _left_out(diagnosis):
         typer.echo(f"tfdoctor: not in the patch: {line}", err=True)
-    if not diagnosis.patch:
+    if not patch:
         typer.echo("tfdoctor: the patch is empty: no change can be applied automatically", err=True)
     if target == "-":
         sys.stdout.flush()
-        sys.stdout.buffer.write(diagnosis.patch)
+        sys.stdout.buffer.write(patch)
         sys.stdout.buffer.flush()
     else:
-        write_file(Path(target), diagnosis.patch)
+        write_file(Path(target), patch)
 
 
 PATCHES = (b"--- ", b"diff --git ")

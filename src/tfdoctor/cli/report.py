@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tfdoctor.cli.again import must_need_no_recording, report_again
 from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
 from tfdoctor.cli.options import (
     Fail,
@@ -20,7 +21,7 @@ from tfdoctor.cli.options import (
     parse_out,
     parse_path,
 )
-from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, write
+from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, without_names, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
@@ -40,7 +41,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             parser=parse_path,
             metavar="PATH",
             help="A recording, a folder above several (the newest is shown), a TensorBoard log directory, a run "
-            "folder or an *.xplane.pb file.",
+            "folder, an *.xplane.pb file, or a report.json to write in other formats.",
         ),
     ],
     out: Annotated[
@@ -76,9 +77,26 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
+    from tfdoctor.stored.files import is_report  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     address = parse_link(link)
+    if is_report(path):
+        needing: dict[str, object] = {
+            "--select": select,
+            "--ignore": ignore,
+            "--rules": rules,
+            "--scrub": scrub,
+            "--usd-per-hour": usd_per_hour,
+            "--for-epochs": for_epochs,
+            "--baseline": baseline,
+            "--write-baseline": write_baseline,
+        }
+        must_need_no_recording(needing)
+        again = report_again(
+            path, chosen, wanted, out=out, fail_on=fail_on, link=address, patch=patch, show=show
+        )
+        raise typer.Exit(again)
     recording = Recording.open(path)
     with ask_xprof(recording) as question:
         # The imports from here on take as long as xprof does.
@@ -95,20 +113,18 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             applied,
             gates,
             formats=wanted,
-            scrubbed=scrub,
             price=usd_per_hour,
             for_epochs=for_epochs,
             question=question,
             says=True,
         )
+    patched = diagnosis.patch  # of the user's own lines, also where the reports have none of them
+    diagnosis = without_names(diagnosis, recording) if scrub else diagnosis
     diagnosis = replace(diagnosis, link=address)
-    root = None if recording.root is None or is_copy(recording.root) else recording.root
-    folder = out or root
-    prefix = (
-        "" if folder else "tfdoctor-"
-    )  # in the current folder, a report is one file among others
+    folder = out or (None if recording.root is None or is_copy(recording.root) else recording.root)
+    prefix = "" if folder else "tfdoctor-"  # there a report is one file among others
     write(diagnosis, folder or Path(), wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
-        write_patch(diagnosis, patch)
+        write_patch(diagnosis, patched, patch)
     gates.write(diagnosis, program_of(recording))
     raise typer.Exit(exit_code(diagnosis, gates.fail_on))

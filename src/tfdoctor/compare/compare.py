@@ -13,7 +13,7 @@ from tfdoctor.compare.interval import LONG_STEPS, Interval, change
 from tfdoctor.compare.movers import movers
 from tfdoctor.compare.parts import carried, part_changes, step_by_parts
 from tfdoctor.compare.phases import run_change
-from tfdoctor.compare.report_data import ReportData
+from tfdoctor.compare.reports import parts_of, step_of
 from tfdoctor.compare.sameness import mismatches
 from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
 from tfdoctor.comparison import (
@@ -28,6 +28,7 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
 
 
@@ -35,11 +36,11 @@ from tfdoctor.humanize import counted
 class Sides:
     """The reports of the runs before and after the change; the first of each is shown in detail."""
 
-    before: Sequence[ReportData]
-    after: Sequence[ReportData]
+    before: Sequence[Diagnosis]
+    after: Sequence[Diagnosis]
 
     @classmethod
-    def of(cls, before: Sequence[ReportData], after: Sequence[ReportData]) -> Self:
+    def of(cls, before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Self:
         """Put the run whose step is in the middle first: it stands for its side.
 
         A report leaves the profiler's cost out where that is much. If not all do, none does here: a step with that
@@ -85,22 +86,22 @@ def compare(
     )
 
 
-def _middle_first(reports: Sequence[ReportData]) -> tuple[ReportData, ...]:
-    in_order = sorted(reports, key=lambda report: report.step_ms or np.inf)
+def _middle_first(reports: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    in_order = sorted(reports, key=lambda report: step_of(report) or np.inf)
     middle = in_order[(len(in_order) - 1) // 2]
     return (middle, *(report for report in reports if report is not middle))
 
 
-def _traced(report: ReportData) -> ReportData:
+def _traced(report: Diagnosis) -> Diagnosis:
     """Return a report about its steps as they were traced."""
     if report.steps.untraced_ms is None:
         return report
     return replace(report, steps=replace(report.steps, untraced_ms=None))
 
 
-def _side(reports: Sequence[ReportData]) -> RunSide:
+def _side(reports: Sequence[Diagnosis]) -> RunSide:
     first = reports[0]
-    known = [report.step_ms for report in reports if report.step_ms]
+    known = [step for step in map(step_of, reports) if step]
     step_ms = float(np.exp(np.mean(np.log(known)))) if known else None
     return RunSide(
         title=first.subject.title,
@@ -109,14 +110,15 @@ def _side(reports: Sequence[ReportData]) -> RunSide:
         step_ms=step_ms,
         mean_ms=_mean_ms(first),
         parts_ms=_parts(first, step_ms),
-        tfdoctor=first.tfdoctor,
+        tfdoctor=first.version,
     )
 
 
-def _parts(report: ReportData, step_ms: float | None) -> Mapping[str, float]:
+def _parts(report: Diagnosis, step_ms: float | None) -> Mapping[str, float]:
     """Return the parts of the run that stands for its side, scaled to the step of all."""
-    scale = step_ms / report.step_ms if step_ms and report.step_ms else 1.0
-    return {part: ms * scale for part, ms in report.parts_ms.items()}
+    own = step_of(report)
+    scale = step_ms / own if step_ms and own else 1.0
+    return {part: ms * scale for part, ms in parts_of(report).items()}
 
 
 def _why_missing(sides: Sides) -> str:
@@ -127,9 +129,9 @@ def _why_missing(sides: Sides) -> str:
     return next(filter(None, reasons), "")
 
 
-def _why_unknown(which: str, report: ReportData) -> str:
+def _why_unknown(which: str, report: Diagnosis) -> str:
     count = len(report.steps.rows)
-    if not report.step_ms or not count:
+    if not step_of(report) or not count:
         why = report.steps.missing or "no step was found"
         return f"the step {which} the change is unknown: {why}"
     if count < FEWEST:
@@ -193,12 +195,12 @@ def _direction(ratios: Interval) -> Direction:
     return Direction.SLOWER if ratios.low > 0 else Direction.FASTER
 
 
-def _mean_ms(report: ReportData) -> float | None:
+def _mean_ms(report: Diagnosis) -> float | None:
     rows = report.steps.rows
     return float(np.mean([row.total_ms for row in rows])) if rows else None
 
 
-def _long_steps(before: ReportData, after: ReportData, step: ChangeOfStep) -> bool:
+def _long_steps(before: Diagnosis, after: Diagnosis, step: ChangeOfStep) -> bool:
     """Return whether long steps matter: the means of all steps are compared, or differ by clearly more."""
     first, last = _mean_ms(before), _mean_ms(after)
     if not first or not last or step.figure is not StepFigure.TYPICAL:
@@ -206,13 +208,13 @@ def _long_steps(before: ReportData, after: ReportData, step: ChangeOfStep) -> bo
     return Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
 
 
-def step_times(report: ReportData) -> ComparedSteps:
+def step_times(report: Diagnosis) -> ComparedSteps:
     """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
     mean = bool(report.steps.stalled)
-    rows = [row for row in report.steps.rows if row.typical or not mean]
+    rows = [row for row in report.steps.rows if row.steady or not mean]
     times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
     figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
-    return ComparedSteps(times, report.step_ms or 0.0, figure, report.conditions.untraced_ms)
+    return ComparedSteps(times, step_of(report) or 0.0, figure, report.conditions.untraced_ms)
 
 
 def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfdoctor.compare.report_data import ReportData
-from tfdoctor.diagnosis import Conditions
+from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.humanize import percent
 
@@ -30,7 +29,7 @@ class Widening:
     why: tuple[str, ...] = ()
 
 
-def widening(before: Sequence[ReportData], after: Sequence[ReportData]) -> Widening:
+def widening(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Widening:
     """Return what the conditions may have changed.
 
     Other programs that took a share s of a run's time (see `taken`) may have made it up to 1 / (1 - s) times as
@@ -54,7 +53,7 @@ def widening(before: Sequence[ReportData], after: Sequence[ReportData]) -> Widen
     )
 
 
-def _slowed(reports: Sequence[ReportData]) -> float:
+def _slowed(reports: Sequence[Diagnosis]) -> float:
     """Return by how much other programs slowed the runs at most, as a logarithm; their mean."""
     return float(np.mean([-np.log1p(-taken(report.conditions)) for report in reports]))
 
@@ -70,7 +69,7 @@ def taken(conditions: Conditions) -> float:
     return min(other / usable, WAITING * run, MOST_TAKEN)
 
 
-def _clock(before: Sequence[ReportData], after: Sequence[ReportData]) -> float:
+def _clock(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> float:
     """Return the logarithm of the GPUs' clock before over that after; 0 where one is unknown."""
     clocks = [[one.conditions.gpu_mhz for one in side] for side in (before, after)]
     if not all(mhz for side in clocks for mhz in side):
@@ -79,7 +78,7 @@ def _clock(before: Sequence[ReportData], after: Sequence[ReportData]) -> float:
     return first - last
 
 
-def _load(which: str, reports: Sequence[ReportData], slowed: float) -> str:
+def _load(which: str, reports: Sequence[Diagnosis], slowed: float) -> str:
     if slowed < NOTICED:
         return ""
     share = percent(float(np.mean([_used(report.conditions) for report in reports])))

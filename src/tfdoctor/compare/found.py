@@ -3,13 +3,15 @@
 The script that ran is one place in both runs, whatever its name is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from tfdoctor.compare.report_data import ReportData, ResultData
+from tfdoctor.compare.reports import Found, findings, step_of
 from tfdoctor.comparison import FindingChange, FindingState
-from tfdoctor.verdict import Severity
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report.entries import entries
+from tfdoctor.verdict import Finding, Healthy
 
 ORDER = tuple(FindingState)
 """New findings are shown first."""
@@ -21,15 +23,16 @@ SMALLEST_OF_RUN = 0.02
 """Likewise of the run, where a finding saves nothing of each step: a run is measured once."""
 
 
-def changes(before: ReportData, after: ReportData, certain: float) -> tuple[FindingChange, ...]:
+def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:
     """Return all findings of two runs, new ones first.
 
     ``certain`` is the smallest relative difference of the step that the runs can show: a saving that changes by a
     smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
     """
-    least_ms = max(certain, SMALLEST) * (before.step_ms or after.step_ms or 0.0)
+    least_ms = max(certain, SMALLEST) * (step_of(before) or step_of(after) or 0.0)
     found = [*_after(before, after, least_ms), *_gone(before, after)]
-    found = [replace(change, shown_by=_shown_by(change.rule, before, after)) for change in found]
+    leading = _leading(before), _leading(after)
+    found = [replace(change, shown_by=_shown_by(change.rule, leading)) for change in found]
     return tuple(sorted(found, key=lambda change: (ORDER.index(change.state), -_amount(change))))
 
 
@@ -39,15 +42,15 @@ def _amount(change: FindingChange) -> float:
     return per_step or change.after_run_ms or change.before_run_ms or 0.0
 
 
-def _after(before: ReportData, after: ReportData, least_ms: float) -> Iterator[FindingChange]:
-    for now in after.findings:
+def _after(before: Diagnosis, after: Diagnosis, least_ms: float) -> Iterator[FindingChange]:
+    for now in findings(after):
         earlier = _same(now, after, before)
         absent = FindingState.NEW if now.rule in _checked(before) else FindingState.UNCHECKED_BEFORE
         yield _change(_state(earlier, now, least_ms) if earlier else absent, earlier, now)
 
 
-def _gone(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
-    for earlier in before.findings:
+def _gone(before: Diagnosis, after: Diagnosis) -> Iterator[FindingChange]:
+    for earlier in findings(before):
         if _same(earlier, before, after) is None:
             checked = earlier.rule in _checked(after)
             yield _change(
@@ -55,39 +58,44 @@ def _gone(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
             )
 
 
-def _checked(report: ReportData) -> set[str]:
+def _checked(report: Diagnosis) -> set[str]:
     """Return the rules that have a verdict about the run."""
-    return {result.rule for result in report.results if result.outcome in ("finding", "healthy")}
+    return {
+        result.rule.name
+        for result in report.results
+        if isinstance(result.outcome, Finding | Healthy)
+    }
 
 
-def _shown_by(rule: str, before: ReportData, after: ReportData) -> str:
+def _shown_by(rule: str, leading: Sequence[Mapping[str, str]]) -> str:
     """Return the finding that another one belongs to in each run that has it; "" where it stands alone in one."""
-    of_runs = [_leading(rule, one) for one in (before, after) if _finds(rule, one)]
+    of_runs = [of_run[rule] for of_run in leading if rule in of_run]
     return of_runs[-1] if all(of_runs) else ""
 
 
-def _finds(rule: str, report: ReportData) -> bool:
-    return any(finding.rule == rule for finding in report.findings)
+def _leading(report: Diagnosis) -> Mapping[str, str]:
+    """Return for each finding the rule of the one that it belongs to, "" where it stands alone."""
+    alone = {found.rule: "" for found in findings(report)}
+    return alone | {
+        result.rule.name: entry.result.rule.name
+        for entry in entries(report)
+        for result in (*entry.symptoms, *entry.same)
+    }
 
 
-def _leading(rule: str, report: ReportData) -> str:
-    leading = (entry.rule for entry in report.entries if rule in (*entry.symptoms, *entry.same))
-    return next(leading, "")
-
-
-def _same(one: ResultData, its: ReportData, other: ReportData) -> ResultData | None:
+def _same(one: Found, its: Diagnosis, other: Diagnosis) -> Found | None:
     """Return the other run's finding of the same rule in the same file, in the script, or in no known file."""
-    matching = [found for found in other.findings if found.rule == one.rule]
+    matching = [found for found in findings(other) if found.rule == one.rule]
     in_file = (found for found in matching if _path(found) == _path(one))
     in_script = (found for found in matching if _in_script(one, its) and _in_script(found, other))
     return next(in_file, None) or next(in_script, None)
 
 
-def _path(finding: ResultData) -> str:
+def _path(finding: Found) -> str:
     return finding.changes.path if finding.changes else ""
 
 
-def _in_script(finding: ResultData, report: ReportData) -> bool:
+def _in_script(finding: Found, report: Diagnosis) -> bool:
     """Whether a finding is in the script of the run's command, whose path either may have more of."""
     script = next((word for word in report.subject.command if word.endswith(".py")), "")
     paths = [
@@ -96,15 +104,16 @@ def _in_script(finding: ResultData, report: ReportData) -> bool:
     return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
 
 
-def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingState:
+def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
     step = _severity(now) - _severity(earlier)
     if earlier.amount and now.amount and earlier.kind is now.kind:
-        moved = now.amount.ms_per_step - earlier.amount.ms_per_step
+        moved = now.amount.per_step.value - earlier.amount.per_step.value
         if abs(moved) <= least_ms:
             return FindingState.SAME
         return FindingState.WORSE if moved > 0 else FindingState.BETTER
-    if earlier.run and now.run and not (earlier.amount or now.amount):
-        step = _moved(now.run.share - earlier.run.share)
+    runs = earlier.result.run, now.result.run
+    if runs[0] and runs[1] and not (earlier.amount or now.amount):
+        step = _moved(runs[1].share - runs[0].share)
     if not step:
         return FindingState.SAME
     return FindingState.WORSE if step > 0 else FindingState.BETTER
@@ -115,25 +124,24 @@ def _moved(share: float) -> int:
     return int(share > SMALLEST_OF_RUN) - int(share < -SMALLEST_OF_RUN)
 
 
-def _severity(finding: ResultData) -> int:
-    return Severity[finding.severity.upper()] if finding.severity else 0
+def _severity(found: Found) -> int:
+    return found.result.severity or 0
 
 
-def _change(
-    state: FindingState, earlier: ResultData | None, now: ResultData | None
-) -> FindingChange:
+def _change(state: FindingState, earlier: Found | None, now: Found | None) -> FindingChange:
     shown = now or earlier
     assert shown is not None  # noqa: S101 - one of them is given
+    severity = shown.result.severity
     return FindingChange(
         state=state,
         rule=shown.rule,
-        summary=shown.summary,
-        severity=shown.severity or "",
-        at=shown.place,
-        before_ms=earlier.amount.ms_per_step if earlier and earlier.amount else None,
+        summary=shown.finding.summary,
+        severity=severity.name.lower() if severity else "",
+        at=shown.result.place,
+        before_ms=earlier.amount_ms if earlier else None,
         before_kind=earlier.kind if earlier else None,
-        after_ms=now.amount.ms_per_step if now and now.amount else None,
+        after_ms=now.amount_ms if now else None,
         after_kind=now.kind if now else None,
-        before_run_ms=earlier.run.ms if earlier and earlier.run else None,
-        after_run_ms=now.run.ms if now and now.run else None,
+        before_run_ms=earlier.run_ms if earlier else None,
+        after_run_ms=now.run_ms if now else None,
     )

@@ -4,8 +4,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from tfdoctor.compare.report_data import ReportData, StageData
+from tfdoctor.compare.reports import step_of
 from tfdoctor.comparison import Mover, MoverKind
+from tfdoctor.diagnosis import Diagnosis, PipelineStage
 
 MOST = 20
 """Movers that are kept: a comparison is read, and the reports of the two runs have all operations."""
@@ -18,7 +19,7 @@ Times = Mapping[str, float]
 
 
 def movers(
-    before: ReportData, after: ReportData, certain: float, *, in_ms: bool
+    before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool
 ) -> tuple[Mover, ...]:
     """Return what moved, most first; in ms, or in shares of the step.
 
@@ -33,7 +34,7 @@ def movers(
             kind, _scaled(before, times(before), in_ms), _scaled(after, times(after), in_ms)
         )
     ]
-    step = max(before.step_ms or 0.0, after.step_ms or 0.0) if in_ms else 1.0
+    step = max(step_of(before) or 0.0, step_of(after) or 0.0) if in_ms else 1.0
     least = math.log1p(certain)
     shown = [
         mover for mover in moved if abs(_by(mover)) >= SMALLEST * step and _ratio(mover) >= least
@@ -59,21 +60,21 @@ def _moved(kind: MoverKind, before: Times, after: Times) -> Iterator[Mover]:
         yield Mover(kind=kind, name=name, before=before.get(name), after=after.get(name))
 
 
-def _scaled(report: ReportData, times: Times, in_ms: bool) -> Times:  # noqa: FBT001 - private
-    step_ms = report.step_ms
+def _scaled(report: Diagnosis, times: Times, in_ms: bool) -> Times:  # noqa: FBT001 - private
+    step_ms = step_of(report)
     if in_ms or not step_ms:
         return times if in_ms else {}
     return {name: ms / step_ms for name, ms in times.items()}
 
 
-def _operations(report: ReportData) -> Times:
+def _operations(report: Diagnosis) -> Times:
     times: dict[str, float] = defaultdict(float)
     for row in report.operations:
         times[f"{row.operation} ({row.layer})" if row.layer else row.operation] += row.self_ms
     return times
 
 
-def _stages(report: ReportData) -> Times:
+def _stages(report: Diagnosis) -> Times:
     """Return the stages by what the user wrote or what ran; of several with one name, their sum."""
     times: dict[str, float] = defaultdict(float)
     for stage in report.pipeline:
@@ -81,5 +82,5 @@ def _stages(report: ReportData) -> Times:
     return times
 
 
-def _stage_name(stage: StageData) -> str:
+def _stage_name(stage: PipelineStage) -> str:
     return stage.written or stage.name

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfdoctor.compare.conditions import Widening
 from tfdoctor.compare.interval import Interval
-from tfdoctor.compare.report_data import ReportData
+from tfdoctor.compare.reports import parts_of, step_of
 from tfdoctor.compare.step_times import (
     QUARTILES,
     Floats,
@@ -16,7 +16,7 @@ from tfdoctor.compare.step_times import (
     stretches,
 )
 from tfdoctor.comparison import PartChange
-from tfdoctor.diagnosis import PARTS
+from tfdoctor.diagnosis import PARTS, Diagnosis
 from tfdoctor.student_t import student
 
 SMALLEST = 0.01
@@ -30,16 +30,16 @@ COMPENSATED = 0.5
 
 
 def part_changes(
-    before: ReportData,
-    after: ReportData,
+    before: Diagnosis,
+    after: Diagnosis,
     widen: Widening,
     *,
     in_ms: bool,
 ) -> tuple[PartChange, ...]:
     """Return the parts that either run has, in display order; in ms, or in shares of the step."""
-    if not before.parts_ms or not after.parts_ms:
+    if not parts_of(before) or not parts_of(after):
         return ()
-    shown = [part for part in PARTS if before.parts_ms.get(part) or after.parts_ms.get(part)]
+    shown = [part for part in PARTS if parts_of(before).get(part) or parts_of(after).get(part)]
     return tuple(_change(part, before, after, widen, in_ms=in_ms) for part in shown)
 
 
@@ -54,11 +54,11 @@ def carried(parts: Sequence[PartChange]) -> float:
     return by_parts if stands else 0.0
 
 
-def step_by_parts(before: ReportData, after: ReportData, widen: Widening) -> Interval:
+def step_by_parts(before: Diagnosis, after: Diagnosis, widen: Widening) -> Interval:
     """Return the change of the step as the sum of its parts, relative to the step before."""
-    parts = [part for part in PARTS if before.parts_ms.get(part) or after.parts_ms.get(part)]
+    parts = [part for part in PARTS if parts_of(before).get(part) or parts_of(after).get(part)]
     half = math.hypot(*(_half_ms(report, part) for report in (before, after) for part in parts))
-    first, last = (sum(report.parts_ms.values()) for report in (before, after))
+    first, last = (sum(parts_of(report).values()) for report in (before, after))
     below, above = _slack(first, last, widen)
     return Interval(
         last / first - 1,
@@ -73,13 +73,13 @@ def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
 
 
 def _change(
-    part: str, before: ReportData, after: ReportData, widen: Widening, *, in_ms: bool
+    part: str, before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool
 ) -> PartChange:
     """Compare one part; a share is that of its own run's step."""
-    steps = [report.step_ms or 1.0 for report in (before, after)]
+    steps = [step_of(report) or 1.0 for report in (before, after)]
     first_unit, last_unit = (1.0, 1.0) if in_ms else steps
-    first = before.parts_ms.get(part, 0.0) / first_unit
-    last = after.parts_ms.get(part, 0.0) / last_unit
+    first = parts_of(before).get(part, 0.0) / first_unit
+    last = parts_of(after).get(part, 0.0) / last_unit
     half = math.hypot(_half_ms(before, part) / first_unit, _half_ms(after, part) / last_unit)
     least = SMALLEST * (max(steps) if in_ms else 1.0)
     below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
@@ -89,9 +89,9 @@ def _change(
     )
 
 
-def _half_ms(report: ReportData, part: str) -> float:
+def _half_ms(report: Diagnosis, part: str) -> float:
     """Return half of the 95 % interval of a part, ms: by the sample, and by how much steps and runs differ."""
-    steady = [row for row in report.steps.rows if row.typical]
+    steady = [row for row in report.steps.rows if row.steady]
     times: Floats = np.array([row.parts_ms.get(part, 0.0) for row in steady])
     if len(times) < FEWEST_STEADY:
         return math.inf

@@ -1,11 +1,11 @@
 """The phases of two whole runs."""
 
-from tfdoctor.compare.report_data import ReportData, RunData
 from tfdoctor.comparison import ChangeOfRun, PhaseChange
+from tfdoctor.diagnosis import Diagnosis, RunAccount
 from tfdoctor.kinds import Phase
 
 
-def run_change(before: ReportData, after: ReportData) -> ChangeOfRun | None:
+def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:
     """Return the times of the phases of two runs; None where one of them is not known whole.
 
     tfdoctor's own work is left out: how much of a run it takes depends on what was traced.
@@ -26,16 +26,15 @@ def run_change(before: ReportData, after: ReportData) -> ChangeOfRun | None:
             )
             for phase in shown
         ),
-        epochs=(first.epoch_count, last.epoch_count),
-        steps=(first.step_count, last.step_count),
+        epochs=(first.epochs, last.epochs),
+        steps=(first.steps, last.steps),
     )
 
 
-def _times(run: RunData) -> dict[Phase, float]:
-    """Return the time of each phase, in ms; a phase of a later tfdoctor is unnamed."""
+def _times(run: RunAccount) -> dict[Phase, float]:
+    """Return the time of each phase, in ms."""
     times: dict[Phase, float] = {}
-    for row in run.phases:
-        phase = Phase(row.phase) if row.phase in set(Phase) else Phase.UNNAMED
-        times[phase] = times.get(phase, 0.0) + row.ms
+    for row in run.rows:
+        times[row.phase] = times.get(row.phase, 0.0) + row.ms
     times.pop(Phase.PROFILER, None)
     return times

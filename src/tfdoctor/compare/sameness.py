@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.compare.report_data import ReportData
 from tfdoctor.comparison import Mismatch
+from tfdoctor.diagnosis import Diagnosis
 
 
-def mismatches(before: ReportData, after: ReportData) -> tuple[Mismatch, ...]:
+def mismatches(before: Diagnosis, after: Diagnosis) -> tuple[Mismatch, ...]:
     """Return in which respects two runs differ; what is unknown of one of them does not count."""
     pairs = zip(_traits(before), _traits(after), strict=True)
     return tuple(
@@ -16,10 +16,10 @@ def mismatches(before: ReportData, after: ReportData) -> tuple[Mismatch, ...]:
     )
 
 
-def _traits(report: ReportData) -> Iterator[tuple[str, str]]:
+def _traits(report: Diagnosis) -> Iterator[tuple[str, str]]:
     subject, conditions = report.subject, report.conditions
     yield "host", ", ".join(sorted(subject.hosts))
-    yield "device", subject.device_name or subject.device
+    yield "device", subject.device_name or subject.device or ""
     yield "number of devices", _number(subject.devices_used)
     yield "CPU", conditions.cpu_model
     yield "usable cores", _number(conditions.cores_usable)

@@ -8,10 +8,10 @@ from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.fleet import names
 from tfdoctor.fleet_report import FleetFinding, FleetRun
 from tfdoctor.humanize import place
+from tfdoctor.json_form import number
 from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.report.entries import entries
-from tfdoctor.report.formats.json import number
 from tfdoctor.scrub import paths
 from tfdoctor.verdict import Bound, Finding
 

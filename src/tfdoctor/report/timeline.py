@@ -7,7 +7,6 @@ runs scripts replaces them by the bars of the JSON in the page.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
@@ -18,8 +17,6 @@ WIDTH = 1000
 """Units of the width of a lane."""
 
 HEIGHT = 14
-
-US_PER_MS = 1000.0
 
 MOST_TICKS = 5
 """Labels of the axis that fit beside each other on a phone."""
@@ -75,35 +72,6 @@ def section(timeline: Timeline | None) -> TimelineSection | None:
         lanes=tuple(_lane(lane, timeline.total_ms) for lane in timeline.lanes),
         ticks=tuple(_ticks(timeline.total_ms)),
     )
-
-
-def contract(timeline: Timeline | None) -> dict[str, Any] | None:
-    """Return the timeline as the JSON contract has it: names once, bars as short rows of integers."""
-    if timeline is None:
-        return None
-    bars = [bar for lane in timeline.lanes for bar in lane.bars]
-    names = {name: at for at, name in enumerate(dict.fromkeys(bar.name for bar in bars))}
-    return {
-        "step": timeline.number,
-        "total_ms": round(timeline.total_ms, 6),
-        "parts": list(PARTS),
-        "names": list(names),
-        "lanes": [
-            {"name": lane.name, "bars": [_row(bar, names[bar.name]) for bar in lane.bars]}
-            for lane in timeline.lanes
-        ],
-        "hidden": timeline.hidden,
-    }
-
-
-def _row(bar: TimelineBar, name: int) -> list[float]:
-    return [
-        round(US_PER_MS * bar.start_ms, 1),
-        round(US_PER_MS * bar.duration_ms, 1),
-        PARTS.index(_part(bar)),
-        name,
-        bar.pieces,
-    ]
 
 
 def _part(bar: TimelineBar) -> str:

@@ -12,8 +12,10 @@ NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 
 def without_source(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis with examples instead of the user's lines; the patch still contains them."""
-    return replace(diagnosis, results=tuple(map(_without, diagnosis.results)), repository={})
+    """Return the diagnosis with examples instead of the user's lines, and without the patch of them."""
+    return replace(
+        diagnosis, results=tuple(map(_without, diagnosis.results)), repository={}, patch=b""
+    )
 
 
 def _without(result: Result) -> Result:

@@ -4,11 +4,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from cattrs import BaseValidationError
+
 from tfdoctor.diagnosis import Diagnosis, Trials
 from tfdoctor.errors import InputError, OutputError
 from tfdoctor.recording import Recording
-from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.report.files import replace_file, why_unwritable
+from tfdoctor.stored.converter import plain
 
 FILE = "trials.json"
 
@@ -68,9 +70,7 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
 
 def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
-    faults: list[str] = []
     try:
-        trials = read(Trials, json.loads(path.read_text("utf-8")), faults)
-    except (OSError, ValueError, RecursionError, Misfit):
+        return plain().structure(json.loads(path.read_text("utf-8")), Trials)
+    except (OSError, ValueError, RecursionError, BaseValidationError):
         return None
-    return None if faults else trials

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tfdoctor.comparison import ChangeOfStep, RunComparison
-from tfdoctor.report.formats.json import number
+from tfdoctor.json_form import number
 
 SCHEMA = 1
 """Of comparisons; fields are only ever added."""

@@ -1,0 +1,67 @@
+"""``tfdoctor report report.json``: a stored report in any format, in the design of this version."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tfdoctor.cli.gates import Gates
+from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.outcome import exit_code, write
+from tfdoctor.cli.patching import check_target, write_patch
+from tfdoctor.cli.rule_selection import book, failing
+
+if TYPE_CHECKING:
+    from tfdoctor.rulebook.config import Config
+
+STORED = ("report.json", "report.json.gz")
+"""Names of reports beside which others have their usual names."""
+
+
+def must_need_no_recording(options: Mapping[str, object]) -> None:
+    """Check that none of these options is given, which only a recording can be examined by.
+
+    Raises:
+        typer.BadParameter: one is.
+    """
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise typer.BadParameter(
+            f"{given} needs the recording: a stored report is not examined again"
+        )
+
+
+def report_again(  # noqa: PLR0913 - the options of the command
+    path: Path,
+    chosen: "Config",
+    formats: list[str],
+    *,
+    out: Path | None,
+    fail_on: FailOn | None,
+    link: str,
+    patch: str | None,
+    show: bool,
+) -> int:
+    """Write a stored report in these formats and return the exit code; budgets are those of the settings, if any.
+
+    Raises:
+        InputError: it is no report.
+        OutputError: the folder or the patch cannot be written.
+    """
+    from tfdoctor.stored.files import open_report  # noqa: PLC0415 - keeps --help fast
+
+    diagnosis = open_report(path, book(chosen).known)
+    gates = Gates(failing(fail_on, chosen), chosen.budget)
+    if patch and patch != "-":
+        check_target(Path(patch))
+    diagnosis = gates.applied(diagnosis) if gates.budget.limits else diagnosis
+    diagnosis = replace(diagnosis, link=link) if link else diagnosis
+    prefix = "" if path.name in STORED else f"{path.name.partition('.')[0]}-"
+    folder = out or path.parent
+    kept = [name for name in formats if folder / f"{prefix}report.{name}" != path]
+    write(diagnosis, folder, kept, prefix, err=patch == "-", show=show)
+    if patch is not None:
+        write_patch(diagnosis, diagnosis.patch, patch)
+    return exit_code(diagnosis, gates.fail_on)

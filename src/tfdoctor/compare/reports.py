@@ -1,0 +1,69 @@
+"""What a comparison reads in a diagnosis: the step that it is about, and the findings about the run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tfdoctor.comparison import AmountKind
+from tfdoctor.diagnosis import Diagnosis, Result, Saving, Takes
+from tfdoctor.rule import Topic
+from tfdoctor.verdict import Finding, Location
+
+
+def step_of(report: Diagnosis) -> float | None:
+    """Return the step that a report is about, without the profiler's cost where that is much, in ms."""
+    return report.steps.untraced_ms or report.steps.step_ms
+
+
+def parts_of(report: Diagnosis) -> Mapping[str, float]:
+    """Return the parts of that step, in ms; {} where they are not known."""
+    steps = report.steps
+    return steps.untraced_breakdown_ms if steps.untraced_ms else steps.breakdown_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding about the run."""
+
+    result: Result
+    finding: Finding
+
+    @property
+    def rule(self) -> str:
+        """The name of its rule."""
+        return self.result.rule.name
+
+    @property
+    def amount(self) -> Saving | Takes | None:
+        """What it is about in ms per step: the saving, or the time that it names."""
+        return self.result.saving or self.result.takes
+
+    @property
+    def amount_ms(self) -> float | None:
+        """The same as a number."""
+        return self.amount.per_step.value if self.amount else None
+
+    @property
+    def run_ms(self) -> float | None:
+        """What its change saves of the run."""
+        return self.result.run.total.value if self.result.run else None
+
+    @property
+    def kind(self) -> AmountKind | None:
+        """What that time is."""
+        if self.result.saving:
+            return AmountKind.SAVING
+        return AmountKind.COST if self.amount else None
+
+    @property
+    def changes(self) -> Location | None:
+        """The first line to change, by which findings are matched."""
+        return next((remedy.at for remedy in self.finding.remedies if remedy.at), None)
+
+
+def findings(report: Diagnosis) -> tuple[Found, ...]:
+    """Return the findings about the run, the most severe first."""
+    return tuple(
+        Found(result, result.outcome)
+        for result in report.results
+        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    )

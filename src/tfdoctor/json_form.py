@@ -1,0 +1,221 @@
+"""How the fields of a diagnosis stand in a report.json: markers in the annotations of its types.
+
+A field without a marker has its own name there, and the form of its type; ``stored`` writes and reads by them.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Protocol
+
+from tfdoctor.units import Quantity, ms
+
+DIGITS = 9
+"""Significant digits: beyond them floats differ between machines and say nothing."""
+
+Json = Any
+"""A value that JSON has."""
+
+
+def number(value: float | None) -> float | None:
+    """Return a number with the digits that mean something; None for those that JSON does not have."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+class Form(Protocol):
+    """A marker of a field whose form in the report is not that of its type."""
+
+    def write(self, value: Any) -> Json:  # noqa: ANN401 - the field's type
+        """Return the JSON value of a field."""
+
+    def read(self, value: Json) -> Any:  # noqa: ANN401 - same
+        """Return the field of a JSON value.
+
+        Raises:
+            ValueError: the value has another form; the text says what was expected.
+        """
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """What JSON Schema says of the JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The name of a field in the report."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OmitDefault:
+    """Marks a field that the report has only where it is not its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneUnit:
+    """Marks quantities of a type that share one unit: the report has their numbers, and the field ``unit``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Milliseconds:
+    def write(self, value: Quantity) -> float | None:
+        return number(value.value)
+
+    def read(self, value: Json) -> Quantity:
+        return ms(expect_number(value))
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        return NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class _Positive:
+    """A time that others are divided by."""
+
+    none: bool = False  # whether None stands for an unknown one, instead of NaN
+
+    def write(self, value: float | None) -> float | None:
+        return number(value)
+
+    def read(self, value: Json) -> float | None:
+        if value is None and self.none:
+            return None
+        found = expect_number(value)
+        if found <= 0:  # never true of NaN
+            raise ValueError(f"expected a number above 0, not {found:g}")
+        return found
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        return {**NUMBER, "exclusiveMinimum": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Numbers by names, all of which the report has: null where nothing is known of any."""
+
+    names: tuple[str, ...]
+
+    def write(self, value: Mapping[str, float]) -> Json:
+        """Return 0 for a name without a number, where others have one."""
+        return {name: number(value.get(name, 0.0)) if value else None for name in self.names}
+
+    def read(self, value: Json) -> dict[str, float]:
+        """Return the numbers; {} where none is known."""
+        found = expect(value, Mapping, "an object")
+        known = any(one is not None for one in found.values())
+        return {str(name): expect_number(one) for name, one in found.items() if known}
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """An object with these names."""
+        properties = dict.fromkeys(self.names, NUMBER)
+        return {"type": "object", "properties": properties, "required": list(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of texts, which are objects with these two fields in the report."""
+
+    first: str
+    second: str
+
+    def write(self, value: Sequence[tuple[str, str]]) -> Json:
+        """Return the objects."""
+        return [{self.first: one, self.second: other} for one, other in value]
+
+    def read(self, value: Json) -> tuple[tuple[str, str], ...]:
+        """Return the pairs."""
+        entries = [expect(entry, Mapping, "an object") for entry in expect(value, list, "a list")]
+        names = (self.first, self.second)
+        return tuple((str(entry[names[0]]), str(entry[names[1]])) for entry in entries)
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """A list of such objects."""
+        names = [self.first, self.second]
+        properties = {name: {"type": "string"} for name in names}
+        return {
+            "type": "array",
+            "items": {"type": "object", "properties": properties, "required": names},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OrBlank:
+    """One of some words, "" for None."""
+
+    words: type[Enum]
+
+    def write(self, value: Enum | None) -> Json:
+        """Return the word."""
+        return value.value if value else ""
+
+    def read(self, value: Json) -> Enum | None:
+        """Return what the word stands for."""
+        return self.words(value) if value else None
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """One of the words."""
+        return {"enum": ["", *(word.value for word in self.words)]}
+
+
+@dataclass(frozen=True, slots=True)
+class AsText:
+    """Bytes of a text, of which some may not be UTF-8: a file of the user's has any."""
+
+    def write(self, value: bytes) -> Json:
+        """Return the text, with what is not UTF-8 as single surrogates."""
+        return value.decode(errors="surrogateescape")
+
+    def read(self, value: Json) -> bytes:
+        """Return the bytes."""
+        found: str = expect(value, str, "a text")
+        return found.encode(errors="surrogateescape")
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """A text."""
+        return {"type": "string"}
+
+
+NUMBER: Mapping[str, Json] = {"type": ["number", "null"]}
+"""Of a number that may be unknown."""
+
+Milliseconds = Annotated[Quantity, _Milliseconds()]
+"""A duration, whose field's name says the unit."""
+
+Positive = Annotated[float, _Positive()]
+MaybePositive = Annotated[float | None, _Positive(none=True)]
+
+SameUnit = Annotated[Quantity, OneUnit()]
+MaybeSameUnit = Annotated[Quantity | None, OneUnit()]
+"""Quantities of a type that share one unit."""
+
+
+def expect(value: Json, kind: type, what: str) -> Any:  # noqa: ANN401 - of the kind
+    """Return a value of a kind.
+
+    Raises:
+        ValueError: it is of another one.
+    """
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"expected {what}, not {type(value).__name__}")
+    return value
+
+
+def expect_number(value: Json) -> float:
+    """Return a number; NaN for null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is None:
+        return math.nan
+    return float(expect(value, int if isinstance(value, int) else float, "a number"))

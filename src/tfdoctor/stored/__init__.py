@@ -1,0 +1,1 @@
+"""A diagnosis as the object of report.json, and back again: nothing is lost between the two."""

@@ -1,0 +1,81 @@
+"""Opens reports that were stored: report.json, or the same compressed with gzip."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import InputError
+from tfdoctor.rule import Rule
+from tfdoctor.stored.report import SCHEMA, NoReportError, read
+
+COMPRESSED = ".json.gz"
+
+SUFFIXES = (".json", COMPRESSED, ".html", ".htm")
+"""Ends of the names of reports; a page is refused by a sentence that says what to name instead."""
+
+
+def is_report(path: Path) -> bool:
+    """Say whether a path is that of a stored report, or of a page, instead of a recording."""
+    return path.is_file() and path.name.lower().endswith(SUFFIXES)
+
+
+def open_report(path: Path, rules: Iterable[Rule]) -> Diagnosis:
+    """Return the diagnosis of a stored report; a rule that is not among these can only be named.
+
+    Raises:
+        InputError: it cannot be read, is no report, or is one of another schema.
+    """
+    return of_text(_text(path), path, rules)
+
+
+def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
+    """Return the diagnosis of a report's text.
+
+    Raises:
+        InputError: it is none, or one of another schema.
+    """
+    if text.lstrip()[:1] == "<":
+        raise InputError(
+            f"{path} is an HTML report: name the report.json of the same run (--format json)."
+        )
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: name a recording, or its report.json.") from error
+    return _typed(content, path, rules)
+
+
+def _typed(content: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(schema, int) or "tfdoctor" not in content or "steps" not in content:
+        raise InputError(
+            f"{path} is not a report of tfdoctor: name a recording, or its report.json."
+        )
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path} has schema {schema}, and this tfdoctor reads schema {SCHEMA}: write the report again from "
+            "its recording."
+        )
+    try:
+        return read(content, rules)
+    except NoReportError as error:
+        raise InputError(
+            f"{path} is damaged ({error}): write the report again from its recording."
+        ) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+        packed = path.name.lower().endswith(COMPRESSED)
+        return (gzip.decompress(content) if packed else content).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged: it is no whole gzip file.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error

@@ -1,0 +1,82 @@
+"""Writes a diagnosis as the object of report.json, and reads such an object.
+
+The forms of the fields are those of the types' annotations (see ``json_form``).
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from cattrs import BaseValidationError, Converter, transform_error
+
+from tfdoctor.diagnosis import Diagnosis, Result, Timeline
+from tfdoctor.json_form import Json
+from tfdoctor.rule import Rule
+from tfdoctor.stored import timelines
+from tfdoctor.stored.converter import converter
+from tfdoctor.stored.results import ResultForms
+
+SCHEMA = 1
+"""Fields are only ever added; a field that changes its meaning makes it 2."""
+
+LIFTED = ("breakdown_ms", "untraced_breakdown_ms")
+"""Fields of the steps that stand beside them in a report."""
+
+
+class NoReportError(ValueError):
+    """An object is no report; the text names the field, and what was expected of it."""
+
+
+def write(diagnosis: Diagnosis) -> dict[str, Json]:
+    """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
+    found = _writer().unstructure(diagnosis)
+    lifted = {name: found["steps"].pop(name) for name in LIFTED}
+    return {"schema": SCHEMA, **found, **lifted}
+
+
+def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
+    """Return the diagnosis of a report; a rule that is not among these can only be named.
+
+    Raises:
+        NoReportError: a field is missing, or has another form.
+    """
+    steps = content.get("steps")
+    lifted = {name: content[name] for name in LIFTED if name in content}
+    whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
+    try:
+        return reports(rules).structure(whole, Diagnosis)
+    except BaseValidationError as error:
+        first = transform_error(error, path="", format_exception=_expected)[0]
+        what, _, where = first.rpartition(" @ ")  # as the library joins them
+        raise NoReportError(f"{where.removeprefix('.')}: {what}") from error
+
+
+def settled(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis as its report stores it: what is rendered now is then what is rendered of that later."""
+    rules = {result.rule.name: result.rule for result in diagnosis.results}
+    return read(write(diagnosis), rules.values())
+
+
+def reports(rules: Iterable[Rule] = ()) -> Converter:
+    """Return the converter of diagnoses, and of all that they consist of."""
+    made = converter()
+    results = ResultForms(made, {rule.name: rule for rule in rules})
+    made.register_unstructure_hook(Result, results.write)
+    made.register_structure_hook(Result, lambda value, _: results.read(value))
+    made.register_unstructure_hook(Timeline, timelines.write)
+    made.register_structure_hook(Timeline, lambda value, _: timelines.read(value))
+    return made
+
+
+@cache
+def _writer() -> Converter:
+    """Return the converter that writes: it takes 20 ms to make, and needs no rules."""
+    return reports()
+
+
+def _expected(error: BaseException, kind: type | None) -> str:
+    """Say what is wrong with a field."""
+    if isinstance(error, KeyError):
+        return "it is missing"
+    if isinstance(error, ValueError):
+        return str(error)
+    return f"expected {getattr(kind, '__name__', kind)}"

@@ -1,0 +1,105 @@
+"""`tfdoctor report report.json`: a stored report in other formats, and what needs the recording instead."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.report import diagnoses
+from tfdoctor import cli
+from tfdoctor.errors import InputError
+from tfdoctor.report.formats import html, md
+from tfdoctor.report.formats import json as report_json
+from tfdoctor.stored.report import read, settled, write
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of a stored report, far from any settings."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "kept" / "report.json"
+    path.parent.mkdir()
+    path.write_text(report_json.render(diagnoses.full()), "utf-8")
+    return path
+
+
+def report(*words: object) -> Result:
+    return CliRunner().invoke(cli.app, ["report", *map(str, words)])
+
+
+def test_it_has_all_formats_beside_it_and_stays_as_it_is(stored: Path) -> None:
+    before = stored.read_bytes()
+    done = report(stored, "--format", "html,json,md,sarif")
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in stored.parent.iterdir()} == {
+        *("report.html", "report.json", "report.md", "report.sarif"),
+    }
+    assert stored.read_bytes() == before
+    found = read(json.loads(before), [])
+    assert (stored.parent / "report.md").read_text("utf-8") == md.render(found)
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_a_page_of_a_stored_report_is_the_page_of_the_diagnosis(kind: str) -> None:
+    made = settled(diagnoses.ALL[kind]())
+    rules = {result.rule.name: result.rule for result in made.results}
+    again = read(json.loads(json.dumps(write(made))), rules.values())
+    assert html.render_without_plotly(again) == html.render_without_plotly(made)
+
+
+def test_a_compressed_one_of_another_name_gives_its_name_to_the_others(stored: Path) -> None:
+    packed = stored.with_name("resnet.json.gz")
+    packed.write_bytes(gzip.compress(stored.read_bytes()))
+    assert report(packed, "--format", "md").exit_code == 0
+    assert (stored.parent / "resnet-report.md").is_file()
+
+
+def test_a_folder_and_a_link_can_be_given(stored: Path, tmp_path: Path) -> None:
+    link = "https://ci.example.org/report.html"
+    done = report(stored, "--format", "json", "--out", tmp_path / "new", "--link", link)
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "new" / "report.json").read_text())["link"] == link
+
+
+def test_findings_and_budgets_fail_it(stored: Path, tmp_path: Path) -> None:
+    assert report(stored, "--format", "md").exit_code == 0
+    assert report(stored, "--format", "md", "--fail-on", "critical").exit_code == 3
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text("[tool.tfdoctor.budget]\nstep-ms = 1\n")
+    assert report(stored, "--format", "md", "--config", settings).exit_code == 3
+
+
+def test_it_has_its_patch(stored: Path, tmp_path: Path) -> None:
+    patch = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"
+    made = replace(diagnoses.full(), patch=patch)
+    stored.write_text(report_json.render(made), "utf-8")
+    assert report(stored, "--format", "md", "--patch", tmp_path / "fix.diff").exit_code == 0
+    assert (tmp_path / "fix.diff").read_bytes() == patch
+
+
+@pytest.mark.parametrize(
+    "option", ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9"]
+)
+def test_what_needs_the_recording_says_so(stored: Path, option: str) -> None:
+    done = report(stored, option)
+    assert done.exit_code == 2
+    assert f"{option.partition('=')[0]} needs the recording" in done.output
+
+
+def test_a_damaged_one_is_named_with_the_field(stored: Path) -> None:
+    content = json.loads(stored.read_text())
+    content["trust"]["level"] = "great"
+    stored.write_text(json.dumps(content))
+    done = report(stored)
+    assert isinstance(done.exception, InputError)
+    assert "(trust.level: expected one of high, medium, low)" in str(done.exception)
+
+
+def test_what_is_no_whole_gzip_file_is_refused(stored: Path) -> None:
+    packed = stored.with_name("report.json.gz")
+    packed.write_bytes(gzip.compress(stored.read_bytes())[:99])
+    done = report(packed)
+    assert "no whole gzip file" in str(done.exception)

@@ -1,0 +1,132 @@
+"""A diagnosis is stored without a loss, whatever is in it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.report import diagnoses
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
+from tfdoctor.json_form import AllOf, AsText, OneUnit, Pairs, number
+from tfdoctor.recording import Recording
+from tfdoctor.rules import all_rules
+from tfdoctor.stored.converter import form_of, has, markers
+from tfdoctor.stored.report import read, reports, settled, write
+from tfdoctor.stored.schema import schema
+from tfdoctor.units import Quantity, Unit, ms
+from tfdoctor.verdict import Evidence, Finding, Healthy
+
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*/"))
+
+
+def again(diagnosis: Diagnosis) -> Diagnosis:
+    """Return what is read of the text of a report."""
+    rules = {result.rule.name: result.rule for result in diagnosis.results}
+    return read(json.loads(json.dumps(write(diagnosis), allow_nan=False)), rules.values())
+
+
+@pytest.mark.parametrize("name", diagnoses.ALL)
+def test_what_is_read_is_what_was_written(name: str) -> None:
+    made = diagnoses.ALL[name]()
+    rounded = again(made)
+    assert write(rounded) == write(made)
+    assert repr(again(rounded)) == repr(rounded)  # NaN is not equal to itself
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=[path.name for path in SAMPLES])
+def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(path: Path) -> None:
+    made = settled(diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False))
+    assert again(made) == made
+
+
+# Any values of all types
+
+
+NUMBERS = st.floats(-1e12, 1e12).map(lambda value: number(value) or 0.0)
+TIMES = st.floats(1e-3, 1e12).map(lambda value: number(value) or 1.0)
+SCALARS: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=5),
+    int: st.integers(0, 99),
+    bool: st.booleans(),
+    float: TIMES,
+    bytes: st.binary(max_size=9),
+    NoneType: st.none(),
+    Quantity: st.builds(Quantity, NUMBERS, st.sampled_from(Unit)),
+}
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Return any values of a type, with the digits that a report keeps."""
+    if get_origin(kind) is not None:
+        return compounds(get_origin(kind), get_args(kind))
+    if kind in (Result, Timeline):  # made diagnoses have them
+        return st.nothing()
+    if is_dataclass(kind) and kind is not Quantity:
+        return records(kind)
+    return SCALARS[kind] if kind in SCALARS else st.sampled_from(list(kind))
+
+
+def compounds(origin: Any, parts: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    """Return any values of a union, a tuple or a mapping."""
+    if origin is Annotated:
+        return values(parts[0])
+    if origin in (Union, UnionType):
+        return st.one_of([values(part) for part in parts])
+    if origin is Mapping:
+        return st.dictionaries(st.text(max_size=3), values(parts[1]), max_size=2)
+    if parts[-1] is not Ellipsis:
+        return st.tuples(*map(values, parts))
+    inner = values(parts[0])
+    return st.just(()) if inner.is_empty else st.lists(inner, max_size=2).map(tuple)
+
+
+def records(kind: Any) -> st.SearchStrategy[Any]:
+    """Return any values of a dataclass, whose quantities of one unit have one."""
+
+    @st.composite
+    def record(draw: st.DrawFn) -> Any:
+        unit = draw(st.sampled_from(Unit))
+        shared = st.builds(Quantity, NUMBERS, st.just(unit))
+        fields = {
+            field.name: draw(
+                (shared if NoneType not in get_args(of) else st.none() | shared)
+                if has(marked, OneUnit)
+                else of_form(of, form_of(marked))
+            )
+            for field, of, marked in markers(kind)
+        }
+        return kind(**fields)
+
+    return record()
+
+
+def of_form(kind: Any, form: object) -> st.SearchStrategy[Any]:
+    """Return any values of a field."""
+    if isinstance(form, AllOf):
+        return st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS))
+    if form is None or isinstance(form, AsText | Pairs) or kind is not Quantity:
+        return values(kind)
+    return NUMBERS.map(ms)
+
+
+@settings(max_examples=60, deadline=None)
+@given(records(Diagnosis))
+def test_any_diagnosis_is_stored_without_a_loss(made: Diagnosis) -> None:
+    content = json.loads(json.dumps(write(made), allow_nan=False))
+    assert read(content) == made
+    jsonschema.validate(content | {"unknown": [], "entries": [], "operations_omitted": 0}, schema())
+
+
+@settings(max_examples=60, deadline=None)
+@given(records(Finding) | records(Healthy) | values(Evidence))
+def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
+    converter, kind = reports(), type(made)
+    assert converter.structure(json.loads(json.dumps(converter.unstructure(made))), kind) == made
