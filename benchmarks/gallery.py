@@ -3,10 +3,11 @@
 Each script of examples/gallery is profiled, then `tfdoctor try` runs it with the changes that its report advises
 and that tfdoctor can make, and with patches: remedies that have to be made by hand, with their promise, and 16-bit
 precision where the report does not advise it. The rows that are printed are read from the JSON report of the
-trial.
+trial, which is stored; `make docs` writes it as Markdown, and the site shows its page.
 """
 
 import argparse
+import gzip
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from pathlib import Path
 from benchmarks import trying
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.rules import unfused_batch_norm
+from tfdoctor.stored.files import COMPRESSED
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS, REPORTS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
@@ -144,16 +146,16 @@ def tried(entry: Entry, minutes: float) -> trying.Object:
         profile = ("profile", "--stop-after", "--format", "json", "--out", str(out))
         trying.tfdoctor(folder, *profile, entry.script, *entry.arguments, **environment)
         chosen = (f"--patch={patch}" for patch in patches(entry, trying.report(out), Path(name)))
-        options = ("--minutes", str(minutes), "--yes", "--scrub", "--format", "html,json,md")
+        options = ("--minutes", str(minutes), "--yes", "--scrub", "--format", "json")
         trying.tfdoctor(folder, "try", str(out), *options, *chosen, **environment)
-        for suffix in ("html", "md"):
-            shutil.copy(out / f"report.{suffix}", REPORTS / f"{entry.file}.{suffix}")
+        packed = gzip.compress((out / "report.json").read_bytes(), mtime=0)
+        (REPORTS / f"{entry.file}{COMPRESSED}").write_bytes(packed)
         return trying.report(out)
 
 
 def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
     """Yield the rows of an entry: the first names the script."""
-    links = f"[HTML]({entry.file}.html), [Markdown]({entry.file}.md)"
+    links = f"[report]({entry.file}{COMPRESSED}), [Markdown]({entry.file}.md)"
     head = (" ".join((entry.name, *entry.arguments[1:])), links, trying.step(report))
     for one in report["trials"]["variants"]:
         cells = (one["name"], promise(one, entry, report), trying.measured(one), trying.trains(one))

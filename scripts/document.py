@@ -23,16 +23,19 @@ from scripts.code_map import facts_page, package_map
 from scripts.quoted import figures_filled, report_on
 from tfdoctor.cli import FOUND, app
 from tfdoctor.errors import TfdoctorError
+from tfdoctor.report.formats import md
 from tfdoctor.report.rule_page import rule_page, table
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
+from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
+GALLERY = ROOT / "docs" / "gallery"
 WRITTEN = ("*.md", "docs/*.md", "docs/how-to/*.md", "docs/explanation/*.md")
 """Pages written by hand; some have generated passages."""
 
@@ -101,6 +104,12 @@ def pages() -> dict[Path, str]:
         REFERENCE / "facts.md": "\n".join(
             [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
         ),
+        **{
+            stored.with_name(stored.name.replace(COMPRESSED, ".md")): md.render(
+                open_report(stored, rules)
+            )
+            for stored in sorted(GALLERY.glob(f"*{COMPRESSED}"))
+        },
         **{path: filled(path) for pattern in WRITTEN for path in sorted(ROOT.glob(pattern))},
     }
 

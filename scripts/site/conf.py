@@ -11,6 +11,10 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from tfdoctor.report.formats import html
+from tfdoctor.rules import all_rules
+from tfdoctor.stored.files import COMPRESSED, open_report
+
 project = "tfdoctor"
 extensions = ["myst_parser"]
 exclude_patterns = ["gallery/[!i]*.md", "gallery/i[!n]*.md"]  # reports, which are copied
@@ -24,8 +28,8 @@ myst_heading_anchors = 4  # links to headings are checked, too
 LINK = re.compile(r"\]\(([\w/.-]+)\.md\)")
 """A link to another page, without its suffix."""
 
-REPORT = re.compile(r"\[([^]]+)\]\(([\w-]+\.(?:html|md))\)")
-"""A link to a report of the gallery, which is copied and not a page."""
+REPORT = re.compile(r"\[([^]]+)\]\(([\w-]+)(\.json\.gz|\.md)\)")
+"""A link to a report of the gallery: a stored one, which is rendered, or Markdown, which is no page of the site."""
 
 TITLE = re.compile(r"^(?:\*\*(.+)\*\*|## (.+))$")
 """A line that begins a group of links: bold in index.md, a heading in rules/index.md."""
@@ -58,7 +62,12 @@ def with_contents(app: Sphinx, page: str, source: list[str]) -> None:
     if page in ("index", "rules/index"):
         source[0] += contents(source[0])
     if page == "gallery/index":
-        source[0] = REPORT.sub(r'<a href="\2">\1</a>', source[0]) + frames(gallery(app, ".html"))
+        source[0] = REPORT.sub(_link, source[0]) + frames(gallery(app, COMPRESSED))
+
+
+def _link(report: re.Match[str]) -> str:
+    title, name, suffix = report.groups()
+    return f'<a href="{name}{".html" if suffix == COMPRESSED else suffix}">{title}</a>'
 
 
 def gallery(app: Sphinx, suffix: str) -> list[Path]:
@@ -70,17 +79,21 @@ def gallery(app: Sphinx, suffix: str) -> list[Path]:
 def frames(reports: list[Path]) -> str:
     """Return each report in a frame that loads when it is scrolled to."""
     return "".join(
-        f'\n\n## {report.stem}\n\n<iframe src="{report.name}" loading="lazy" title="{report.stem}" '
+        f'\n\n## {name}\n\n<iframe src="{name}.html" loading="lazy" title="{name}" '
         'style="width: 100%; height: 80vh; border: 1px solid #8886"></iframe>\n'
-        for report in reports
+        for name in (report.name.removesuffix(COMPRESSED) for report in reports)
     )
 
 
 def with_reports(app: Sphinx, error: Exception | None) -> None:
-    """Copy the reports of the gallery beside its page."""
-    reports = [*gallery(app, ".html"), *gallery(app, ".md")]
-    for report in reports if error is None else ():
+    """Write the reports of the gallery beside its page."""
+    if error is not None:
+        return
+    for report in gallery(app, ".md"):
         shutil.copy(report, Path(app.outdir, "gallery", report.name))
+    for report in gallery(app, COMPRESSED):
+        page = Path(app.outdir, "gallery", report.name.replace(COMPRESSED, ".html"))
+        page.write_text(html.render(open_report(report, all_rules())), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
