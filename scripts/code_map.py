@@ -26,7 +26,7 @@ A measurement that only one rule uses stands beside that rule.
 
 GIVEN = {
     "Price": "given by `--usd-per-hour`",
-    "Unexplained": "given by the engine, from the findings of the specific rules",
+    "Unexplained": "given to the general rules, from the findings of the others",
 }
 """The facts that no recording contains, and what supplies them."""
 

@@ -42,8 +42,8 @@ def measured() -> tuple[type, ...]:
 
 
 def given() -> tuple[type, ...]:
-    """Return the facts that the user gives: their ``measure`` needs nothing, and only says that none was given."""
-    return tuple(kind for kind in _kinds() if "measure" in vars(kind) and not needs(_measure(kind)))
+    """Return the facts that are given: they say why they are absent."""
+    return tuple(kind for kind in _kinds() if "ABSENT" in vars(kind))
 
 
 def _kinds() -> Iterator[type]:
@@ -79,7 +79,9 @@ def index(rules: tuple[Rule, ...]) -> tuple[Fact, ...]:
 
 
 def _needed(kind: type) -> tuple[str, ...]:
-    return tuple(kind_of(need).__name__ for need in needs(_measure(kind)).values())
+    """Return the names of what a fact is measured from; () of one that is given."""
+    found = needs(_measure(kind)).values() if "measure" in vars(kind) else ()
+    return tuple(kind_of(need).__name__ for need in found)
 
 
 def _measure(kind: type) -> Callable[..., object]:

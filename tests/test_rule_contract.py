@@ -145,7 +145,7 @@ def asks_for_facts_alone(rule: Rule) -> bool:
     kinds = [kind_of(annotation) for annotation in needs(rule.check).values()]
     return bool(kinds) and all(
         kind.__module__.startswith(("tfdoctor.facts.", f"{rule.check.__module__}."))
-        and callable(getattr(kind, "measure", None))
+        and (callable(getattr(kind, "measure", None)) or hasattr(kind, "ABSENT"))
         for kind in kinds
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests import agreement
 from tests.diagnose.test_engine import finding, rule
-from tfdoctor.diagnose import engine
+from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Account, AccountState, Result
 from tfdoctor.facts.chart import Chart
@@ -172,7 +172,7 @@ def test_a_general_finding_names_the_part_but_is_no_change() -> None:
     chart = chart_of(device=100.0)
     results = engine.examine(chart, [general(hot(95.0))])
     assert accounts(chart, results)[0].rules == ("hot",)
-    assert engine.together(chart, results) is None
+    assert savings.together(chart, results) is None
 
 
 def test_a_general_finding_states_its_time_and_no_saving() -> None:
@@ -204,14 +204,14 @@ def test_few_steps_make_notes_without_savings(number: int, *, few: bool) -> None
     assert isinstance(results["waits"].outcome, Finding)
     assert results["waits"].severity is (Severity.NOTE if few else Severity.CRITICAL)
     assert (results["waits"].saving is None) is few
-    assert (engine.together(chart, results.values()) is None) is few
+    assert (savings.together(chart, results.values()) is None) is few
 
 
 def test_a_single_call_of_many_steps_is_one_observation() -> None:
     step = replace(Steps.uniform(1, 2000.0).steps[0], calls=20)
     chart = chart_of(Steps.of([step]), host=100.0)
-    assert engine.too_few_steps(chart)
-    assert not engine.too_few_steps(chart_of(Steps.of([step] * 3), host=100.0))
+    assert savings.too_few_steps(chart)
+    assert not savings.too_few_steps(chart_of(Steps.of([step] * 3), host=100.0))
 
 
 def test_few_steps_keep_the_order_of_what_would_be_saved() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.second_opinion import chart_of
+from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.errors import InputError
 from tfdoctor.facts.savings.step_model import StepModel

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnose import engine
+from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnosis import Result, Takes, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
@@ -82,7 +82,7 @@ def examine(*rules: Rule, chart: Chart | None = None) -> dict[str, Result]:
 
 def followed(*rules: Rule, chart: Chart | None = None) -> Together | None:
     chart = chart or chart_of(**COMPUTE)
-    return engine.together(chart, engine.examine(chart, rules))
+    return savings.together(chart, engine.examine(chart, rules))
 
 
 # Limits
@@ -444,15 +444,15 @@ def test_all_together_save_no_more_than_the_step_and_no_less_than_the_best(
     chart = chart_of(PipelineSegment({"map": made}, overlapped=True), **{**parts, "unknown": 1.0})
     rules = [states(f"rule-{n}", *mine) for n, mine in enumerate(stated)]
     results = engine.examine(chart, rules)
-    both = engine.together(chart, results)
-    savings = [result.saving.per_step.value for result in results if result.saving]
+    both = savings.together(chart, results)
+    alone = [result.saving.per_step.value for result in results if result.saving]
     step = chart.fact(StepModel).step_ms
     if both is None:
-        assert not savings
+        assert not alone
         return
     assert both.per_step.value <= step + 1e-6
-    slack = engine.WORTH_SAYING * step * len(stated)
-    assert both.per_step.value >= max(savings, default=0.0) - slack
+    slack = savings.WORTH_SAYING * step * len(stated)
+    assert both.per_step.value >= max(alone, default=0.0) - slack
     assert both.share == pytest.approx(both.per_step.value / step)
 
 
@@ -597,7 +597,7 @@ def test_what_a_saving_of_input_has_beyond_the_wait_is_explained_with_its_figure
         "Of the saving, 60.0 ms are the wait for input; added to this are up to 10.0 ms because Python of the "
         "input no longer keeps the training loop from the interpreter."
     )
-    model = engine.model_of(chart)
+    model = savings.model_of(chart)
     assert model
     cores = Cores(2.0, 1.6)
     crowded = replace(model, device=DeviceKind.CPU, cores=cores, input_ms=100.0)

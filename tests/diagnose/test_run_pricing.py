@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
-from tfdoctor.diagnose import engine
+from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnosis import Result, RunTogether
 from tfdoctor.facts.chart import Chart
@@ -78,7 +78,7 @@ def together(of_run: Chart, *rules: Rule, epochs: int | None = None) -> RunToget
     pricing = RunPricing.of(of_run, epochs)
     assert pricing
     results = pricing.priced(engine.examine(of_run, rules))
-    return pricing.together(results, engine.together(of_run, results))
+    return pricing.together(results, savings.together(of_run, results))
 
 
 # Savings

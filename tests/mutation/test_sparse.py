@@ -12,7 +12,7 @@ from scripts.mutation import sparse
 from scripts.mutation.cases import TRACE, write_intact
 from scripts.mutation.originals import Original, originals
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.diagnose.second_opinion import chart_of
+from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules

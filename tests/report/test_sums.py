@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.diagnose.test_engine import chart_of, effects, part, states, times
 from tests.report import diagnoses
-from tfdoctor.diagnose import engine
+from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
@@ -75,7 +75,7 @@ def made(chart: Chart, *rules: Rule) -> Diagnosis:
         steps=steps,
         results=results,
         order=order(chart, results),
-        together=engine.together(chart, results),
+        together=savings.together(chart, results),
     )
 
 

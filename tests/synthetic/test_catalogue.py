@@ -24,7 +24,8 @@ from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.engine import WORTH_SAYING, examine
+from tfdoctor.diagnose.engine import examine
+from tfdoctor.diagnose.savings import WORTH_SAYING
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording

@@ -47,23 +47,15 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
-        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
-        from tfdoctor.diagnose.diagnose import diagnose  # noqa: PLC0415 - same
+        from tfdoctor.examination import Question, examined  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
         from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
-        book = rulebook(config)
-        diagnosis = diagnose(
-            self.recording,
-            book.rules,
-            str(self.path),
-            settings=book.settings,
-            for_epochs=self._for_epochs,
-        )
-        return settled(checked(diagnosis, config.budget))
+        question = Question(budget=config.budget, for_epochs=self._for_epochs)
+        return settled(examined(self.recording, str(self.path), rulebook(config), question))
 
     def report(
         self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None

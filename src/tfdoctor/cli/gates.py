@@ -12,6 +12,7 @@ from tfdoctor.cli.rule_selection import failing
 if TYPE_CHECKING:
     from tfdoctor.compare.baseline import Baseline
     from tfdoctor.diagnosis import Diagnosis
+    from tfdoctor.examination import Question
     from tfdoctor.rulebook.config import Budget, Config
 
 KnownFindings = Annotated[
@@ -91,14 +92,27 @@ class Gates:
         from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
 
         diagnosis = checked(diagnosis, self.budget)
+        self.say_what_is_unchecked(diagnosis)
+        if self.baseline is None:
+            return diagnosis
+        return compared(diagnosis, self.baseline, str(self.file))
+
+    def question(self, price: float | None, for_epochs: int | None) -> "Question":
+        """Return what a recording is examined for; the price is in US dollars per hour."""
+        from tfdoctor.examination import Question  # noqa: PLC0415 - keeps --help fast
+
+        known = None if self.baseline is None else (self.baseline, str(self.file))
+        return Question(
+            budget=self.budget, baseline=known, usd_per_hour=price, for_epochs=for_epochs
+        )
+
+    def say_what_is_unchecked(self, diagnosis: "Diagnosis") -> None:
+        """Say that no budget was checked, where all that are set are those of other devices."""
         if self.budget.limits and not diagnosis.budgets:
             device = diagnosis.subject.device
             typer.echo(
                 f"tfdoctor: note: no budget was checked: none is set for a {device}", err=True
             )
-        if self.baseline is None:
-            return diagnosis
-        return compared(diagnosis, self.baseline, str(self.file))
 
     def write(self, diagnosis: "Diagnosis", program: str, *, quiet: bool = False) -> None:
         """Write the findings as known ones, where that was asked for.

@@ -4,7 +4,7 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -116,21 +116,19 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     reports in these formats is imported. On a terminal it ``says`` what it reads if that takes long.
     """
     from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.examination import examined  # noqa: PLC0415 - same
     from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
-    from tfdoctor.trial import stored  # noqa: PLC0415 - same
 
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
-        examined = untried(
+        diagnosis = examined(
             recording,
             title,
             rules,
-            price,
-            for_epochs=for_epochs,
-            question=question,
+            gates.question(price, for_epochs),
+            asked=question,
             meanwhile=partial(prepare, formats),
         )
-    diagnosis = gates.applied(examined)
-    diagnosis = stored.with_last(diagnosis, recording)
+    gates.say_what_is_unchecked(diagnosis)
     return without_names(diagnosis, recording) if scrubbed else diagnosis
 
 
@@ -143,30 +141,11 @@ def _named(recording: "Recording") -> str:
     return f"the {many}, {size / 1e6:,.0f} MB"
 
 
-def untried(  # noqa: PLR0913 - what to examine, by what, and what else it takes
-    recording: "Recording",
-    title: str,
-    rules: "Rulebook",
-    price: float | None = None,
-    *,
-    for_epochs: int | None = None,
-    question: "Asked | None" = None,
-    meanwhile: Callable[[], object] = lambda: None,
-) -> "Diagnosis":
+def untried(recording: "Recording", title: str, rules: "Rulebook") -> "Diagnosis":
     """Apply these rules to a recording, without what any trial measured."""
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.facts.savings.price import Price  # noqa: PLC0415 - same
 
-    return examine(
-        recording,
-        rules.rules,
-        title,
-        settings=rules.settings,
-        price=None if price is None else Price(price),
-        for_epochs=for_epochs,
-        question=question,
-        meanwhile=meanwhile,
-    )
+    return examine(recording, rules.rules, title, settings=rules.settings)
 
 
 def without_names(diagnosis: "Diagnosis", recording: "Recording") -> "Diagnosis":

@@ -3,26 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor import __version__
-from tfdoctor.diagnose import engine
-from tfdoctor.diagnose import order as ordering
-from tfdoctor.diagnose.accounts import accounts
-from tfdoctor.diagnose.places import placed
-from tfdoctor.diagnose.pricing import priced
-from tfdoctor.diagnose.run_account import run_account
-from tfdoctor.diagnose.run_pricing import RunPricing
-from tfdoctor.diagnose.second_opinion import asked, chart_of, compared, second_opinion
-from tfdoctor.diagnose.summary import gpu, machine, run, tpu
+from tfdoctor.diagnose.opening import chart_of
+from tfdoctor.diagnose.second_opinion import asked, compared, second_opinion
+from tfdoctor.diagnose.stages import Case, diagnosed
 from tfdoctor.diagnose.summary import hosts as hosts_summary
-from tfdoctor.diagnose.summary.conditions import conditions
 from tfdoctor.diagnose.summary.hosts import Examined
-from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Settings
-from tfdoctor.edits import edited, repository_paths
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.price import Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
@@ -68,7 +56,7 @@ def _of_one(recording: Recording, by: "Examination") -> tuple[Chart, Diagnosis]:
     """Examine the only host; with a damaged trace by the account of its run alone, if there is one."""
     try:
         chart = chart_of(recording, by.price)
-        return chart, _diagnosis(chart, by.rules, by.title, by.for_epochs)
+        return chart, by.diagnosed(chart)
     except InputError as fault:
         return _of_one(recording.without_traces(fault), by)
 
@@ -90,8 +78,11 @@ class Examination:
             return Examined(member.name, None, None, str(fault))
         missing = chart.why_missing(HostSteps)
         steps = None if missing else chart.get(HostSteps)
-        diagnosis = _diagnosis(chart, self.rules, self.title, self.for_epochs)
-        return Examined(member.name, diagnosis, steps, missing)
+        return Examined(member.name, self.diagnosed(chart), steps, missing)
+
+    def diagnosed(self, chart: Chart) -> Diagnosis:
+        """Return the diagnosis of a host by its facts."""
+        return diagnosed(Case(chart, self.rules, self.title, self.for_epochs))
 
 
 def _several(
@@ -117,44 +108,4 @@ def _several(
         together=hosts_summary.within_the_job(shown.together, compared),
         xprof=second_opinion(chosen.opened()) if ask_xprof else None,
         unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *unread))),
-    )
-
-
-def _diagnosis(
-    chart: Chart, rules: tuple[Rule, ...], title: str, for_epochs: int | None
-) -> Diagnosis:
-    results, pricing = engine.examine(chart, rules), RunPricing.of(chart, for_epochs)
-    order = ordering.order(chart, results)
-    together = engine.together(chart, results)
-    results = pricing.priced(results) if pricing else results
-    results = priced(results, together, chart.get(Price))
-    results = placed(chart.fact(Recording), results)
-    results, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
-    operations, pipeline = run.operations(chart), run.pipeline(chart)
-    return Diagnosis(
-        version=__version__,
-        subject=run.subject(chart, title),
-        steps=run.steps(chart),
-        results=results,
-        order=order,
-        patch=patch,
-        repository=repository_paths(chart.fact(Recording), results),
-        together=together,
-        run=run_account(chart, for_epochs),
-        run_together=pricing.together(results, together) if pricing else None,
-        timeline=timeline(chart),
-        pipeline=pipeline,
-        pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
-        operations=operations,
-        operations_missing="" if operations else chart.why_missing(Operations),
-        rates=run.rates(chart),
-        conditions=conditions(chart),
-        model=run.model(chart),
-        machine=machine.machine(chart),
-        samples=machine.samples(chart),
-        device_time=gpu.device_time(chart) or tpu.tpu_time(chart),
-        device_time_missing=gpu.device_time_missing(chart),
-        unrecorded=machine.unrecorded(chart),
-        accounts=accounts(chart, results),
-        trust=run.trust(chart),  # last: it names the facts that failed
     )

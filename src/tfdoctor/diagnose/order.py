@@ -7,7 +7,7 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnose.engine import (
+from tfdoctor.diagnose.savings import (
     ROUNDING,
     WORTH_SAYING,
     at_most,

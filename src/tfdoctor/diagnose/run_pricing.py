@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.diagnose.engine import WORTH_SAYING, relief
 from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.run_account import epochs_to
+from tfdoctor.diagnose.savings import WORTH_SAYING, relief
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls

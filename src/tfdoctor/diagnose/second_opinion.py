@@ -2,12 +2,11 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
+from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.diagnose.summary import run
 from tfdoctor.diagnosis import SecondOpinion
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.savings.price import Price
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import Asked
 
 
@@ -25,14 +24,3 @@ def second_opinion(recording: Recording) -> SecondOpinion | None:
     """Ask xprof about a recording, and compare its answer."""
     with asked(recording) as question:
         return compared(chart_of(recording), question)
-
-
-def chart_of(recording: Recording, price: Price | None = None) -> Chart:
-    """Return the chart of a recording's trace.
-
-    Raises:
-        InputError: the trace is damaged.
-    """
-    path = recording.traces[0] if recording.traces else None
-    given = () if price is None else (price,)
-    return Chart([xplane.read(path) if path else Trace(()), recording, *given])

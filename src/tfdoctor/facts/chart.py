@@ -21,9 +21,13 @@ class Unavailable(Exception):  # noqa: N818 - it is an answer, not a fault
 
 
 class Fact(Protocol):
-    """A frozen dataclass whose ``measure`` takes the recording's parts or other facts, by type."""
+    """A frozen dataclass whose ``measure`` takes the recording's parts or other facts, by type.
+
+    One that can only be given has ``ABSENT`` instead: why it is not known, where it was not.
+    """
 
     measure: Callable[..., Any]
+    ABSENT: str
 
 
 @cache
@@ -84,10 +88,6 @@ class Chart:
             raise known.with_traceback(None)
         return cast("F", known)
 
-    def give(self, part: object) -> None:
-        """Add a fact that is not measured, such as what the rules applied so far leave unexplained."""
-        self._known[type(part)] = part
-
     def get(self, kind: type[F]) -> F | None:
         """Return the fact of this type, or None where it is unavailable or failed (``why_missing``)."""
         try:
@@ -115,12 +115,19 @@ class Chart:
         errors = {id(error): error for error in self._failed.values()}
         return tuple(Defect(self._origin(error).__name__, repr(error)) for error in errors.values())
 
-    def call(self, function: Callable[..., R]) -> R:
-        """Call a function with the facts its signature names.
+    def call(self, function: Callable[..., R], *given: object) -> R:
+        """Call a function with the facts its signature names; those that are given take precedence.
 
         An optional one may be None; one of ``X | Unavailable`` may be the reason for its absence.
         """
-        return function(**{name: self._supply(kind) for name, kind in needs(function).items()})
+        parts = {type(part): part for part in given}
+        wanted = {name: (kind, kind_of(kind)) for name, kind in needs(function).items()}
+        return function(
+            **{
+                name: parts[of] if of in parts else self._supply(kind)
+                for name, (kind, of) in wanted.items()
+            }
+        )
 
     def _supply(self, annotation: type | UnionType) -> object:
         try:
@@ -133,8 +140,11 @@ class Chart:
             raise
 
     def _measure(self, kind: type) -> object:
+        fact = cast("type[Fact]", kind)
+        if hasattr(fact, "ABSENT"):
+            return Unavailable(fact.ABSENT)
         try:
-            return self.call(cast("type[Fact]", kind).measure)
+            return self.call(fact.measure)
         except Unavailable as missing:
             return missing
         except Exception as error:

@@ -9,7 +9,9 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
+from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.trace import Trace
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
 
@@ -116,8 +118,8 @@ def test_the_models_input_is_without_the_profilers_cost() -> None:
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=1.5, wall_ms=1.5, calls=500.0)
     source = StageTime(path="Root::Prefetch::Map::Range", kind="Range", wall_ms=0.5, calls=500.0)
-    facts = traced(1.25)
-    facts.give(InputPipeline.of(ahead, slow, source))
+    parts = [traced(1.25).fact(part) for part in (Trace, Recording)]
+    facts = Chart([*parts, InputPipeline.of(ahead, slow, source)])
     each_ms = facts.fact(TracingCost).each_ms
     (segment,) = facts.fact(StepModel).segments
     assert each_ms > 0

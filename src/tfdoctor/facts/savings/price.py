@@ -1,7 +1,7 @@
 """What the machines cost per hour, as given by the user, and how many steps an epoch has."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
@@ -10,18 +10,11 @@ from tfdoctor.recording.program import ProgramRecord
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per hour for all machines of the job together; given to the Chart, never measured."""
+    """US dollars per hour for all machines of the job, given by the user: they differ by contract and day."""
 
     usd_per_hour: float
 
-    @classmethod
-    def measure(cls) -> Self:
-        """Refuse to guess a price.
-
-        Raises:
-            Unavailable: always; prices differ by contract, region and day.
-        """
-        raise Unavailable("no price was given; pass the price of the machines with --usd-per-hour")
+    ABSENT: ClassVar = "no price was given; pass the price of the machines with --usd-per-hour"
 
     def of_ms(self, ms: float) -> float:
         """Return the cost of a time, in dollars."""

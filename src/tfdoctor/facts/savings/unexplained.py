@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from typing import ClassVar
 
 SHARE = 0.10
 """Share of the step from which a part needs an explanation."""
@@ -12,7 +10,7 @@ SHARE = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """The time of a step that no specific finding names, given to the general rules by the engine.
+    """The time of a step that no specific finding names, which the general rules are given.
 
     ``parts_ms`` maps each part of the breakdown (see Breakdown) to the ms per training step that no
     finding names, as traced; only parts of which at least ``SHARE`` of the step is unexplained. ``subjects`` are
@@ -23,13 +21,6 @@ class Unexplained:
     parts_ms: Mapping[str, float] = field(default_factory=dict)
     subjects: frozenset[str] = frozenset()
 
-    @classmethod
-    def measure(cls) -> Self:
-        """Refuse to measure it: it follows from the findings, not from the recording.
-
-        Raises:
-            Unavailable: always; the engine gives it to the chart after the specific rules.
-        """
-        raise Unavailable(
-            "the parts of a step are unknown, so it is unknown which of them findings explain"
-        )
+    ABSENT: ClassVar = (
+        "the parts of a step are unknown, so it is unknown which of them findings explain"
+    )

@@ -1,0 +1,102 @@
+"""The sentences of a saving: how the step model computed it, and why there is none."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.verdict import Effect, Stage
+
+ALL_NAMED = "The findings of other rules name the time that this rule would report"
+
+FREE_LOOP = "Python of the input no longer keeps the training loop from the interpreter"
+
+FREE_CORES = "work of the input leaves its cores to the rest of the step"
+
+COST = "the rest of the step may have the profiler's cost"
+
+
+def paced(model: StepModel) -> str:
+    """Say by what is measured that the input sets the pace of the step."""
+    if model.waits:
+        wait = milliseconds(model.exposed[Stage.INPUT])
+        return f"The step waits {wait} for input: less of this work would lengthen the wait, not shorten the step"
+    return (
+        f"The input pipeline works {milliseconds(model.slowest)} for the batch of a step of "
+        f"{milliseconds(model.step_ms)}, so less of this work would not shorten the step"
+    )
+
+
+def how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
+    """Describe how the step model computed a saving."""
+    stages = sorted({effect.stage for effect in effects})
+    parts = ", ".join(_stage_change(stage, effects) for stage in stages)
+    text = (
+        f"Starting from {_start(model)}, the step model {parts} "
+        f"and predicts {milliseconds(model.step_ms - saved)}."
+    )
+    if model.tracing:
+        text += " The profiler's cost is an estimate, and so is this."
+    elif not model.trusted:
+        text += (
+            f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
+            "so this is an estimate."
+        )
+    if model.frees_cores(effects):
+        text += " Cores that become free may speed up the rest as well, which is not counted."
+    return text
+
+
+def beyond_wait(wait_ms: float, parts: Mapping[str, float]) -> str:
+    """Explain the parts of a saving of input work, in ms by their reason, that are more than the wait for input."""
+    added = [f"{milliseconds(part)} because {why}" for why, part in parts.items()]
+    return (
+        f" Of the saving, {milliseconds(wait_ms)} are the wait for input; "
+        f"added to this are up to {', and up to '.join(added)}."
+    )
+
+
+def after_others(saved_ms: float, later_ms: float) -> str:
+    """Say what a change saves alone, and after all others."""
+    little = "little" if saved_ms > 0 else "nothing"
+    return f"Saves {little} alone; {milliseconds(later_ms)} once all other findings are fixed."
+
+
+def too_little(summary: str, least: float) -> str:
+    """Say of a finding that its change saves less than a share of the step."""
+    return f"{summary}; fixing it would save less than {percent(least)} of the step"
+
+
+def distorted(summary: str) -> str:
+    """Say why a small finding is not reliable where tracing distorts the step."""
+    return f"{summary}, but tracing slows this step so much that a share this small is not reliable"
+
+
+def _start(model: StepModel) -> str:
+    """Return the step that a saving is of: as measured, or without the profiler's cost."""
+    if model.tracing is None:
+        return f"the measured step of {milliseconds(model.step_ms)}"
+    traced = milliseconds(sum(model.traced.values()))
+    return (
+        f"the untraced step of {milliseconds(model.step_ms)} (the {traced} of the traced step, to which the "
+        "evidence refers, without the profiler's cost)"
+    )
+
+
+def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
+    own_effects = [effect for effect in effects if effect.stage is stage]
+    if any(effect.overlaps for effect in own_effects):
+        return f"overlaps the {stage} work with the rest of the step"
+    subjects = {effect.subject for effect in own_effects if effect.subject}
+    if not subjects:
+        return _scaled(stage, own_effects)
+    return f"changes {counted(len(subjects), 'part')} of the {stage} work"
+
+
+def _scaled(stage: Stage, effects: Sequence[Effect]) -> str:
+    """Say what effects on a whole stage do to it, and why."""
+    less = 1.0 - math.prod(effect.scales for effect in effects)
+    why = "".join(f" ({effect.why})" for effect in effects if effect.why)
+    if less >= 1.0:
+        return f"removes the {stage} work{why}"
+    return f"{'shortens' if less >= 0.0 else 'lengthens'} the {stage} work by {percent(abs(less))}{why}"

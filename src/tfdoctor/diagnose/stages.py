@@ -1,0 +1,142 @@
+"""The stages from a recording's facts to its diagnosis, in order. Each adds fields to the diagnosis."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tfdoctor import __version__
+from tfdoctor.diagnose import engine, savings
+from tfdoctor.diagnose import order as ordering
+from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnose.places import placed
+from tfdoctor.diagnose.pricing import priced
+from tfdoctor.diagnose.run_account import run_account
+from tfdoctor.diagnose.run_pricing import RunPricing
+from tfdoctor.diagnose.summary import gpu, machine, run, tpu
+from tfdoctor.diagnose.summary.conditions import conditions
+from tfdoctor.diagnose.summary.timeline import timeline
+from tfdoctor.diagnosis import Diagnosis, Trust
+from tfdoctor.edits import edited, repository_paths
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.price import Price
+from tfdoctor.kinds import TrustLevel
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is examined, and by what; ``for_epochs`` is the number of epochs to extrapolate the run to."""
+
+    chart: Chart
+    rules: tuple[Rule, ...]
+    title: str
+    for_epochs: int | None = None
+
+    @property
+    def recording(self) -> Recording:
+        """The recording that the facts are measured of."""
+        return self.chart.fact(Recording)
+
+
+def diagnosed(case: Case) -> Diagnosis:
+    """Return the diagnosis of a case: what was measured, then stage by stage what follows from it."""
+    diagnosis = measured(case)
+    for stage in STAGES:
+        diagnosis = stage(case, diagnosis)
+    return diagnosis
+
+
+def measured(case: Case) -> Diagnosis:
+    """Return what ran, and what was measured of it; no rule was applied yet."""
+    chart = case.chart
+    operations, pipeline = run.operations(chart), run.pipeline(chart)
+    return Diagnosis(
+        version=__version__,
+        subject=run.subject(chart, case.title),
+        steps=run.steps(chart),
+        trust=Trust(level=TrustLevel.LOW),
+        results=(),
+        run=run_account(chart, case.for_epochs),
+        timeline=timeline(chart),
+        pipeline=pipeline,
+        pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
+        operations=operations,
+        operations_missing="" if operations else chart.why_missing(Operations),
+        rates=run.rates(chart),
+        conditions=conditions(chart),
+        model=run.model(chart),
+        machine=machine.machine(chart),
+        samples=machine.samples(chart),
+        device_time=gpu.device_time(chart) or tpu.tpu_time(chart),
+        device_time_missing=gpu.device_time_missing(chart),
+        unrecorded=machine.unrecorded(chart),
+    )
+
+
+def checked(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Apply the rules; findings get their saving of the step, and a severity."""
+    return replace(diagnosis, results=engine.examine(case.chart, case.rules))
+
+
+def ordered(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add what all changes save of the step together, and in which order findings are to be fixed."""
+    results = diagnosis.results
+    return replace(
+        diagnosis,
+        order=ordering.order(case.chart, results),
+        together=savings.together(case.chart, results),
+    )
+
+
+def priced_by_run(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add what the changes save of the run, where that is known whole, and rate findings by it."""
+    pricing = RunPricing.of(case.chart, case.for_epochs)
+    if pricing is None:
+        return diagnosis
+    results = pricing.priced(diagnosis.results)
+    together = pricing.together(results, diagnosis.together)
+    return replace(diagnosis, results=results, run_together=together)
+
+
+def priced_in_money(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add what the changes are worth, where the user gave a price."""
+    results = priced(diagnosis.results, diagnosis.together, case.chart.get(Price))
+    return replace(diagnosis, results=results)
+
+
+def located(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add where findings without a line are shown."""
+    return replace(diagnosis, results=placed(case.recording, diagnosis.results))
+
+
+def with_edits(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add the changes as edits of the user's own lines, and as a patch."""
+    results = ordering.in_order(diagnosis.results, diagnosis.order)
+    results, patch = edited(case.recording, results, diagnosis.order)
+    paths = repository_paths(case.recording, results)
+    return replace(diagnosis, results=results, patch=patch, repository=paths)
+
+
+def accounted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add what explains each large part of the step."""
+    return replace(diagnosis, accounts=accounts(case.chart, diagnosis.results))
+
+
+def trusted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add how far the figures can be trusted; last, as it names the facts that failed."""
+    return replace(diagnosis, trust=run.trust(case.chart))
+
+
+STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
+    checked,
+    ordered,
+    priced_by_run,
+    priced_in_money,
+    located,
+    with_edits,
+    accounted,
+    trusted,
+)
+"""In the order in which they are applied; each sees what those before it have added."""
