@@ -5,7 +5,13 @@ import hashlib
 import re
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemBytecodeCache,
+    PackageLoader,
+    StrictUndefined,
+)
 from markupsafe import Markup
 
 from tfdoctor.report.prose import coded, to_html
@@ -24,6 +30,7 @@ def environment() -> Environment:
         loader=PackageLoader("tfdoctor.report", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
+        bytecode_cache=_compiled(),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -36,6 +43,17 @@ def environment() -> Environment:
         "coded": coded,
     }
     return made
+
+
+def _compiled() -> BytecodeCache | None:
+    """Return where compiled templates are kept, which take 0.2 s to make; None where there is no such place.
+
+    It is a folder of the user's alone below the temporary one.
+    """
+    try:
+        return FileSystemBytecodeCache()
+    except (OSError, RuntimeError):
+        return None
 
 
 def asset(name: str) -> str:
