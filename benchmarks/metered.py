@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from types import CellType
 from typing import Any
 
-from tfdoctor.capture.agent.frames import MARK
+from tfdoctor.capture.agent.process.frames import MARK
 
 WRAPPED = ("original", "marked", "beneath", "function")
 """The names by which a wrapper of ours knows what it wraps."""

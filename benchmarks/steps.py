@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.loops.stopwatch import Span, read
-from tfdoctor.capture.agent.tracing import AFTERWARDS
+from tfdoctor.capture.agent.window.tracing import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest

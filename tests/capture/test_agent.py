@@ -83,7 +83,7 @@ def test_hooks_act_after_the_import_and_leave_no_trace(
     (tmp_path / "watched_module.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    log = agent.load("journal").Journal(str(tmp_path))
+    log = agent.load("process.journal").Journal(str(tmp_path))
 
     def patch(module: Any) -> None:
         module.value += 1
@@ -91,7 +91,7 @@ def test_hooks_act_after_the_import_and_leave_no_trace(
     def broken(_module: object) -> None:
         raise ValueError("broken hook")
 
-    agent.load("imports").watch({"watched_module": [broken, patch]}, log)
+    agent.load("process.imports").watch({"watched_module": [broken, patch]}, log)
     assert "watched_module" not in sys.modules
     module = __import__("watched_module")
     monkeypatch.delitem(sys.modules, "watched_module")
@@ -103,7 +103,7 @@ def test_hooks_act_after_the_import_and_leave_no_trace(
 
 
 def test_the_state_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    log = agent.load("journal").Journal(str(tmp_path))
+    log = agent.load("process.journal").Journal(str(tmp_path))
     log.write()
     log.missing("trace", "gone")
     log.write()
@@ -112,13 +112,13 @@ def test_the_state_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_state_that_cannot_be_written_is_a_recorded_fault(tmp_path: Path) -> None:
-    log = agent.load("journal").Journal(str(tmp_path / "missing"))
+    log = agent.load("process.journal").Journal(str(tmp_path / "missing"))
     log.write()
     assert log.errors[0]["where"] == "journal"
 
 
 def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
-    assert {kind.value for kind in agent.load("steps").StepKind} <= {
+    assert {kind.value for kind in agent.load("window.steps").StepKind} <= {
         kind.value for kind in StepSource
     }
 
@@ -138,7 +138,7 @@ def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
     ],
 )
 def test_whose_file_it_is(name: str, user: object) -> None:
-    assert agent.load("stack").user_file(name) == (name if user else None)
+    assert agent.load("process.stack").user_file(name) == (name if user else None)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_whose_file_it_is(name: str, user: object) -> None:
 )
 def test_operations_find_their_layer(operation: str, layer: str | None) -> None:
     conv = SimpleNamespace(name="conv", path="net/conv")
-    layers = agent.load("layers").Layers([(lambda: conv, None)])
+    layers = agent.load("program.layers").Layers([(lambda: conv, None)])
     scopes = {"model_1/dense_1": "dense", "model_1/dense_1_1": "dense_1"}
     assert layers.owner(scopes)(operation) == layer

@@ -12,13 +12,13 @@ from tests.capture import agent
 from tests.capture.running import environment
 from tests.capture.windows import Session, make
 
-collectives: Any = agent.load("collectives")
+collectives: Any = agent.load("window.collectives")
 
 ENTRY = """
 import ctypes, sys
 import tensorflow as tf
 from tests.capture import agent
-collectives = agent.load("collectives")
+collectives = agent.load("window.collectives")
 collectives.present = lambda: True
 unnumbered, slot = collectives.Unnumbered(), collectives._slot()
 before = collectives._read(slot)
@@ -91,14 +91,14 @@ def test_no_window_opens_once_the_run_has_ended(
     window = make(tmp_path, monkeypatch)
     program = SimpleNamespace(end=lambda: None)
     installed = SimpleNamespace(window=window, log=window.log, program=program)
-    agent.load("ending").RunEnd(installed).finish()
+    agent.load("hooks.ending").RunEnd(installed).finish()
     window.open_for(None, 1.0)
     assert window.state == "done"
     assert window.session is None
 
 
 def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler: Any = agent.load("profiler")
+    profiler: Any = agent.load("window.profiler")
     monkeypatch.setattr(profiler.tensorflow_api, "trace_class", lambda: None)
     calls: list[str] = []
     unnumbered = SimpleNamespace(

@@ -20,11 +20,13 @@ class Callback:
 @pytest.fixture
 def aids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__file__="/tf/__init__.py"))
-    return agent.load("debugging").DebugAids(agent.load("journal").Journal(str(tmp_path)))
+    return agent.load("program.debugging").DebugAids(
+        agent.load("process.journal").Journal(str(tmp_path))
+    )
 
 
 def modules(aids: Any) -> tuple[Any, Any, Any]:
-    debugging = agent.load("debugging")
+    debugging = agent.load("program.debugging")
     kind = type("Own", (Callback,), {"callback": Callback.callback})
     made = (
         SimpleNamespace(

@@ -15,8 +15,8 @@ BASE = np.arange(6000.0)
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> Any:
-    feeding = agent.load("feeding")
-    return feeding.CallArguments(agent.load("journal").Journal(str(tmp_path)))
+    feeding = agent.load("window.feeding")
+    return feeding.CallArguments(agent.load("process.journal").Journal(str(tmp_path)))
 
 
 def noted(arguments: Any, first: tuple[Any, ...], second: tuple[Any, ...], **named: Any) -> Any:
@@ -144,5 +144,5 @@ def test_lines_that_change_what_the_arguments_come_from_make_them(
     source: str, line: int, makers: set[int]
 ) -> None:
     """Trap: a replay buffer is filled by calls that assign nothing; logging and checkpoints fill nothing."""
-    spans = agent.load("argument_lines").making(ast.parse(source), line)
+    spans = agent.load("window.argument_lines").making(ast.parse(source), line)
     assert {one for first, last in spans for one in range(first, last + 1)} == makers

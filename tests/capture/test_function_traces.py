@@ -5,8 +5,8 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
-from tfdoctor.capture.agent.function_traces import FEWEST, FunctionTraces
-from tfdoctor.capture.agent.journal import Journal
+from tfdoctor.capture.agent.process.journal import Journal
+from tfdoctor.capture.agent.window.function_traces import FEWEST, FunctionTraces
 
 
 class Function:

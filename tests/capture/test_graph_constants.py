@@ -16,7 +16,7 @@ def noted(stored: dict[str, list[float]], rank: int = 0) -> float | None:
     op: Any = SimpleNamespace(
         outputs=[SimpleNamespace(shape=SimpleNamespace(rank=rank))], get_attr={"value": value}.get
     )
-    number: float | None = agent.load("graphs").number_of(op)
+    number: float | None = agent.load("program.graphs").number_of(op)
     return number
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.capture import agent
 
-journal: Any = agent.load("journal")
+journal: Any = agent.load("process.journal")
 
 
 class TimeLimitError(Exception):

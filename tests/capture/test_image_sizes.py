@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.agent import image_sizes
+from tfdoctor.capture.agent.program import image_sizes
 
 
 def png(height: int, width: int) -> bytes:

@@ -36,7 +36,7 @@ def described(values: Any, *, kind: str = "DepthwiseConv2dNative", captured: boo
         captures=[(outer, made.outputs[0])] if captured else [],
         get_operations=lambda: [made, cast, image, used],
     )
-    return agent.load("kernels").describe(graph)
+    return agent.load("program.kernels").describe(graph)
 
 
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "constant"])
@@ -73,7 +73,7 @@ def test_other_operations_and_kernels_that_are_not_constant_are_left_out() -> No
     read = node("read", "ReadVariableOp", BLUR)
     used = node("blur", "DepthwiseConv2dNative", BLUR, read.outputs[0], read.outputs[0])
     graph = SimpleNamespace(captures=[], get_operations=lambda: [read, used])
-    assert agent.load("kernels").describe(graph) == []
+    assert agent.load("program.kernels").describe(graph) == []
 
 
 def test_a_constant_of_one_number_is_left_out() -> None:
@@ -83,4 +83,4 @@ def test_a_constant_of_one_number_is_left_out() -> None:
     made.get_attr = {"value": SimpleNamespace(tensor_content=b"")}.get
     used = node("blur", "DepthwiseConv2dNative", values, made.outputs[0], made.outputs[0])
     graph = SimpleNamespace(captures=[], get_operations=lambda: [made, used])
-    assert agent.load("kernels").describe(graph) == []
+    assert agent.load("program.kernels").describe(graph) == []

@@ -26,7 +26,7 @@ class Loop:
 
     def __init__(self, window: Any) -> None:
         self.window = window
-        self.loops = agent.load("data_loop").DataLoops(window)
+        self.loops = agent.load("loops.data_loop").DataLoops(window)
         window.local = SimpleNamespace(loops=self.loops)
 
     def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
@@ -117,7 +117,7 @@ def place() -> str:
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("way_here", "way_of"):
-        monkeypatch.setattr(agent.load("call_loop"), name, lambda *_: place())
+        monkeypatch.setattr(agent.load("loops.call_loop"), name, lambda *_: place())
     return Loop(window).loops.calls
 
 
@@ -199,7 +199,9 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
     window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0, 9_000, 9_010, 9_022, 9_034, 9_044, 9_054])  # ms at which each call begins
-    monkeypatch.setattr(agent.load("steps"), "perf_counter_ns", lambda: next(clock) * 1_000_000 + 1)
+    monkeypatch.setattr(
+        agent.load("window.steps"), "perf_counter_ns", lambda: next(clock) * 1_000_000 + 1
+    )
     for number in range(7):
         if number == 4:
             window.close("time")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.capture import manifest
-from tfdoctor.capture.agent.masking import masked
+from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import processes
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfdoctor.capture.agent.journal import Journal
-from tfdoctor.capture.agent.padding import BATCHES, SequenceLengths
-from tfdoctor.capture.agent.row_lengths import MOST_ROWS, may_be_sequences
+from tfdoctor.capture.agent.process.journal import Journal
+from tfdoctor.capture.agent.program.padding import BATCHES, SequenceLengths
+from tfdoctor.capture.agent.program.row_lengths import MOST_ROWS, may_be_sequences
 
 
 @pytest.fixture

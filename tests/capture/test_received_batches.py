@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import profiled
-from tfdoctor.capture.agent.padding import BATCHES
+from tfdoctor.capture.agent.program.padding import BATCHES
 
 pytestmark = pytest.mark.tensorflow
 

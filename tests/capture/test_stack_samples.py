@@ -37,7 +37,7 @@ for epoch in range(3):
 def test_the_lines_that_make_the_arguments(
     source: str, line: int, expected: set[int] | None
 ) -> None:
-    found = agent.load("argument_lines").making(ast.parse(source), line)
+    found = agent.load("window.argument_lines").making(ast.parse(source), line)
     lines = found and {one for first, last in found for one in range(first, last + 1)}
     assert lines == expected
 
@@ -64,8 +64,10 @@ def training(depth: int = 0) -> SimpleNamespace:
 
 @pytest.fixture
 def sampler(tmp_path: Path) -> Any:
-    log = agent.load("journal").Journal(str(tmp_path))
-    return agent.load("stack_samples").StackSampler(log, agent.load("feeding").CallArguments(log))
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    return agent.load("window.stack_samples").StackSampler(
+        log, agent.load("window.feeding").CallArguments(log)
+    )
 
 
 @pytest.mark.parametrize(("depth", "inside"), [(0, 0), (1, 1)])
@@ -143,8 +145,8 @@ def test_a_thread_that_is_ready_for_something_else_is_replaced(sampler: Any) -> 
 
 
 def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent.load("stack_samples"), "IDLE_RESTS", 2)
-    monkeypatch.setattr(agent.load("stack_samples"), "AT_MOST", 0)
+    monkeypatch.setattr(agent.load("window.stack_samples"), "IDLE_RESTS", 2)
+    monkeypatch.setattr(agent.load("window.stack_samples"), "AT_MOST", 0)
     here = training()
     sampler.prepare(here)
     (former,) = ours()
@@ -156,7 +158,7 @@ def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.Monke
 
 
 def pace(*, hurries: bool) -> Any:
-    begun = agent.load("stack_samples").Pace()
+    begun = agent.load("window.stack_samples").Pace()
     begun.begin(hurries=hurries)
     return begun
 
@@ -196,7 +198,7 @@ def test_no_samples_are_taken_between_the_window_and_the_calls_after_it() -> Non
 
 
 def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = agent.load("stack_samples")
+    module = agent.load("window.stack_samples")
     many = pace(hurries=True)
     many.taken = module.ENOUGH
     assert not many.hurries_on()
@@ -244,7 +246,7 @@ def encoded(sampler: Any) -> Any:
 
 
 def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
-    public = agent.load("stack").public_name
+    public = agent.load("process.stack").public_name
     stack, callback, inside = encoded(sampler)
     assert stack.line[0] == stack.caller[0] == __file__
     assert stack.line[1] < stack.caller[1]
@@ -316,14 +318,14 @@ def test_an_instruction_without_a_line_counts_for_the_line_before(
     lines = [(0, 2, None), (2, 4, 11), (4, 6, None), (6, 8, 12)]
     code = SimpleNamespace(co_lines=lambda: lines, co_firstlineno=9)
     frame = SimpleNamespace(f_lineno=None, f_code=code, f_lasti=instruction)
-    assert agent.load("stack").line_number(frame) == line
+    assert agent.load("process.stack").line_number(frame) == line
 
 
 def test_functions_of_tensorflow_have_their_public_name(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = SimpleNamespace(_tf_api_names=("random.uniform", "random_uniform"))
     module = SimpleNamespace(random_uniform=SimpleNamespace(__wrapped__=inner), other=object())
     monkeypatch.setitem(sys.modules, "tensorflow.python.ops.random_ops", module)
-    public = agent.load("stack").public_name
+    public = agent.load("process.stack").public_name
     path = "tensorflow.python.ops.random_ops"
     assert public((path, "random_uniform")) == "tensorflow.random.uniform"
     assert public((path, "other")) == f"{path}.other"

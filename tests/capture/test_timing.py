@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 from tfdoctor.capture.agent.timing import StepTimes
 
 if TYPE_CHECKING:
-    from tfdoctor.capture.agent.steps import StepCounter
+    from tfdoctor.capture.agent.window.steps import StepCounter
 
 
 def test_a_step_without_a_batch_ends_an_epoch() -> None:

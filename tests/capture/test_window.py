@@ -221,7 +221,7 @@ def test_the_end_of_a_window_is_no_work_of_a_step(
 ) -> None:
     """Writing the trace takes seconds."""
     loop, now = source(window, "keras-fit"), [0]
-    monkeypatch.setattr(agent.load("steps"), "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(agent.load("window.steps"), "perf_counter_ns", lambda: now[0])
 
     def arrive(*_: object) -> None:
         now[0] += 5_000_000_000
@@ -291,7 +291,7 @@ def test_a_loop_that_ends_soon_is_not_sampled_later(window: Any, total: int, mor
     window.announce(source(window, "keras-fit"), total)
     goes_on = []
     window.after_open.append(
-        lambda source: goes_on.append(agent.load("planning").goes_on(window, source))
+        lambda source: goes_on.append(agent.load("window.planning").goes_on(window, source))
     )
     sampled(window, 9)
     run(window, total - 11)
@@ -366,14 +366,14 @@ def test_the_end_of_an_epoch_says_nothing_of_later_ones(window: Any) -> None:
 def watch(window: Any) -> Any:
     """Return what opens and closes this window by time, and remembers since when."""
     if not hasattr(window, "watch"):
-        window.watch = agent.load("watch").Watch(window)
+        window.watch = agent.load("loops.watch").Watch(window)
     return window.watch
 
 
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Set the agent's clock by hand."""
     now = [100.0]
-    for name in ("window", "opening", "captures", "watch"):
+    for name in ("window.window", "window.opening", "window.captures", "loops.watch"):
         monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture import Plan, assemble, folder, manifest
-from tfdoctor.capture.agent.rank import rank
+from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.errors import OutputError
 from tfdoctor.recording import Recording, processes
 from tfdoctor.recording.manifest import Manifest

@@ -27,7 +27,7 @@ class Tensor:
 def described(values: Any) -> Any:
     placeholder = SimpleNamespace(op=SimpleNamespace(name="m"))
     graph = SimpleNamespace(captures=[(Tensor(values), placeholder)])
-    return agent.load("zeros").describe(graph)
+    return agent.load("program.zeros").describe(graph)
 
 
 def test_a_diagonal_matrix() -> None:
@@ -61,7 +61,7 @@ def test_a_matrix_that_an_outer_function_captured() -> None:
     inner = SimpleNamespace(op=SimpleNamespace(name="m"))
     outer = SimpleNamespace(graph=None)
     outer.graph = SimpleNamespace(captures=[(Tensor(np.eye(300, dtype="float32")), outer)])
-    (found,) = agent.load("zeros").describe(SimpleNamespace(captures=[(outer, inner)]))
+    (found,) = agent.load("program.zeros").describe(SimpleNamespace(captures=[(outer, inner)]))
     assert (found["name"], found["diagonal"]) == ("m", True)
 
 
@@ -71,7 +71,7 @@ def test_variables_and_arguments_of_outer_functions_are_not_held() -> None:
     variable.dtype.name = "resource"
     argument = SimpleNamespace(graph=SimpleNamespace(captures=[]))
     graph = SimpleNamespace(captures=[(variable, placeholder), (argument, placeholder)])
-    assert list(agent.load("held").held(graph)) == []
+    assert list(agent.load("program.held").held(graph)) == []
 
 
 def constant(values: Any, *, stored: bool = True) -> Any:
@@ -89,12 +89,12 @@ def constant(values: Any, *, stored: bool = True) -> Any:
 def test_a_constant_in_the_graph(dtype: str) -> None:
     values = np.zeros((512, 300), dtype)
     values[:, :3] = 1.0
-    (found,) = agent.load("zeros").describe(constant(values))
+    (found,) = agent.load("program.zeros").describe(constant(values))
     assert found["share"] == pytest.approx(0.99)
     assert (found["name"], found["fullest"], found["diagonal"]) == ("adjacency", 3, False)
 
 
 def test_a_constant_of_one_number_or_another_type_is_left_out() -> None:
-    zeros = agent.load("zeros")
+    zeros = agent.load("program.zeros")
     assert zeros.describe(constant(np.zeros((300, 300), "float32"), stored=False)) == []
     assert zeros.describe(constant(np.zeros((300, 300), "float16"))) == []

@@ -78,19 +78,19 @@ class ProgramFile:
 
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
-    log = agent.load("journal").Journal(str(tmp_path))
-    monkeypatch.setattr(agent.load("opening"), "Session", Session)
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    monkeypatch.setattr(agent.load("window.opening"), "Session", Session)
     monkeypatch.setattr(Session, "refuse", None)
     Session.marked.clear()
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
-    window = agent.load("window").TraceWindow(options, log, Registry(), ProgramFile())
+    window = agent.load("window.window").TraceWindow(options, log, Registry(), ProgramFile())
     window.profiler = object()
     return window
 
 
 def source(window: Any, kind: str, *key: object) -> Any:
     """Return the counter of a loop by the name of its kind."""
-    return window.source(agent.load("steps").StepKind(kind), *key)
+    return window.source(agent.load("window.steps").StepKind(kind), *key)
 
 
 def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
-from tfdoctor.capture.agent.journal import Journal
-from tfdoctor.capture.agent.padding import SequenceLengths
+from tfdoctor.capture.agent.process.journal import Journal
+from tfdoctor.capture.agent.program.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime

@@ -12,7 +12,7 @@ from typing import Any, Self
 from tfdoctor.api.results import Results, say
 from tfdoctor.api.run import PROFILED, begin, checked_epochs, planned
 from tfdoctor.capture import in_process
-from tfdoctor.capture.agent.other_threads import OtherThreads
+from tfdoctor.capture.agent.process.other_threads import OtherThreads
 from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
 
 

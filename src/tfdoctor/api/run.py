@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.api import inline
 from tfdoctor.api.results import Results, say
 from tfdoctor.capture import Plan, in_process
-from tfdoctor.capture.agent.stack import user_line
+from tfdoctor.capture.agent.process.stack import user_line
 from tfdoctor.errors import CaptureError, NotEmptyError
 
 PROFILED = "`tfdoctor profile` already records this run"

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdoctor.capture.agent.rank import rank
+from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import NotEmptyError, OutputError
 from tfdoctor.recording import MANIFEST

@@ -18,8 +18,8 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Self
 
 from tfdoctor.capture import manifest, run_times
-from tfdoctor.capture.agent.frames import clean_error
-from tfdoctor.capture.agent.masking import clean
+from tfdoctor.capture.agent.process.frames import clean_error
+from tfdoctor.capture.agent.process.masking import clean
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import agent_plan
 from tfdoctor.capture.folder import Folder, claim
@@ -31,7 +31,7 @@ from tfdoctor.recording import SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import AgentError, Manifest, MissingPart
 
 if TYPE_CHECKING:
-    from tfdoctor.capture.agent.block import Block
+    from tfdoctor.capture.agent.hooks.block import Block
 
 AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tfdoctor
 from tfdoctor.capture import machine, missing_data
-from tfdoctor.capture.agent.masking import masked
+from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank

@@ -6,7 +6,7 @@ All runs of a trial but the first have the same plan, which the agent gets and w
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.capture.agent.declared import TrialPlan
+from tfdoctor.capture.agent.process.declared import TrialPlan
 
 WARM_S, FEWEST_WARM, MOST_WARM = 8.0, 4, 20
 """Time for the steps that are left out, and their least and largest number: graphs are built, buffers filled and

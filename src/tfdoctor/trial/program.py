@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfdoctor.capture.agent.masking import MASK
+from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.plan import Kind
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
-from tfdoctor.capture.agent.masking import masked
+from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined

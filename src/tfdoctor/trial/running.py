@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.agent.masking import MASK
+from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind

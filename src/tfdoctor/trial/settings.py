@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfdoctor.capture import machine
-from tfdoctor.capture.agent.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.trial.program import RecordedProgram, variables

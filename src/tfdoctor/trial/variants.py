@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
 
-from tfdoctor.capture.agent.masking import masked
+from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import RunSaving, Saving
 from tfdoctor.edits.splice import Splice
 

@@ -26,7 +26,7 @@ class BrokenError(Exception):
 
 
 def journal() -> Any:
-    return agent.load("journal").Journal()
+    return agent.load("process.journal").Journal()
 
 
 def frame() -> FrameType | None:

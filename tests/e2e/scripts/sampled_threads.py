@@ -86,7 +86,7 @@ def own():
 
 over, counted = threading.Event(), [0]
 faulthandler.enable()
-sampler = load("stack_samples").StackSampler(None, Arguments())
+sampler = load("window.stack_samples").StackSampler(None, Arguments())
 for target in (own, own, foreign, foreign, foreign):
     threading.Thread(target=target, daemon=True).start()
 gc.callbacks.append(collected)

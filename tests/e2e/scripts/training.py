@@ -136,7 +136,7 @@ def own_profiler_first():
 
 
 def broken_agent():
-    agent = sys.modules["_tfdoctor_agent.registry"]
+    agent = sys.modules["_tfdoctor_agent.program.registry"]
     agent.here = broken
     return fit()
 

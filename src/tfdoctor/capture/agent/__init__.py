@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 
-from . import journal
+from .process import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .declared import AgentPlan
-    from .imports import Hook, Watcher
     from .installed import Installed
+    from .process.declared import AgentPlan
+    from .process.imports import Hook, Watcher
     from .run.recorder import RunRecorder
 
 _begun: list[tuple[journal.Journal, RunRecorder]] = []
@@ -36,7 +36,7 @@ def begin(text: str, *, waits: bool = False) -> None:
 
 def read_changed(text: str, runner: str) -> None:
     """Make this process read the changed texts of a trial's files in their place; `runner` runs a main script."""
-    from . import changed_files
+    from .process import changed_files
 
     changed_files.install(json.loads(text)["changed"], runner)
 
@@ -64,7 +64,9 @@ def install(
     plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None
 ) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
-    from . import ending, forks, imports, installed
+    from . import installed
+    from .hooks import ending, forks
+    from .process import imports
 
     log = log or journal.Journal(plan["out"])
     parts = installed.Installed(plan, log, recorder)
@@ -77,16 +79,9 @@ def install(
 
 def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
-    from . import (
-        debugging,
-        keras_loop,
-        lending,
-        registry,
-        session_loop,
-        tf_hooks,
-        timing,
-        training_state,
-    )
+    from . import timing
+    from .hooks import keras_loop, lending, session_loop, tf_hooks
+    from .program import debugging, registry, training_state
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())

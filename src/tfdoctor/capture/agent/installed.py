@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from .data_loop import ThreadLoops
-from .feeding import CallArguments
-from .passed_batches import PassedBatches
-from .planning import goes_on
-from .program import ProgramFile
-from .registry import Registry
+from .loops.data_loop import ThreadLoops
+from .loops.watch import Watch
+from .program.program import ProgramFile
+from .program.registry import Registry
 from .run.hooks import OwnWork, RunHooks
 from .run.recorder import RunRecorder
-from .stack_samples import StackSampler
-from .steps import StepKind
 from .timing import TimedWindow
-from .watch import Watch
-from .window import TraceWindow
+from .window.feeding import CallArguments
+from .window.passed_batches import PassedBatches
+from .window.planning import goes_on
+from .window.stack_samples import StackSampler
+from .window.steps import StepKind
+from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Protocol
 
-    from .data_loop import DataLoops
-    from .declared import AgentPlan
-    from .imports import Watcher
-    from .journal import Journal
-    from .steps import StepCounter
+    from .loops.data_loop import DataLoops
+    from .process.declared import AgentPlan
+    from .process.imports import Watcher
+    from .process.journal import Journal
+    from .window.steps import StepCounter
 
     class FitWatcher(Protocol):
         """What watches the fits of one Keras."""

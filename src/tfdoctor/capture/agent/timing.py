@@ -7,22 +7,22 @@ import json
 import os
 import time
 
-from . import training_state
-from .journal import guarded
-from .runner_settings import RunnerSettings
-from .steps import NEVER, StepKind
-from .tracing import DONE
-from .window import TraceWindow
+from .process.journal import guarded
+from .process.runner_settings import RunnerSettings
+from .program import training_state
+from .window.steps import NEVER, StepKind
+from .window.tracing import DONE
+from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .declared import AgentPlan, TrialPlan
-    from .journal import Journal
-    from .program import ProgramFile
-    from .registry import Registry
-    from .steps import Marker, StepCounter
+    from .process.declared import AgentPlan, TrialPlan
+    from .process.journal import Journal
+    from .program.program import ProgramFile
+    from .program.registry import Registry
+    from .window.steps import Marker, StepCounter
 
 
 TIMING = "timing.json"

@@ -7,7 +7,7 @@ import collections
 import threading
 from time import perf_counter_ns
 
-from ..stack import user_line
+from ..process.stack import user_line
 from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
 from .loops import CalledLoops

@@ -14,7 +14,7 @@ import re
 import sys
 import types
 
-from ..stack import user_file
+from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

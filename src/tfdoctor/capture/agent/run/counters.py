@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..declared import Foreign
+    from ..process.declared import Foreign
     from .clock import CallClock
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 import threading
 
-from ..journal import guarded
-from ..other_threads import OtherThreads
+from ..process.journal import guarded
+from ..process.other_threads import OtherThreads
 from .kinds import TRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal import Journal
+    from ..process.journal import Journal
     from .clock import CallClock, Enter
 
 WAITING = threading.Thread.join.__code__.co_filename

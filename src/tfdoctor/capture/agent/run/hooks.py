@@ -7,12 +7,12 @@ import sys
 import weakref
 from threading import get_ident
 
-from .. import by_identity, tensorflow_api
-from ..datasets import batch_of
-from ..frames import MARK, hide
-from ..journal import guarded
-from ..keras_dialects import KERAS_2, KERAS_3
-from ..marks import LOOPS, TRAINS
+from ..process import by_identity, tensorflow_api
+from ..process.frames import MARK, hide
+from ..process.journal import guarded
+from ..process.keras_dialects import KERAS_2, KERAS_3
+from ..process.marks import LOOPS, TRAINS
+from ..program.datasets import batch_of
 from . import kinds
 from .elsewhere import TracedElsewhere
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
 
-    from ..by_identity import Notes
-    from ..declared import Foreign
-    from ..imports import Hooks
-    from ..journal import Journal
-    from ..marks import Marks
-    from ..tracing import Tracing
+    from ..process.by_identity import Notes
+    from ..process.declared import Foreign
+    from ..process.imports import Hooks
+    from ..process.journal import Journal
+    from ..process.marks import Marks
+    from ..window.tracing import Tracing
     from .clock import CallClock, Enter
     from .places import CallSite
     from .recorder import RunRecorder

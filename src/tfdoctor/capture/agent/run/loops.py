@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 
-from ..stack import user_file
+from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

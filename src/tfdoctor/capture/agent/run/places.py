@@ -8,7 +8,7 @@ from .kinds import SCRIPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..stack import Line
+    from ..process.stack import Line
 
     Key = tuple[str, "Line | None", str, "int | None"]
 

@@ -6,13 +6,13 @@ import os
 import sys
 import time
 
-from ..stack import user_file
+from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ..stack import Line
+    from ..process.stack import Line
 
 START_TIME = 19
 """Where /proc/PID/stat has the start of the process, after its name: field 22."""
@@ -50,7 +50,7 @@ def of_end(error: BaseException | None) -> dict[str, object]:
 
 def of_error(error: BaseException) -> dict[str, object]:
     """Return an exception's class, its message as far as it is kept, and the user's line that raised it."""
-    from ..masking import clean  # takes 10 ms of CPU to import, and few processes need it
+    from ..process.masking import clean  # takes 10 ms of CPU to import, and few processes need it
 
     text = _said(error)
     if len(text) > BEGIN + END:

@@ -9,7 +9,7 @@ import time
 from _thread import RLock, allocate_lock, start_new_thread
 from time import perf_counter_ns, sleep, thread_time
 
-from ..journal import guarded
+from ..process.journal import guarded
 from . import process
 from .buckets import Buckets
 from .clock import CallClock
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
 
-    from ..journal import Journal
+    from ..process.journal import Journal
 
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
 """How often to write, and after the first minute: what a killed run did up to its last second is there."""

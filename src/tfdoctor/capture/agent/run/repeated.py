@@ -13,7 +13,7 @@ from __future__ import annotations
 import weakref
 from time import perf_counter_ns
 
-from ..stack import user_file
+from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..other_threads import OtherThreads
-from ..stack import Stack, public_name, user_file, user_line
+from ..process.other_threads import OtherThreads
+from ..process.stack import Stack, public_name, user_file, user_line
 from .compiled_calls import compiled_call
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from .. import by_identity
-from ..stack import user_file
+from ..process import by_identity
+from ..process.stack import user_file
 from .call_names import assigned, passed
 
 TYPE_CHECKING = False
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import TypedDict
 
-    from ..by_identity import Notes
-    from ..declared import Foreign
-    from ..stack import Line
+    from ..process.by_identity import Notes
+    from ..process.declared import Foreign
+    from ..process.stack import Line
 
     class TracedNumberEntry(TypedDict):
         """A parameter, the value that it got, and the line that assigned that."""

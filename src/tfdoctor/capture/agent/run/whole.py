@@ -10,8 +10,8 @@ from .recorder import RunRecorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..declared import AgentPlan
-    from ..journal import Journal
+    from ..process.declared import AgentPlan
+    from ..process.journal import Journal
 
 
 def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..stack import user_file
+from ..process.stack import user_file
 from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import os
 import time
 from time import thread_time
 
-from ...stack import line_number, user_file
+from ...process.stack import line_number, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

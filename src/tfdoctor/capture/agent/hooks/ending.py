@@ -1,0 +1,83 @@
+"""The end of the run, however it comes: close the window and write what there is."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+
+from ..process.frames import clean_error, without_ours
+from ..process.journal import guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import NoReturn
+
+    from ..installed import Installed
+
+
+class RunEnd:
+    """Finishes the recording of this process."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.installed, self.log = installed, installed.log
+
+    @guarded("end of the run")
+    def finish(self) -> None:
+        """Close the window with the reason of the end."""
+        if not self.log.ours():
+            return
+        with self.installed.window.own_work():
+            self.installed.window.close(_reason())
+            self.installed.program.end()
+            self.log.state["finished"] = True
+            self.installed.window.save()
+        self.installed.window.rest()  # nobody would stop a profiler that starts from here on
+
+
+def install(installed: Installed) -> None:
+    """Watch the ways a Python process ends."""
+    finish = RunEnd(installed).finish
+    atexit.register(finish)
+    # Handlers run last in, first out: this one must run before those of TensorFlow.
+    installed.window.before_open.append(lambda: atexit.register(finish))
+    _before_hard_exit(installed, finish)
+    _hide_our_frames()
+
+
+def _reason() -> str:
+    """Return why the interpreter is ending, as far as it tells."""
+    kind = getattr(sys, "last_type", None)
+    if kind is None:
+        return "end-of-run"
+    return "interrupt" if issubclass(kind, KeyboardInterrupt) else "exception"
+
+
+def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> None:
+    """`os._exit` runs no handlers, and multiprocessing's forks end by it: what was seen would be lost."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(status: int) -> NoReturn:
+        if installed.log.ours() and installed.window.any_step():
+            finish()
+        installed.recorder.end()
+        leave(status)
+
+    os._exit = _exit
+
+
+def _hide_our_frames() -> None:
+    """Print tracebacks as they would be without us."""
+    previous = sys.excepthook
+
+    def excepthook(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        clean_error(error)
+        previous(kind, error, without_ours(trace))
+
+    sys.excepthook = excepthook

@@ -1,0 +1,96 @@
+"""What happens to the window while the user's own profiler is at work: ours gives way to it."""
+
+from __future__ import annotations
+
+import functools
+
+from ..process.frames import hide
+from ..process.journal import guarded
+from ..window import opening
+from ..window.captures import USERS, Capture
+from ..window.profiler import Borrowed, ProfilerApi
+from ..window.tracing import OPEN, WAITING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+
+    from ..installed import Installed
+    from ..process.declared import ProfilerModule
+    from ..process.imports import Hooks
+    from ..window.window import TraceWindow
+
+PROFILER = "tensorflow.python.profiler.profiler_v2"
+
+
+class Lending:
+    """Gives way to the user's profiler, and marks the steps in its trace."""
+
+    def __init__(self, window: TraceWindow) -> None:
+        self.window, self.log = window, window.log
+
+    @guarded("user's profiler")
+    def give_way(self) -> None:
+        """The user starts a profiler: ours stops."""
+        self.window.interrupted |= self.window.state is OPEN
+        self.window.close("user-profiler")
+
+    @guarded("user's profiler")
+    def lent(self, logdir: str | os.PathLike[str]) -> None:
+        """The user's profiler is running: mark its steps, and use its trace."""
+        window = self.window
+        with window.lock:
+            waiting = window.wanted and window.state is WAITING
+            if waiting and window.profiler is not None and logdir:
+                warmup = window.plan["warmup"]
+                capture = Capture(window.log.out, window.captures, None, warmup)
+                capture.record["profiler"] = USERS
+                opening.opened(window, capture, Borrowed(window.profiler, logdir))
+
+    @guarded("user's profiler")
+    def ending(self) -> None:
+        """The user's profiler is about to stop: nothing is marked after this."""
+        session = self.window.session
+        if session is not None and self.window.borrowed():
+            session.finish()
+
+    @guarded("user's profiler")
+    def ended(self) -> None:
+        """The user's profiler has written its trace."""
+        if self.window.borrowed():
+            self.window.close("user-profiler")
+
+
+def hooks(installed: Installed) -> Hooks:
+    """Learn of the profiler when TensorFlow brings it, and yield it when the user wants it."""
+    window = installed.window
+
+    def found(module: ProfilerModule) -> None:
+        window.profiler = ProfilerApi(module)
+        _patch(module, window)
+        if window.plan.get("seconds"):
+            installed.watch.begin()
+
+    return {PROFILER: [found]}
+
+
+def _patch(module: ProfilerModule, window: TraceWindow) -> None:
+    """Notice the user's calls, before and after."""
+    start, stop, lending = module.start, module.stop, Lending(window)
+
+    @functools.wraps(start)
+    def users_start(logdir: str | os.PathLike[str], *args: object, **kwargs: object) -> object:
+        lending.give_way()
+        result = start(logdir, *args, **kwargs)
+        lending.lent(logdir)
+        return result
+
+    @functools.wraps(stop)
+    def users_stop(*args: object, **kwargs: object) -> object:
+        lending.ending()
+        try:
+            return stop(*args, **kwargs)
+        finally:
+            lending.ended()
+
+    module.start, module.stop = hide(users_start), hide(users_stop)

@@ -1,0 +1,1 @@
+"""Loops that train, as TensorFlow shows them while no function of Keras runs them."""

@@ -1,0 +1,104 @@
+"""A thread that opens and closes windows by time, where no step is seen from Python."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..process.journal import guarded
+from ..process.other_threads import OtherThreads
+from ..process.runtime import in_use
+from ..process.stack import user_line, way_of
+from ..window.steps import StepKind
+from ..window.tracing import DONE, PROFILED, SAMPLING, WAITING
+from .call_loop import GRAPH_SECONDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..window.window import TraceWindow
+
+EVERY_S = 0.1
+
+LONG_CALL_S = 1.0
+"""A loop inside a tf.function that has run for so long is past its warm-up."""
+
+AT_WORK_S = 10.0
+"""`--for` begins so long after TensorFlow began to work when no step is seen."""
+
+
+class Watch:
+    """Reads the clock, from when it is needed until there is nothing left to do."""
+
+    def __init__(self, window: TraceWindow) -> None:
+        self.window, self.log = window, window.log
+        self.thread: threading.Thread | None = None
+        self.graphs = False  # there are functions with a training loop inside
+        self.working_since: float | None = None
+
+    def begin(self) -> None:
+        """Start the thread, once."""
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = threading.Thread(target=self._run, name="tfdoctor", daemon=True)
+            self.thread.start()
+
+    def begin_for_graphs(self) -> None:
+        """A function with a training loop inside is known: its calls may be long."""
+        self.graphs = True
+        self.begin()
+
+    def _run(self) -> None:
+        while self._needed():
+            time.sleep(EVERY_S)
+            self.look()
+
+    def _needed(self) -> bool:
+        """Say whether there may be something to do."""
+        window = self.window
+        if not window.log.ours() or window.state is DONE:
+            return False
+        return window.state in PROFILED or self.graphs or bool(window.plan.get("seconds"))
+
+    @guarded("watch")
+    def look(self) -> None:
+        """Open or close a window if it is time."""
+        now = time.monotonic()
+        if self.window.state in PROFILED:
+            self._close(now)
+        elif self.window.state is WAITING:
+            self._open(now)
+
+    def _close(self, now: float) -> None:
+        """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
+        window = self.window
+        capture = window.capture
+        if window.state is SAMPLING:
+            if window.samples_late(now):
+                window.close("idle")
+        elif window.deadline is not None:
+            if now >= window.deadline:
+                window.close("time")
+        elif capture is not None and capture.idle(now) and not window.borrowed():
+            window.close("idle")
+
+    def _open(self, now: float) -> None:
+        """Open a window for what has been running long enough without a step."""
+        window = self.window
+        seconds = window.plan.get("seconds")
+        if window.looping is not None:
+            since, thread = window.looping
+            if now - since >= LONG_CALL_S:
+                with OtherThreads() as frames:
+                    frame = frames.get(thread)
+                    way, at = way_of(frame), user_line(frame)
+                source = window.source(StepKind.GRAPH, way, lambda: at)
+                window.open_for(source, seconds or GRAPH_SECONDS)
+        elif seconds and self._unseen(now):
+            window.open_for(None, seconds)
+
+    def _unseen(self, now: float) -> bool:
+        """Say whether TensorFlow has worked for long enough and shown no step."""
+        if self.working_since is None and in_use():
+            self.working_since = now
+        if self.window.any_step():
+            return False
+        return self.working_since is not None and now - self.working_since >= AT_WORK_S

@@ -1,0 +1,1 @@
+"""What the agent needs of any Python process, and sees of TensorFlow: frames, notes, hooks at imports."""

@@ -1,0 +1,244 @@
+"""Which line is the user's: the innermost frame outside installed packages and the agent."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import CodeType, FrameType
+
+    from .declared import Foreign, Traceback, TracedFrame
+
+    Line = tuple[str, int]  # a path, and the line's number
+    Function = tuple[str, str]  # a module and a name in it
+    Way = tuple[tuple[str, int], ...]  # paths and instructions, the innermost first
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OURS = (HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
+"""The folders of the agent and of what loads it, which lie outside of installed packages in a source tree."""
+AGENT = sys.modules[__name__.rpartition(".")[0].rpartition(".")[0]]
+START: str = getattr(AGENT, "START", None) or os.getcwd()
+"""Scripts change their working directory; relative file names were made before that."""
+
+FOREIGN = re.compile(
+    r"[\\/](site-packages|dist-packages|lib[\\/]python\d+(\.\d+)*)[\\/]|^<|__autograph_generated_file"
+)
+"""Installed packages, the standard library, code without a file, AutoGraph's translations."""
+
+_known: dict[str, str | None] = {}
+"""The user's path of each file name met so far."""
+
+
+def name_files(names: Mapping[str, str | None]) -> None:
+    """Set the user's path of some file names: a notebook's cells; None is not the user's."""
+    _known.update(names)
+
+
+def user_file(name: str) -> str | None:
+    """Return the absolute path of a user's source file, or None when the file is not theirs."""
+    if name not in _known:
+        path = os.path.normpath(os.path.join(START, name))
+        foreign = FOREIGN.search(name) or path.startswith(OURS)
+        _known[name] = None if foreign else path
+    return _known[name]
+
+
+def user_line(frame: FrameType | None) -> Line | None:
+    """Return the path and line of the innermost user frame at or above this one, or None."""
+    while frame is not None:
+        path = user_file(frame.f_code.co_filename)
+        if path is not None:
+            return path, line_number(frame)
+        frame = frame.f_back
+    return None
+
+
+def line_number(frame: FrameType) -> int:
+    """Return the line that a frame is at; of an instruction that has none, the line of the one before it.
+
+    The jump back to the head of a loop often has no line, and is where Python lets other threads run.
+    """
+    number: int | None = frame.f_lineno  # None since Python 3.10
+    if number is not None:
+        return number
+    code = frame.f_code
+    before = [line for start, _, line in code.co_lines() if line and start <= frame.f_lasti]
+    return before[-1] if before else code.co_firstlineno
+
+
+def here() -> Line | None:
+    """Return the user's line that led to the caller."""
+    return user_line(sys._getframe(1))
+
+
+def called_here() -> str:
+    """Return the name of the function that the user's line calls, on the way to the caller; "" if none."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        name, frame = frame.f_code.co_name, frame.f_back
+    return name if frame is not None else ""
+
+
+def way_here() -> Way:
+    """Return all places of the user's on the stack: two calls of one helper differ in them.
+
+    Places are instructions, for `train, valid = make(9), make(1)` is a single line.
+    """
+    return way_of(sys._getframe(1))
+
+
+def way_of(frame: FrameType | None) -> Way:
+    """Return all places of the user's at or above a frame, which may be another thread's."""
+    places, known = [], _known
+    while frame is not None:
+        name = frame.f_code.co_filename
+        path = known[name] if name in known else user_file(name)  # each step walks its whole stack
+        if path is not None:
+            places.append((path, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(places)
+
+
+class Stack:
+    """What a stack shows a user: their innermost line, who called it, and what it calls."""
+
+    __slots__ = ("caller", "calls", "entry", "line", "looped", "runs")
+
+    def __init__(self) -> None:
+        self.line: Line | None = None  # the innermost of the user's
+        self.caller: Line | None = None  # the user's line that called that one's function
+        self.looped: int | None = None  # the line in the function that holds the loop
+        self.calls: Function | None = None  # the function of others that the innermost line calls
+        self.runs: Function | None = None  # the innermost function of others
+        self.entry: Function | None = (
+            None  # the function of TensorFlow or Keras that has the user's make input
+        )
+
+    @classmethod
+    def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
+        """Read a stack from its innermost frame outwards; `code` is the function that holds the loop."""
+        stack = cls()
+        while frame is not None:
+            path = user_file(frame.f_code.co_filename)
+            if path is None:
+                stack._pass(frame)
+                stack._enter(frame)
+            elif stack.line is None:
+                stack.line = (path, line_number(frame))
+            elif stack.caller is None:
+                stack.caller = (path, line_number(frame))
+            if code is not None and frame.f_code is code:
+                stack.looped = line_number(frame)
+            frame = frame.f_back
+        return stack
+
+    def _pass(self, frame: FrameType) -> None:
+        """Note a frame of others below the user's innermost line; wrappers say nothing of what runs."""
+        code = frame.f_code
+        if self.line is None and not (code.co_flags & NESTED or code.co_filename.startswith(HERE)):
+            self.calls = function_of(frame)
+            self.runs = self.runs or self.calls
+
+    def _enter(self, frame: FrameType) -> None:
+        """Note the first frame above the user's innermost line that has Python make input."""
+        if self.line is not None and self.entry is None:
+            function = function_of(frame)
+            if INPUT_MODULES.search(function[0]):
+                self.entry = function
+
+    def _key(self) -> tuple[object, ...]:
+        return self.line, self.caller, self.looped, self.calls, self.runs, self.entry
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stack) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+INPUT_MODULES = re.compile(r"\.(script_ops|data_adapters?|data_utils)(\.|$)")
+"""Modules that call the user's Python for input: of tf.data's generators and py_functions, of Keras' datasets."""
+
+NESTED = 0x10
+"""The flag of functions that are defined within others, such as those that decorators return: CO_NESTED."""
+
+
+def function_of(frame: FrameType) -> Function:
+    """Return the module and the name of the function that a frame runs."""
+    code = frame.f_code
+    name = getattr(code, "co_qualname", code.co_name)  # Python 3.11 and later
+    return str(frame.f_globals.get("__name__", "")), name
+
+
+def public_name(function: Function | None) -> str | None:
+    """Return 'numpy.histogram' for a function that its package offers under its own name, else the full name.
+
+    Functions of TensorFlow know their public name: 'tensorflow.random.uniform'.
+    """
+    if function is None:
+        return None
+    module, name = function
+    package = module.partition(".")[0]
+    if package == "tensorflow":
+        exported = _exported(getattr(sys.modules.get(module), "__dict__", {}).get(name))
+        if exported:
+            return f"{package}.{exported}"
+    offered = getattr(sys.modules.get(package), "__dict__", {}).get(name)
+    return f"{package if callable(offered) else module}.{name}"
+
+
+def _exported(function: Foreign) -> str:
+    """Return TensorFlow's public name of a function of its own, within its decorators; "" if it has none."""
+    names: Sequence[str] = ()
+    while function is not None and not names:
+        names = getattr(function, "_tf_api_names", None) or ()
+        function = getattr(function, "__wrapped__", None)
+    return names[0] if names else ""
+
+
+LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
+"""Where Keras 3 and Keras 2 call a layer."""
+
+
+def traced_line(
+    trace: Traceback | None,
+) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
+    """Return a graph operation's two innermost user frames, whether the first calls no Keras layer, and how.
+
+    A line that calls a layer did not choose the operation: the line that made the layer did. The second frame
+    calls the function of the first; where a function is called from several lines it says which. The last result
+    are the frames of others that the first line calls, the innermost last.
+    """
+    if trace is None:
+        return (), False, ()
+    direct = True
+    # Six times faster where TensorFlow leaves out its own frames itself.
+    frames = list(trace.get_user_frames() if hasattr(trace, "get_user_frames") else trace)
+    for at in range(len(frames) - 1, -1, -1):
+        frame = frames[at]
+        path = user_file(frame.filename)
+        if path is not None:
+            return ((path, frame.lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
+        direct = direct and not LAYER_CALL.search(frame.filename)
+    return (), False, frames
+
+
+def _caller(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
+    """Return the user's frame that calls the function of the innermost one, as a tuple; () where none does.
+
+    AutoGraph makes functions of the bodies of loops and branches: their frames have the name of the user's
+    function, whose own frame around them is no caller. Of a function that calls itself it is the first caller.
+    """
+    callee: tuple[str, str] | None = None
+    for frame in reversed(frames):
+        path = user_file(frame.filename)
+        if path is not None:
+            callee = callee or (path, frame.name)
+            if callee != (path, frame.name):
+                return ((path, frame.lineno),)
+    return ()

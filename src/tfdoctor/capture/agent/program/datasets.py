@@ -1,0 +1,176 @@
+"""The tf.data pipelines of the run: what each stage is, and which line made it."""
+
+from __future__ import annotations
+
+from ..process import tensorflow_api
+from ..process.stack import user_file
+from . import file_lists
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType
+
+    from ..process.declared import DatasetFunction, Graph, TfDataset
+    from ..process.stack import Line
+    from .registry import Registry
+
+    Value = bool | int | float | str
+
+PARAMETERS = (
+    "num_parallel_calls",
+    "buffer_size",
+    "batch_size",
+    "drop_remainder",
+    "cycle_length",
+    "block_length",
+    "deterministic",
+    "reshuffle_each_iteration",
+    "count",
+    "compression_type",
+)
+"""Kept by TensorFlow as `_<name>` on its dataset objects."""
+
+UNKNOWN = -2
+"""tf.data's cardinality of what it cannot count."""
+
+PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
+
+
+class Datasets:
+    """All live datasets, numbered."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.lines, self.makers = registry.lines, registry.makers
+        self.numbering = registry.numbering
+        alive = (reference() for reference in registry.datasets)
+        self.datasets = [dataset for dataset in alive if dataset is not None]
+        self.ids = {id(dataset): number for number, dataset in enumerate(self.datasets)}
+
+    def id_of(self, dataset: TfDataset | None) -> int | None:
+        """Return the number of a dataset, or None."""
+        return self.ids.get(id(dataset)) if dataset is not None else None
+
+    def graphs(self) -> set[int]:
+        """Return the ids of the graphs that tf.data runs."""
+        functions = (function for dataset in self.datasets for function in _functions(dataset))
+        return {id(function.function.graph) for function in functions}
+
+    def describe(self) -> list[dict[str, object]]:
+        """Return one entry a dataset."""
+        return [self._dataset(dataset) for dataset in self.datasets]
+
+    def _dataset(self, dataset: TfDataset) -> dict[str, object]:
+        return {
+            "id": self.ids[id(dataset)],
+            "class": type(dataset).__name__,
+            "trace_name": self.numbering.name(dataset),
+            "trace_number": self.numbering.numbers.get(dataset),
+            "inputs": [
+                self.ids[id(source)] for source in dataset._inputs() if id(source) in self.ids
+            ],
+            "parameters": _parameters(dataset),
+            "options": _options(dataset),
+            "files": file_lists.describe(dataset),
+            "function": next(map(_function, _functions(dataset)), None),
+            "element_spec": str(dataset.element_spec)[:500],
+            "cardinality": _cardinality(dataset),
+            "at": self.lines.get(dataset),
+            "made_by": self.makers.get(dataset, ""),
+        }
+
+
+def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
+    try:
+        return [wrapper for wrapper in dataset._functions() if hasattr(wrapper, "function")]
+    except Exception:  # a user's own dataset class need not know its functions
+        return []
+
+
+def _function(wrapper: DatasetFunction) -> dict[str, object]:
+    function = wrapper._func
+    code = getattr(function, "__code__", None)
+    types = _types(wrapper.function.graph)
+    return {
+        "name": getattr(function, "__name__", type(function).__name__),
+        "at": _defined(code) if code else None,
+        "python": bool(types & PYTHON_OPS),
+        "types": sorted(types),
+        "stateful": sorted(name for name in types if tensorflow_api.is_stateful(name)),
+    }
+
+
+def _types(graph: Graph) -> set[str]:
+    """Return the types of a function's operations and of those in the branches and loops within."""
+    known = graph.as_graph_def()
+    functions = known.library.function
+    nodes = [*known.node, *(node for function in functions for node in function.node_def)]
+    return {node.op for node in nodes} - {function.signature.name for function in functions}
+
+
+def _defined(code: CodeType) -> Line | None:
+    """Return the line of a function that is the user's, or None."""
+    path = user_file(code.co_filename)
+    return (path, code.co_firstlineno) if path else None
+
+
+def batch_of(dataset: TfDataset | None) -> Value | None:
+    """Return the size of the batches that a pipeline yields, as its last batch() set it, or None."""
+    while dataset is not None:
+        size = _scalar(getattr(dataset, "_batch_size", None))
+        if size is not None:
+            return size
+        inputs = dataset._inputs() if hasattr(dataset, "_inputs") else []
+        dataset = inputs[0] if len(inputs) == 1 else None
+    return None
+
+
+def _parameters(dataset: TfDataset) -> dict[str, Value | None]:
+    parameters = {}
+    for name in PARAMETERS:
+        value = _scalar(getattr(dataset, f"_{name}", None))
+        if value is not None or (name == "num_parallel_calls" and hasattr(dataset, "_map_func")):
+            parameters[name] = value
+    return parameters
+
+
+def _options(dataset: TfDataset) -> dict[str, Value] | None:
+    """Return the options that hold for a pipeline up to here and were set, by dotted name; None when unknown."""
+    if _symbolic(dataset):
+        return None
+    options: dict[str, Value] = {}
+    if hasattr(dataset, "options"):
+        _collect(dataset.options(), "", options)
+    return options
+
+
+def _collect(options: object, prefix: str, known: dict[str, Value]) -> None:
+    for name, value in getattr(options, "_options", {}).items():
+        if hasattr(value, "_options"):
+            _collect(value, prefix + name + ".", known)
+        elif value is not None:
+            known[prefix + name] = value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def _scalar(value: object) -> Value | None:
+    """Return a number or a text that TensorFlow may keep as an eager tensor."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if hasattr(value, "ndim"):
+        value = value.item() if value.ndim == 0 and hasattr(value, "item") else None
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def _symbolic(dataset: TfDataset) -> bool:
+    """Say whether a dataset was made inside a graph: there is nothing to ask then."""
+    return not hasattr(getattr(dataset, "_variant_tensor_attr", None), "numpy")
+
+
+def _cardinality(dataset: TfDataset) -> int | None:
+    """Return how many elements there are; None when unknown, -1 when infinite."""
+    if _symbolic(dataset):
+        return None
+    number = int(dataset.cardinality().numpy())
+    return None if number == UNKNOWN else number

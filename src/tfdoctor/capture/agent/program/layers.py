@@ -1,0 +1,139 @@
+"""The Keras layers of the run, and which of them an operation belongs to."""
+
+from __future__ import annotations
+
+import math
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Protocol
+
+    from ..process.declared import KerasLayer, Variable
+    from ..process.stack import Line
+
+    class Scopes(Protocol):
+        """The layer's name of each name scope of a graph."""
+
+        def get(self, path: str, /) -> str | None:
+            """Return the name of the layer with a name scope, or None."""
+
+    Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
+
+
+LONGEST = 16
+"""Longer lists in a layer's config are data (vocabularies), not settings."""
+
+
+class NoLayer(str):
+    """The answer that an operation is of no layer, and that nobody else need be asked."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Unseen:
+    """The name scopes of a graph that was traced unseen: names alone may lead to another's layer."""
+
+    def get(self, path: str, /) -> str:  # noqa: ARG002  # as a mapping has it
+        """Return that no layer is known for this path."""
+        return NoLayer()
+
+
+UNSEEN = Unseen()
+
+
+class Layers:
+    """All live layers, found again by the name scopes of operations."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        alive = ((reference(), line) for reference, line in entries)
+        self.entries = [(layer, line) for layer, line in alive if layer is not None]
+        self.paths: dict[str, str] = {}
+        self.names: set[str] = set()
+        # Those of all graphs: the gradients of a loop have a graph of their own.
+        self.scopes: Mapping[str, str] = {}
+        for layer, _ in self.entries:
+            name = str(getattr(layer, "name", ""))
+            self.names.add(name)
+            self.paths.setdefault(str(getattr(layer, "path", None) or name), name)
+
+    def owner(self, scopes: Scopes) -> Callable[[str], str | None]:
+        """Return what finds the layer of an operation by name, in a graph with these scopes."""
+        known: dict[str, str | None] = {}
+
+        def of(operation: str) -> str | None:
+            scope = operation.rpartition("/")[0]
+            if scope not in known:
+                known[scope] = self._search(scope.split("/"), scopes)
+            return known[scope]
+
+        return of
+
+    def _search(self, segments: list[str], scopes: Scopes) -> str | None:
+        """Return the innermost layer on a path of scopes: as noted while tracing, else by name."""
+        for prefix in ("gradient_tape", "gradients"):  # the latter in the bodies of while loops
+            while prefix in segments:
+                segments = segments[segments.index(prefix) + 1 :]
+        for end in range(len(segments), 0, -1):
+            path = "/".join(segments[:end])
+            name = scopes.get(path) or self.scopes.get(path) or self.paths.get(path)
+            if name:
+                return name
+        return next((name for name in reversed(segments) if name in self.names), None)
+
+    def describe(self) -> list[dict[str, object]]:
+        """Return the name, class, types, weights and line of each layer."""
+        return [_layer(layer, line) for layer, line in self.entries]
+
+
+def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
+    policy = getattr(layer, "dtype_policy", None)
+    return {
+        "name": layer.name,
+        "class": type(layer).__name__,
+        "module": type(layer).__module__,
+        "path": getattr(layer, "path", None),
+        "config": _config(layer),
+        "policy": getattr(policy, "name", None),
+        "compute_dtype": getattr(layer, "compute_dtype", None),
+        "variable_dtype": getattr(layer, "variable_dtype", None),
+        "trainable": _trains(layer),
+        "weights": [_weight(weight) for weight in getattr(layer, "_trainable_variables", [])],
+        "at": line,
+    }
+
+
+def _trains(layer: KerasLayer) -> bool | None:
+    """Return whether the layer is to be trained, as the script has set it; None where it does not say."""
+    trainable = getattr(layer, "trainable", None)
+    return trainable if isinstance(trainable, bool) else None
+
+
+def _weight(weight: Variable) -> dict[str, object]:
+    return {
+        "name": weight.name,
+        "shape": list(weight.shape) if weight.shape is not None else None,
+        "dtype": str(weight.dtype),
+    }
+
+
+def _config(layer: KerasLayer) -> dict[str, object]:
+    """Return the simple values of a layer's config; models say nothing that their layers do not."""
+    if hasattr(layer, "layers"):
+        return {}
+    try:
+        config = layer.get_config()
+    except Exception:  # many users' layers have none, and Keras says so with various errors
+        return {}
+    return {key: value for key, value in config.items() if _simple(value)}
+
+
+def _simple(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return len(value) <= LONGEST and all(_simple(item) for item in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (bool, int, str))

@@ -1,0 +1,185 @@
+"""program.json.gz: what the run built, written once."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import sys
+import time
+
+from ..process.journal import quietly
+from . import graphs, settings
+from .datasets import Datasets
+from .layers import UNSEEN, Layers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeVar
+
+    from ..process.declared import Graph
+    from .registry import Registry
+
+    R = TypeVar("R")
+
+SCHEMA = 1
+
+CONTEXT = "tensorflow.python.eager.context"
+"""Without it the script has no TensorFlow; importing one at its end would be a crash of ours."""
+
+STARTED = time.time()
+"""When TensorFlow was imported at the latest: a file written later may not be what Python has read."""
+
+INPUTS = {
+    "TFDatasetAdapter": "tf.data",
+    "ArrayDataAdapter": "arrays",
+    "PyDatasetAdapter": "PyDataset",
+    "GeneratorDataAdapter": "generator",
+    "TorchDataLoaderAdapter": "torch",
+    "GrainDatasetAdapter": "grain",
+}
+"""What the user gave to fit, by the class of Keras's adapter for it."""
+
+
+class ProgramFile:
+    """Describes what is alive, and replaces the file; each part fails for itself."""
+
+    def __init__(self, registry: Registry, *, traced: bool = True) -> None:
+        self.registry = registry
+        self.traced = traced  # False: no trace has operations that are to be found in a graph
+        self.described = False
+        self.kept: dict[str, object] | None = (
+            None  # what was alive when nothing was measured any more
+        )
+        self.python: Callable[[], object] = dict  # describes where Python was between the calls
+        self.before: list[Callable[[], object]] = []  # called before the description
+
+    def describe(self, *, last: bool) -> None:
+        """Write the program as it is now: after each window that is kept."""
+        registry = self.registry
+        if registry.written or not registry.log.ours() or CONTEXT not in sys.modules:
+            return
+        self.described = True
+        registry.written = last
+        program = self.kept or self._alive()
+        quietly("program", registry.log)(self._write)(program)
+
+    def keep(self) -> None:
+        """Keep what is alive for the next description: the run may end before its profiler stops."""
+        if not self.registry.written and self.registry.log.ours() and CONTEXT in sys.modules:
+            self.kept = self._alive()
+
+    def forget(self) -> None:
+        """A profiler has stopped: what was kept is described, or not needed."""
+        self.kept = None
+
+    def end(self) -> None:
+        """The run is over: describe it, unless its traced window was, while all of it was alive."""
+        if not self.described:
+            self.describe(last=True)
+
+    def again(self, *, traced: bool) -> None:
+        """Let the next recording of this process describe the program again."""
+        self.described, self.traced = False, traced
+
+    def _alive(self) -> dict[str, object]:
+        """Return what is alive; nothing where that fails."""
+        return quietly("program", self.registry.log)(self._parts)() or {}
+
+    def _parts(self) -> dict[str, object]:
+        for prepare in self.before:
+            prepare()
+        registry, part = self.registry, self._part
+        layers, datasets = Layers(registry.layers), Datasets(registry)
+        adapter = registry.fit.get("adapter")
+        return {
+            "schema": SCHEMA,
+            "graphs": self._graphs(layers, datasets) if self.traced else [],
+            "layers": part("layers", layers.describe) or [],
+            "metrics": part("metrics", lambda: _metrics(registry)) or [],
+            "datasets": part("datasets", datasets.describe) or [],
+            "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
+            "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
+            "run": part("settings", lambda: settings.describe(registry)) or {},
+            "sequences": part(
+                "sequence lengths", lambda: registry.lengths.describe(registry.feeds())
+            )
+            or [],
+        }
+
+    def _write(self, program: dict[str, Any]) -> None:
+        if not program:
+            return
+        program["python"] = self._part("stack samples", self.python) or {}
+        program["sources"] = _sources(program)
+        _replace(os.path.join(self.registry.log.out, "program.json.gz"), program)
+
+    def _graphs(self, layers: Layers, datasets: Datasets) -> list[dict[str, object]]:
+        registry = self.registry
+        of_data = self._part("dataset functions", datasets.graphs) or set()
+        scopes = registry.scopes
+        layers.scopes = {path: name for known in scopes.values() for path, name in known.items()}
+
+        def described(graph: Graph) -> dict[str, object]:
+            of_graph = UNSEEN if graph in registry.unseen else scopes.get(graph, {})
+            return graphs.describe(graph, layers, of_data, of_graph)
+
+        alive = (reference() for reference in registry.graphs)
+        describe = quietly("program: graph", registry.log)(described)
+        entries = (describe(graph) for graph in alive if graph is not None)
+        return [entry for entry in entries if entry]
+
+    def _part(self, name: str, describe: Callable[[], R]) -> R | None:
+        """Return what a part says, or None: the rest of the program is still worth having."""
+        return quietly(f"program: {name}", self.registry.log)(describe)()
+
+
+def _metrics(registry: Registry) -> list[dict[str, object]]:
+    """Return the name, classes (its own first) and line of each metric that is alive."""
+    alive = ((reference(), line) for reference, line in registry.metrics)
+    return [
+        {
+            "name": metric.name,
+            "classes": [kind.__name__ for kind in type(metric).__mro__],
+            "at": line,
+        }
+        for metric, line in alive
+        if metric is not None
+    ]
+
+
+def _loop_kind(registry: Registry) -> str | None:
+    return "tf.data" if registry.feeds() is not None else None
+
+
+def _sources(program: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hash of every user file that a line points into, but for those changed since it ran."""
+    named = {entry["at"][0] for entry in _located(program) if entry.get("at")}
+    hashes = {}
+    for path in sorted(named):
+        if os.path.isfile(path) and os.path.getmtime(path) <= STARTED:
+            with open(path, "rb") as file:
+                hashes[path] = hashlib.sha256(file.read()).hexdigest()
+    return hashes
+
+
+def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield {"at": program["run"].get("fit_at")}
+    for graph in program["graphs"]:
+        yield from graph["operations"]
+    yield from program["layers"]
+    yield from program["metrics"]
+    for dataset in program["datasets"]:
+        yield dataset
+        yield dataset["function"] or {}
+
+
+def _replace(path: str, program: Mapping[str, object]) -> None:
+    temporary = path + ".tmp"
+    # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
+    text = json.dumps(program, separators=(",", ":"), default=str)
+    with gzip.open(temporary, "wb", compresslevel=4) as file:
+        file.write(text.encode("utf-8"))
+    os.replace(temporary, path)

@@ -1,0 +1,90 @@
+"""How the run was set up: precision, optimizer, compilation, distribution, threads, devices."""
+
+from __future__ import annotations
+
+import sys
+
+from .datasets import batch_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..process.declared import Model
+    from .registry import Registry
+
+    Reference = Callable[[], object]
+
+
+def describe(registry: Registry) -> dict[str, object]:
+    """Return the settings of the model that trained, as far as there is one."""
+    model = registry.model()
+    optimizer = getattr(model, "optimizer", None) or _last(registry.optimizers)
+    trainer = model if model is not None else registry.trainer()
+    feeds = registry.feeds()
+    settings = {
+        "policy": _policy(),
+        "optimizer": _inner(optimizer),
+        "loss_scale": _scales(optimizer, registry.optimizers),
+        "jit_compile": _compiled(trainer),
+        "run_eagerly": getattr(model, "run_eagerly", None),
+        "steps_per_execution": getattr(model, "steps_per_execution", None),
+        "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
+        "fit_at": registry.fit.get("at"),
+        "epochs": registry.fit.get("epochs"),
+        "steps_per_epoch": registry.fit.get("steps_per_epoch"),
+        "debugging": registry.aids.describe(),
+    }
+    settings.update(_tensorflow(model, registry))
+    return settings
+
+
+def _last(references: Sequence[Reference]) -> object:
+    """Return the youngest object that is still alive: a wrapper is made after what it wraps."""
+    alive = (reference() for reference in reversed(references))
+    return next((thing for thing in alive if thing is not None), None)
+
+
+def _scales(optimizer: object, references: Sequence[Reference]) -> bool:
+    """Return whether the optimizer, or any other that is alive, scales the loss."""
+    alive = [optimizer, *(reference() for reference in references)]
+    bases = [base.__name__ for thing in alive if thing is not None for base in type(thing).__mro__]
+    return any("LossScaleOptimizer" in name for name in bases)
+
+
+def _compiled(trainer: object) -> object:
+    """Return whether a model or a tf.function is set to use XLA."""
+    return getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None))
+
+
+def _policy() -> object:
+    """Return the name of the global dtype policy, without importing Keras for it."""
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    if keras is None:
+        return None
+    if hasattr(keras, "config"):  # Keras 3
+        return keras.config.dtype_policy().name
+    return keras.mixed_precision.global_policy().name
+
+
+def _inner(optimizer: object) -> str | None:
+    """Return the class of the optimizer that does the work."""
+    if optimizer is None:
+        return None
+    return type(getattr(optimizer, "inner_optimizer", optimizer)).__name__
+
+
+def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
+    """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    config = sys.modules.get("tensorflow.python.framework.config")
+    if context is None or config is None or not context.context()._initialized:
+        return {}
+    strategy = getattr(model, "distribute_strategy", None) or registry.strategy()
+    return {
+        "strategy": type(strategy).__name__ if strategy is not None else None,
+        "replicas": strategy.num_replicas_in_sync if strategy is not None else 1,
+        "inter_op_threads": config.get_inter_op_parallelism_threads(),
+        "intra_op_threads": config.get_intra_op_parallelism_threads(),
+        "devices": [device.name for device in config.list_logical_devices()],
+    }

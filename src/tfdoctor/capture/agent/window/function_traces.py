@@ -1,0 +1,151 @@
+"""Which calls of each tf.function traced it anew, from its first call on, and how long calls take."""
+
+from __future__ import annotations
+
+import collections
+import sys
+from time import perf_counter_ns
+
+from ..process import by_identity
+from ..process.journal import guarded
+from ..process.stack import user_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    from ..process.by_identity import Notes
+    from ..process.declared import Foreign
+    from ..process.journal import Journal
+    from ..process.stack import Line
+
+    Definition = tuple[str, int] | int
+
+    class FunctionTraceEntry(TypedDict):
+        """A tf.function that was traced in several calls; times in ms, of calls outside of the window."""
+
+        name: str
+        at: Line | None  # the user's line that calls it
+        calls: int
+        traced: list[int]  # the numbers of the calls that traced it, from 0 on; the last ones
+        tracings: int  # calls that traced it
+        made: int  # function objects: a script may make the function again and again
+        traced_ms: float | None  # median of calls that traced it, without the first
+        call_ms: float | None  # median of the others that came last
+
+
+FEWEST = 3
+"""Calls that trace a function before it is worth a record: the second is often a last, smaller batch."""
+
+MOST_CALLS = 64
+"""Traced calls whose numbers are kept, of those that came last."""
+
+MOST_FUNCTIONS = 1000
+"""Functions to follow: a script may make one in every step."""
+
+
+REMEMBERED = 256
+"""Calls without a trace whose times are kept."""
+
+
+class Calls:
+    """The calls of one tf.function: of all function objects of one definition that train the same variables."""
+
+    def __init__(self, name: str, at: Line | None) -> None:
+        self.name, self.at = name, at
+        self.number = self.made = 0
+        self.traced: list[tuple[int, float | None]] = []  # number, ms; None in the window
+        # ns of the calls that did not trace, outside of the window:
+        self.others: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
+
+    def describe(self) -> FunctionTraceEntry:
+        """Return what the state file says."""
+        return {
+            "name": self.name,
+            "at": self.at,
+            "calls": self.number,
+            "traced": [number for number, _ in self.traced[-MOST_CALLS:]],
+            "tracings": len(self.traced),
+            "made": self.made,
+            "traced_ms": _median([ms for _, ms in self.traced[1:] if ms is not None]),
+            "call_ms": _median([ns / 1e6 for ns in self.others]),
+        }
+
+
+class FunctionObject:
+    """A function object: the calls that it shares, and its tracings as TensorFlow counts them.
+
+    Its first call may trace twice.
+    """
+
+    __slots__ = ("calls", "tracings")
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls, self.tracings = calls, 0
+        calls.made += 1
+
+
+class FunctionTraces:
+    """Follows the outermost calls of the tf.functions of a process."""
+
+    def __init__(self, log: Journal) -> None:
+        self.log = log
+        self.known: Notes[FunctionObject] = {}
+        self.trained: Notes[int] = {}  # the number of a variable that a function trains
+        self.count = 0  # such variables so far, and functions that train none
+        self.functions: dict[tuple[str, Definition, int], Calls] = {}
+
+    @guarded("function traces")
+    def called(self, function: Foreign, began_ns: int, *, outside: bool) -> None:
+        """A call that began at a time of `perf_counter_ns` is over; `outside` says that it was not traced."""
+        took_ns = perf_counter_ns() - began_ns
+        known = self.known.get(id(function)) or self._enter(function)
+        if known is None:
+            return
+        calls, tracings = known.calls, function.experimental_get_tracing_count()
+        if tracings > known.tracings:
+            known.tracings = tracings
+            calls.traced.append((calls.number, took_ns / 1e6 if outside else None))
+        elif outside:
+            calls.others.append(took_ns)
+        calls.number += 1
+
+    def _enter(self, function: Foreign) -> FunctionObject | None:
+        key = str(getattr(function, "_name", "")), _definition(function), self._trains(function)
+        if key not in self.functions:
+            if len(self.functions) >= MOST_FUNCTIONS:
+                return None
+            self.functions[key] = Calls(key[0], user_line(sys._getframe(1)))
+        return by_identity.keep(self.known, function, FunctionObject(self.functions[key]))
+
+    def _trains(self, function: Foreign) -> int:
+        """Return the number of the first variable that a function trains; one of its own where none is known.
+
+        A model of its own, as in each fold of a cross-validation, needs functions of its own.
+        """
+        graph = getattr(getattr(function, "_concrete_variable_creation_fn", None), "graph", None)
+        variable = next(iter(getattr(graph, "trainable_variables", ())), None)
+        if variable is not None and id(variable) in self.trained:
+            return self.trained[id(variable)]
+        self.count += 1
+        if variable is not None:
+            by_identity.keep(self.trained, variable, self.count)
+        return self.count
+
+    def describe(self) -> list[FunctionTraceEntry]:
+        """Return the functions that were traced in several calls."""
+        return [
+            calls.describe()
+            for calls in list(self.functions.values())
+            if len(calls.traced) >= FEWEST
+        ]
+
+
+def _definition(function: Foreign) -> Definition:
+    """Return the line that defines a function; of one that has none, such as a partial, the object itself."""
+    code = getattr(function.python_function, "__code__", None)
+    return id(function) if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def _median(times_ms: list[float]) -> float | None:
+    return round(sorted(times_ms)[len(times_ms) // 2], 4) if times_ms else None

@@ -1,0 +1,408 @@
+"""Where Python is in and between the calls that train: sampled while the profiler runs, and only then.
+
+A sample takes the trainer's time. So samples are rare while steps are measured, and frequent in some calls that
+are traced afterwards; where the loop ends with the window, the first samples in it are frequent.
+
+A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines, and notes
+when it saw each: what else ran at that moment, and so how long a line takes, the trace shows. Of other threads
+that run the user's Python, such as those that make input, it counts the lines only.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import sys
+import threading
+import time
+
+from ..process.journal import guarded
+from ..process.other_threads import OtherThreads
+from ..process.stack import Stack, public_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import CodeType, FrameType
+    from typing import Protocol
+
+    from ..process.journal import Journal
+    from .argument_lines import Span
+    from .feeding import CallArguments
+
+    class Training(Protocol):
+        """What a thread is doing: inside a call that trains, or between two of them."""
+
+        running: bool
+        depth: int
+        function: object
+
+    # What the stack shows, the callback that runs, and whether within a call that trains.
+    Place = tuple[Stack, str | None, bool]
+    Instructions = tuple[int, ...]
+
+EVERY_S = 0.002
+"""The least mean time between two samples: where they hurry, 20 steps of 4 ms get about 40."""
+
+AT_MOST = 500
+"""A sample is followed by so many times its own duration of rest: 0.2 % of one core. Steps that use all cores take
+two to three times the sample's duration longer."""
+
+ENOUGH = 75
+"""Samples that come without that rest, where nothing is measured or the loop ends with the window: a window of
+20 short steps has some ten otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms."""
+
+LONGEST_S = 0.5
+"""Time for such samples after the window: no thread may get Python's lock often enough."""
+
+SWITCH_S = 0.0001
+"""Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next
+call that waits for TensorFlow. Python is interrupted no more often by this, for only samples ask for it."""
+
+USUAL_SWITCH_S = 0.005
+
+MOST_PLACES, MOST_WRITTEN = 1000, 200
+
+MOST_THREADS = 32
+"""Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured)."""
+
+TRAINER_AND_OURS = 3
+"""The threads of a run that has none of its own, while its window is open."""
+
+IDLE_RESTS = 100
+"""A thread that is ready for a window and waits for so many rests ends, and the window starts another."""
+
+
+class Pace:
+    """When the samples of a window are taken: rarely, or in a hurry until there are enough."""
+
+    def __init__(self) -> None:
+        self.begun = self.hurries = False
+        self.idle = 0  # rests before the window
+        self.until = math.inf  # on the monotonic clock: when there is no more time for samples
+        self.taken, self.phase = 0, 0.0
+        self.paused = self.over = False
+        self.woken = threading.Event()
+
+    def rest(self, took: float) -> bool:
+        """Wait after a sample that took so many seconds; return False once all is over.
+
+        The rests differ so that they keep no time with the steps.
+        """
+        self._wait(took)
+        while not self.begun and not self.over:
+            self.idle += 1
+            self.over = self.idle >= IDLE_RESTS
+            self._wait(took)
+        self.taken += 1
+        return not self.over
+
+    def _wait(self, took: float) -> None:
+        self.phase = (self.phase + 0.618) % 1.0
+        while self.woken.wait(self._seconds(took)) and not self.over:
+            self.woken.clear()  # the pace has changed
+
+    def _seconds(self, took: float) -> float | None:
+        if self.paused:
+            return None
+        hurries = self.hurries and self.taken < ENOUGH
+        mean = EVERY_S if hurries else max(EVERY_S, AT_MOST * took)
+        return mean * (0.5 + self.phase)
+
+    def begin(self, *, hurries: bool) -> None:
+        """The window opens; a thread that need not hurry is left asleep, for to wake costs the first steps time."""
+        self.begun, self.hurries = True, hurries
+        if hurries:
+            self.woken.set()
+
+    def pause(self) -> None:
+        """Nothing is measured any more; what comes now is none of the script's."""
+        self.paused = True
+        self.woken.set()
+
+    def hurry(self) -> None:
+        """The script goes on, and is not measured."""
+        self.paused, self.hurries, self.until = False, True, time.monotonic() + LONGEST_S
+        self.woken.set()
+
+    def hurries_on(self) -> bool:
+        """Say whether samples are missing, and there is time for them."""
+        return self.taken < ENOUGH and time.monotonic() < self.until
+
+    def end(self) -> None:
+        """Take no more samples."""
+        self.over = True
+        self.woken.set()
+
+
+class ReadyThread:
+    """A thread that waits for a window: it will sample the thread that has started it."""
+
+    def __init__(
+        self, pace: Pace, thread: threading.Thread, trainer: int, training: Training
+    ) -> None:
+        self.pace, self.thread = pace, thread
+        self.trainer, self.training = trainer, training
+
+    def serves(self, training: Training) -> bool:
+        """Say whether it waits still, for what this thread is doing; a fork does not have it."""
+        waits = self.thread.is_alive() and not self.pace.over
+        return waits and self.training is training and self.trainer == threading.get_ident()
+
+
+class StackSampler:
+    """Where the trainer's thread was, by place."""
+
+    def __init__(self, log: Journal, arguments: CallArguments) -> None:
+        self.log, self.arguments = log, arguments
+        self.pace: Pace | None = None  # of the present window
+        self.trainer: int | None = None  # the thread that trains in it
+        self.ready: ReadyThread | None = None  # for the next window
+        self.switch: float | None = None  # the interval to restore
+        self.clear()
+
+    def clear(self) -> None:
+        """A window opens: nothing was seen yet."""
+        self.inside = 0
+        self.began_ns = time.time_ns()  # the clock of the trace
+        self.known: dict[Instructions, tuple[Stack, str | None]] = {}
+        self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
+        self.places: dict[
+            Place, list[int]
+        ] = {}  # the microseconds since then at which each was seen
+        self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
+        self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
+        self.collected_ns = 0
+        self.collecting: int | None = None  # when the garbage collection under way began
+
+    @guarded("stack samples")
+    def begin(self, training: Training | None, *, more_to_come: bool) -> None:
+        """Sample this thread from now on, unless its calls cannot be separated from what lies between.
+
+        Where the loop probably has `more_to_come` after the window, samples are rare until then.
+        """
+        if training is None:
+            self.clear()
+            return
+        ready = self._made_ready(training)
+        ready.pace.begin(hurries=not more_to_come)
+        if ready.pace.over:  # it has just given up waiting
+            ready = self._made_ready(training)
+            ready.pace.begin(hurries=not more_to_come)
+        self.clear()
+        self.pace, self.trainer, self.ready = ready.pace, ready.trainer, None
+        self._switch_faster()
+        gc.callbacks.append(self._collect)
+
+    @guarded("stack samples")
+    def prepare(self, training: Training | None) -> None:
+        """A window may open some calls later: start the thread, for that costs the next steps time."""
+        if training is not None:
+            self._made_ready(training)
+
+    def _made_ready(self, training: Training) -> ReadyThread:
+        """Return a thread that waits to sample this one."""
+        ready = self.ready
+        if ready is None or not ready.serves(training):
+            self.release()
+            pace, me = Pace(), threading.get_ident()
+            thread = threading.Thread(
+                target=self._run,
+                args=(pace, me, training, self._practise(training)),
+                name="tfdoctor-stack-samples",
+                daemon=True,
+            )
+            thread.start()
+            ready = self.ready = ReadyThread(pace, thread, me, training)
+        return ready
+
+    def release(self) -> None:
+        """No window is to open: end the thread that waits for one."""
+        if self.ready is not None:
+            self.ready.pace.end()
+        self.ready = None
+
+    def _practise(self, training: Training) -> float:
+        """Read this thread's stack once for nothing, since the first time takes longer; return the seconds."""
+        began = time.thread_time()
+        self.sample(threading.get_ident(), training)
+        self.clear()
+        return time.thread_time() - began
+
+    def _switch_faster(self) -> None:
+        """Have Python hand over more often, where the script has no threads and no wish of its own."""
+        self.switch = None
+        alone = threading.active_count() <= TRAINER_AND_OURS
+        if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
+            self.switch = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCH_S)
+
+    @guarded("stack samples")
+    def measured(self) -> None:
+        """The last step that is measured is over: garbage collection counts no more."""
+        if self.pace is not None:
+            self.pace.pause()
+            gc.callbacks.remove(self._collect)
+            self.makers = self._read_makers()
+
+    def _read_makers(self) -> Sequence[Span] | None:
+        """Read the source of the loop, unless another thread than the trainer closes the window.
+
+        AutoGraph parses on the trainer's thread, and until Python 3.11.8 two threads that parse at once can make
+        either fail with a SystemError (python/cpython#106905).
+        """
+        from .argument_lines import makers
+
+        call = self.arguments.noted
+        here = self.trainer == threading.get_ident()
+        return makers(call["at"]) if here and call is not None else None
+
+    def hurry(self) -> None:
+        """Calls begin that are traced for samples only."""
+        if self.pace is not None:
+            self.pace.hurry()
+
+    def wanted(self) -> bool:
+        """Say whether more samples than there are would help, and are likely to come."""
+        return self.pace is not None and self.pace.hurries_on()
+
+    def late(self, now: float) -> bool:
+        """Say whether the loop was probably left: no call has ended the samples although it is past their time."""
+        pace = self.pace
+        return pace is None or now > pace.until + LONGEST_S
+
+    @guarded("stack samples")
+    def end(self) -> None:
+        """Stop sampling when the profiler stops, and restore the interval at which threads switch."""
+        if self.pace is None:
+            return
+        self.pace.end()
+        self.pace = None
+        if self.switch is not None:
+            sys.setswitchinterval(self.switch)
+
+    @guarded("stack samples")
+    def _run(self, pace: Pace, thread: int, training: Training, took: float) -> None:
+        """Sample, and rest; the last sample took so many seconds."""
+        while pace.rest(took):
+            began = time.thread_time()
+            self.sample(thread, training)
+            took = time.thread_time() - began
+
+    def sample(self, thread: int, training: Training) -> None:
+        """Note where a thread is at this moment."""
+        inside = bool(training.running or training.depth or training.function is not None)
+        self.inside += inside
+        with OtherThreads() as frames:
+            frame = frames.pop(thread, None)
+            frames.pop(threading.get_ident(), None)
+            self._others(frames.values())
+            if frame is None:
+                return
+            now = (time.time_ns() - self.began_ns) // 1000
+            at = self._place(frame, inside=inside)
+            if at in self.places or len(self.places) < MOST_PLACES:
+                self.places.setdefault(at, []).append(now)
+
+    def _others(self, frames: Iterable[FrameType]) -> None:
+        """Count where threads other than the trainer are, unless only others' code runs there."""
+        for frame in itertools.islice(frames, MOST_THREADS):
+            stack, _, _ = self._place(frame, inside=False)
+            if stack.line is None:
+                continue
+            seen = self.others.get(stack)
+            if seen is not None:
+                seen[0] += 1
+            elif len(self.others) < MOST_PLACES:
+                self.others[stack] = [1]
+
+    def _place(self, frame: FrameType, *, inside: bool) -> Place:
+        """Return where a stack is, once read: reading all its lines takes longer than all else does."""
+        code = self.arguments.code
+        way = instructions(frame, code)
+        known = self.known.get(way)
+        if known is None:
+            known = Stack.of(frame, code), _callback(frame)
+            if len(self.known) < MOST_PLACES:
+                self.known[way] = known
+                self.alive.update((id(code), code) for code in _codes(frame))
+        return (*known, inside)
+
+    def _collect(self, phase: str, _: object) -> None:
+        """Python's garbage collector begins or ends."""
+        if phase == "start":
+            self.collecting = time.perf_counter_ns()
+        elif self.collecting is not None:
+            self.collected_ns += time.perf_counter_ns() - self.collecting
+            self.collecting = None
+
+    def describe(self) -> dict[str, object]:
+        """Return what was seen, most often first."""
+        seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
+        others = sorted(self.others.items(), key=lambda item: -item[1][0])
+        return {
+            "inside": self.inside,
+            "began_unix_ns": self.began_ns,
+            "collecting_ms": round(self.collected_ns / 1e6, 3),
+            "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
+            "others": [
+                {**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]
+            ],
+            "fed": self.arguments.noted,
+        }
+
+
+def instructions(frame: FrameType | None, code: CodeType | None) -> Instructions:
+    """Return the code and the instruction of each frame of a stack, after the code that holds the loop.
+
+    Code stands as its id: to hash or compare it takes as long as reading its lines.
+    """
+    way = [id(code)]
+    while frame is not None:
+        way += (id(frame.f_code), frame.f_lasti)
+        frame = frame.f_back
+    return tuple(way)
+
+
+def _codes(frame: FrameType | None) -> Iterator[CodeType]:
+    while frame is not None:
+        yield frame.f_code
+        frame = frame.f_back
+
+
+def _callback(frame: FrameType | None) -> str | None:
+    """Return 'Class.on_something' of the innermost Keras callback that runs in a stack."""
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name.startswith("on_"):
+            kind = type(frame.f_locals.get("self"))
+            bases = [base.__name__ for base in kind.__mro__]
+            if "Callback" in bases and kind.__name__ != "CallbackList":
+                return f"{kind.__name__}.{name}"
+        frame = frame.f_back
+    return None
+
+
+def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[str, object]:
+    (stack, callback, inside), makes = at, None
+    if loop is not None and stack.looped is not None:
+        makes = any(first <= stack.looped <= last for first, last in loop)
+    return {
+        **_shown(stack),
+        "callback": callback,
+        "makes": makes,
+        "inside": inside,
+        "seen": len(when),
+        "when_us": when,
+    }
+
+
+def _shown(stack: Stack) -> dict[str, object]:
+    return {
+        "at": stack.line,
+        "caller": stack.caller,
+        "calls": public_name(stack.calls),
+        "runs": public_name(stack.runs),
+        "entry": public_name(stack.entry),
+    }

@@ -1,0 +1,239 @@
+"""Counting steps: next to nothing outside the window, one marker a call inside it."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import sys
+from time import perf_counter_ns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from typing import Protocol
+
+    from ..process.journal import Journal
+    from ..process.stack import Line
+
+    class Marker(Protocol):
+        """The span of a call in the trace."""
+
+        def __exit__(self, kind: object, error: object, trace: object) -> object: ...
+
+    class CallCount(Protocol):
+        """How many calls were marked."""
+
+        calls: int
+
+    class StepListener(Protocol):
+        """Who decides whether a call is traced."""
+
+        leave: bool
+
+        def first_alarm(self) -> int:
+            """Return the step at which a new source asks for the first time."""
+
+        def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+            """A call of k steps begins; return its marker, if it is traced."""
+
+        def retract(self, number: int) -> None:
+            """A marker of this number stood for no step."""
+
+        def depart(self) -> None:
+            """End the script after the traced window, as --stop-after asks."""
+
+
+NEVER = sys.maxsize
+"""The step at which a resting source asks the window again."""
+
+REMEMBERED = 1000
+"""Untraced calls whose time is kept, for the report to say what profiling costs."""
+
+LONG, LONGEST = 2, 40
+"""Untraced steps of at least so many times the median are told one by one, at most so many: the first steps of
+epochs, which a short window does not hold."""
+
+AHEAD = 2
+"""So many calls before a window may open, it is announced: what is learnt from calls is learnt there."""
+
+ROUNDS = 2
+"""How often a call must have come before it is taken for one that recurs."""
+
+
+class StepKind(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
+    """What shows the steps of a loop; the values stand in recordings."""
+
+    FIT = "keras-fit"
+    BATCH = "keras-train-on-batch"
+    DATA = "tf-data-loop"
+    FUNCTION = "repeated-call"
+    GRADIENT = "eager-gradient"
+    GRAPH = "graph-loop"
+    SESSION = "session-run"
+
+    __hash__ = str.__hash__  # that of an enum is slow, and each step looks its source up
+
+
+OPEN_ENDED = frozenset((StepKind.FUNCTION, StepKind.GRADIENT))
+"""Sources that see where a step begins and not where the loop ends: the last step has no end."""
+
+TAKING_TURNS = OPEN_ENDED | {StepKind.BATCH, StepKind.SESSION}
+"""Sources that are single calls: several of them may make up one round of the user's loop."""
+
+
+class Marking:
+    """Marks the steps of a window, as long as it is open."""
+
+    __slots__ = ("capture", "log", "mark", "stop")
+
+    def __init__(
+        self, stop: int, mark: Callable[[int, int], Marker], capture: CallCount, log: Journal
+    ) -> None:
+        self.stop = stop  # the step at which the window closes
+        self.mark, self.capture, self.log = mark, capture, log
+
+
+class StepCounter:
+    """One loop that trains: what shows its steps, and how many there were."""
+
+    def __init__(self, kind: StepKind, listener: StepListener, at: Line | None = None) -> None:
+        self.kind = kind
+        self.listener = listener
+        self.at = at
+        self.seen = 0  # steps begun
+        self.discarded = 0  # numbers of markers that turned out to be no steps: never used again
+        self.calls = 0
+        self.rounds = 0  # how often this loop was entered, where that can be seen
+        self.end: int | None = None  # the step at which it will end, where it says so
+        self.marks = True  # False: the framework sets markers itself, just before it calls us
+        self.opens = 0  # the step at which a window may open
+        self.alarm = 0  # the step from which on each call asks the listener
+        self.ask_at(listener.first_alarm(), 1)
+        self.began, self.size = 0, 1  # when the last call began, 0 when it is traced, and its steps
+        # (ns, steps) from one untraced call to the next, and the numbers of their first steps:
+        self.spans: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
+        self.numbers: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
+        self.traced: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
+        self.under_profiler = False
+        self.marking: Marking | None = None  # while its window is open
+        # The source whose rounds seem to hold several calls of this one:
+        self.outer: StepCounter | None = None
+        self.outer_seen = 0
+
+    def ask_at(self, number: int, k: int) -> None:
+        """Let a window open at this step, and announce it some calls of k steps before."""
+        self.opens, self.alarm = number, max(0, number - AHEAD * k)
+
+    def begin(self, k: int) -> Marker | None:
+        """A call of k steps begins; return its marker, or None outside the window."""
+        number, marking = self.seen, self.marking
+        if marking is not None and number < marking.stop:
+            return self._mark(marking, k)
+        self.count(k)
+        if number < self.alarm:
+            return None
+        marker = self.listener.arrive(self, number, k)
+        # What is traced takes longer, and the end of a window is no work of a step:
+        self.began = perf_counter_ns() if marker is None else 0
+        if self.listener.leave:
+            self.retract(None, k)
+            self.listener.depart()
+        return marker
+
+    def _mark(self, marking: Marking, k: int) -> Marker | None:
+        """Mark a call of an open window; each call of Python more would show in a step of 2 ms."""
+        number = self.seen + self.discarded
+        self.seen += k
+        self.calls += 1
+        marking.capture.calls += 1
+        try:
+            return marking.mark(number, k)
+        except Exception as error:
+            marking.log.fault("marker", error)
+            return None
+
+    def count(self, k: int) -> None:
+        """Count a call of k steps, and note the time since the one before."""
+        now = perf_counter_ns()
+        if self.began:
+            self.spans.append((now - self.began, self.size))
+            self.numbers.append(self.seen - self.size)
+        self.seen += k
+        self.calls += 1
+        self.began, self.size = now, k
+
+    def called(self, *, traced: bool) -> None:
+        """Count a call whose steps are all inside it; `traced` says whether the profiler runs.
+
+        The times of calls with and without the profiler show its cost, where no step can.
+        """
+        now = perf_counter_ns()
+        if self.began and traced == self.under_profiler:  # else it began or ended meanwhile
+            (self.traced if traced else self.spans).append((now - self.began, 1))
+        self.calls += 1
+        self.began, self.under_profiler = now, traced
+
+    def retract(self, marker: Marker | None, k: int) -> None:
+        """The call that began last was no step: the data had ended."""
+        self.seen -= k
+        self.calls -= 1
+        self.began = 0
+        if marker is not None:
+            self.listener.retract(self.seen + self.discarded)
+            self.discarded += k
+
+    def yields_to(self, sources: Iterable[StepCounter]) -> bool:
+        """Say whether to wait, since these calls seem to be inner ones: a critic's, five a generator's.
+
+        The source that goes round least often is asked for its steps first. It must go on doing so.
+        """
+        if self.kind not in TAKING_TURNS:
+            return False
+        others = [
+            source for source in sources if source.kind in TAKING_TURNS and source.seen >= ROUNDS
+        ]
+        outer = min(others, key=lambda source: source.seen, default=self)
+        if outer.seen * 2 > self.seen or (outer, outer.seen) == (self.outer, self.outer_seen):
+            self.outer = None
+            return False
+        self.outer, self.outer_seen = outer, outer.seen
+        self.alarm = self.seen + 2 * -(-self.seen // outer.seen)
+        return True
+
+    def summary(self) -> dict[str, object]:
+        """Return what the manifest says of this candidate."""
+        return {
+            "source": self.kind.value,
+            "steps": self.seen,
+            "calls": self.calls,
+            "at": self.at,
+        }
+
+    def untraced(self) -> dict[str, object] | None:
+        """Return the usual time of a step outside the window, or None when there was none."""
+        usual = _median_ms(list(self.spans)[1:])  # the first call builds the graph
+        if usual is None or not (self.seen or self.traced):
+            return None
+        times = {"count": len(self.spans) - 1, "median_ms": usual, "of": "steps"}
+        if self.traced:
+            times |= {"of": "calls", "traced_ms": _median_ms(self.traced)}
+        elif len(self.numbers) == len(self.spans):
+            times |= self._long(usual)
+        return times
+
+    def _long(self, usual_ms: float) -> dict[str, object]:
+        """Return the time of all untraced steps but the first call's, and the long ones by number."""
+        spans = list(zip(self.numbers, self.spans))[1:]  # noqa: B905  # Python 3.9 has no strict
+        found = [(number, ns / k / 1e6) for number, (ns, k) in spans]
+        longest = sorted(found, key=lambda one: -one[1])[:LONGEST]
+        return {
+            "total_ms": round(sum(ns for _, (ns, _k) in spans) / 1e6, 4),
+            "long": [
+                (number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual_ms
+            ],
+        }
+
+
+def _median_ms(spans: Collection[tuple[int, int]]) -> float | None:
+    times = sorted(ns / k / 1e6 for ns, k in spans)
+    return round(times[len(times) // 2], 4) if times else None
