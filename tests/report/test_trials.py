@@ -97,7 +97,7 @@ def test_the_contract_has_trials_and_the_findings_figure() -> None:
         (HELPS, "saves 31 % (28 to 34 %)"),
         (replace(HELPS, share=0.03, low=0.005, high=0.055), "saves 3.0 % (0.5 to 5.5 %)"),
         (replace(HELPS, share=0.303, low=0.296, high=0.311), "saves 30.3 % (29.6 to 31.1 %)"),
-        (NOTHING, "no difference that this could show (\N{MINUS SIGN}2 to 3 %)"),
+        (NOTHING, "no measurable difference (\N{MINUS SIGN}2 to 3 %)"),
         (HURTS, "costs time: \N{MINUS SIGN}26 % (\N{MINUS SIGN}29 to \N{MINUS SIGN}24 %)"),
         (NOISY, "unknown, because two rounds are too few: allow more minutes"),
         (
@@ -189,17 +189,17 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
     [
         (
             LOSSES,
-            "losses differ by up to 5 %, and those of two runs as it is differ by less than 0.1 %"
+            "losses differ by up to 5 %, those of two unchanged runs differ by less than 0.1 %"
             + ADVICE,
         ),
         (
             replace(LOSSES, usual=0.0),
-            "losses differ by up to 5 %, and those of two runs as it is do not differ: compare the accuracy",
+            "losses differ by up to 5 %, those of two unchanged runs are equal: compare the accuracy",
         ),
         (replace(LOSSES, usual=None), "losses differ by up to 5 %: compare the accuracy"),
         (
             replace(LOSSES, usual=0.06),
-            "losses differ no more than those of two runs as it is (up to 6 %)",
+            "losses differ no more than those of two unchanged runs (up to 6 %)",
         ),
         (TrainingMatch(state=TrainingState.NOT_FINITE), "NO: weights became infinite or NaN"),
         (

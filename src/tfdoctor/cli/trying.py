@@ -97,7 +97,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         bool,
         typer.Option(
             "--keep-model-changes",
-            help="Let --keep hold changes of the batch size and of widths, which --only names.",
+            help="Also write changes of the batch size and of layer widths with --keep: they change what is "
+            "trained, and are tried only if --only names them.",
         ),
     ] = False,
     layer: Annotated[
@@ -109,7 +110,11 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     ] = True,
     yes: Annotated[
         bool,
-        typer.Option("--yes", "-y", help="Run without asking where writes cannot be thrown away."),
+        typer.Option(
+            "--yes",
+            "-y",
+            help="Do not ask before running the program where the files that it writes cannot be discarded.",
+        ),
     ] = False,
     fail_on_promise: Annotated[
         str | None,

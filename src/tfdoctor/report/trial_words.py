@@ -56,7 +56,7 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
             share, between = _figures(measured)
             return f"costs time: {share} % ({between})"
         case Difference.NONE:
-            return f"no difference that this could show ({interval(measured)})"
+            return f"no measurable difference ({interval(measured)})"
         case Difference.UNKNOWN:
             return f"unknown, because {_unclear(measured, training)}"
 
@@ -179,12 +179,12 @@ def _losses(apart: float | None, usual: float | None) -> str:
     if apart is None:
         return "unknown: the losses cannot be compared"
     if usual is not None and apart <= usual:
-        return f"losses differ no more than those of two runs as it is ({_up_to(usual)})"
+        return f"losses differ no more than those of two unchanged runs ({_up_to(usual)})"
     advice = ": compare the accuracy" if apart >= LEAST else ""
     if usual is None:
         return f"losses differ by {_up_to(apart)}{advice}"
-    same = "do not differ" if not usual else f"differ by {_up_to(usual)}"
-    return f"losses differ by {_up_to(apart)}, and those of two runs as it is {same}{advice}"
+    same = "are equal" if not usual else f"differ by {_up_to(usual)}"
+    return f"losses differ by {_up_to(apart)}, those of two unchanged runs {same}{advice}"
 
 
 def _up_to(apart: float) -> str:

@@ -37,7 +37,7 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class TrialRun:
-    """What a run gave."""
+    """What one run of a variant has measured."""
 
     times: TrialTimes | NoTimes
     state: TrainedState | None = None

@@ -41,7 +41,7 @@ class Earlier:
         self.waiting: dict[int, tuple[weakref.ref[object], Marks]] = {}
 
     def begin(self) -> None:
-        """A recording begins: what the one before has seen is now of earlier, too."""
+        """Count what was built before this recording as built earlier, with what the one before has seen."""
         self.layers += self.registry.layers
         self.registry.layers.clear()
         self.datasets: weakref.WeakSet[TfDataset] = weakref.WeakSet()  # those without a name

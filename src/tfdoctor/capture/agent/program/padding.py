@@ -28,7 +28,7 @@ class SequenceLengths:
         self.again()
 
     def again(self) -> None:
-        """A recording begins."""
+        """Forget what the recording before has measured."""
         self.left = BATCHES
         self.calls_left = BATCHES
         self.seen: Inputs = {}

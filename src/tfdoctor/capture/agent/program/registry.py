@@ -88,7 +88,7 @@ class Registry:
         self.again()
 
     def again(self) -> None:
-        """A recording begins: what there is, was made before it."""
+        """Note that what is there was made before this recording."""
         self.graphs: list[weakref.ref[Graph]] = []
         self.optimizers: list[weakref.ref[object]] = []
         self.feeds: Callable[[], TfDataset | None] = _nothing  # what feeds the training loop
