@@ -1,12 +1,16 @@
 """The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Self, TypeVar
 
 from tfdoctor.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
 from tfdoctor.kinds import Phase
 from tfdoctor.units import Quantity
+
+T = TypeVar("T")
 
 
 class Severity(IntEnum):
@@ -123,6 +127,24 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[T],
+        *columns: tuple[str, Callable[[T], Cell | None]],
+        most: int | None = None,
+    ) -> Self:
+        """Return a table of items, of the first ``most`` alone.
+
+        A column is its heading, and what gives the cell of an item; None is shown as unknown.
+        """
+        rows = (tuple(_known(cell(item)) for _, cell in columns) for item in islice(items, most))
+        return cls(tuple(heading for heading, _ in columns), tuple(rows))
+
+
+def _known(cell: Cell | None) -> Cell:
+    return "unknown" if cell is None else cell
 
 
 Evidence = Measure | Table

@@ -314,15 +314,14 @@ def _mostly(hotspots: Sequence[Hotspot]) -> str:
 
 def _table(hotspots: Sequence[Hotspot], time_ms: float) -> tuple[Evidence, ...]:
     sample_count = _sample_count(hotspots)
-    rows = tuple(
-        (
-            hotspot.callback or "-",
-            hotspot.at or "unknown",
-            ms(time_ms * hotspot.sample_count / sample_count),
-        )
-        for hotspot in hotspots[:SHOWN_ROWS]
+    table = Table.of(
+        hotspots,
+        ("callback", lambda one: one.callback or "-"),
+        ("your line", lambda one: one.at),
+        ("time per step (estimate)", lambda one: ms(time_ms * one.sample_count / sample_count)),
+        most=SHOWN_ROWS,
     )
-    return (Table(("callback", "your line", "time per step (estimate)"), rows),) if rows else ()
+    return (table,) if hotspots else ()
 
 
 def _remedy(hotspots: Sequence[Hotspot]) -> Remedy:

@@ -157,8 +157,11 @@ def _growth(
 
 
 def _lines(*stages: Dataset) -> Table:
-    rows = tuple((f"{kind_of(stage).lower()}()", stage.at or "unknown") for stage in stages)
-    return Table(("stage (in order of execution)", "your line"), rows)
+    return Table.of(
+        stages,
+        ("stage (in order of execution)", lambda stage: f"{kind_of(stage).lower()}()"),
+        ("your line", lambda stage: stage.at),
+    )
 
 
 def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> Remedy:
@@ -192,18 +195,18 @@ def _priced(
     effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
     if not effects:
         return finding
-    rows = tuple(
-        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in repeated.stages
+    stages = Table.of(
+        repeated.stages,
+        ("stage that works in every pass", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at),
+        ("work per step", lambda stage: ms(stage.work_ms)),
     )
     return replace(
         finding,
-        evidence=(*finding.evidence, *_passes(*made), Table(COLUMNS, rows)),
+        evidence=(*finding.evidence, *_passes(*made), stages),
         effects=effects if made[0] is not None else tuple(map(_at_most, effects)),
         severity=None,
     )
-
-
-COLUMNS = ("stage that works in every pass", "your line", "work per step")
 
 
 def _passes(passes: float | None, limits: Limits) -> tuple[Evidence, ...]:

@@ -33,6 +33,7 @@ filters (3.3 ms and 15 s for 16 images of 32 x 32 x 64), and a small network tra
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -101,7 +102,17 @@ def check(
         return Healthy(summary=summary, evidence=measures)
     return Finding(
         summary=f"{summary}, on a CPU",
-        evidence=(*measures, _table(operations, rows)),
+        evidence=(
+            *measures,
+            Table.of(
+                by_layer(rows),
+                ("layer", lambda layer: layer.name),
+                ("your line", lambda layer: layer.at),
+                ("number of operations", lambda layer: count(len(layer.rows))),
+                ("time per step", lambda layer: ms(layer.ms)),
+                most=10,
+            ),
+        ),
         remedies=(_remedy(hardware, program),),
         effects=tuple(
             Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
@@ -125,15 +136,6 @@ def _is_half(row: OperationTime) -> bool:
     graph = row.operation
     tensors = (*graph.inputs, *graph.outputs) if graph else ()
     return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)
-
-
-def _table(operations: Operations, float16: list[OperationTime]) -> Table:
-    layers = operations.by_layer(float16).items()
-    rows = tuple(
-        (name, group[0].at or "unknown", count(len(group)), ms(sum(row.ms for row in group)))
-        for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))[:10]
-    )
-    return Table(("layer", "your line", "number of operations", "time per step"), rows)
 
 
 def _remedy(hardware: Hardware, program: Program | None) -> Remedy:

@@ -44,7 +44,6 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
     Finding,
     Healthy,
@@ -188,7 +187,16 @@ def _finding(
         evidence=(
             Measure("share of the step in the line", ratio(share), ratio(limits.share)),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
-            _table(hot),
+            Table.of(
+                hot,
+                ("your line", lambda one: one.line.at),
+                ("called from", lambda one: one.line.callback or one.line.caller or "-"),
+                ("calls", lambda one: _called(one.line)),
+                ("part of the step", lambda one: str(one.stage)),
+                ("samples", lambda one: count(one.line.seen)),
+                ("time per step", lambda one: ms(one.line.ms)),
+                most=SHOWN_ROWS,
+            ),
         ),
         remedies=tuple(_remedy(one.line) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
@@ -206,24 +214,10 @@ def _call(line: HostLine) -> str:
 ENTERING = "starting the compiled function"
 
 
-def _table(hot: Iterable[HotLine]) -> Table:
-    columns = ("your line", "called from", "calls", "part of the step", "samples", "time per step")
-    return Table(columns, tuple(_row(one) for one in list(hot)[:SHOWN_ROWS]))
-
-
-def _row(one: HotLine) -> tuple[Cell, ...]:
-    line = one.line
-    calls = ", ".join(name or "its own code" for name in list(line.calls)[:2])
+def _called(line: HostLine) -> str:
     if line.work is LineWork.ENTERING:
-        calls = ENTERING
-    return (
-        line.at or "unknown",
-        line.callback or line.caller or "-",
-        calls or "-",
-        str(one.stage),
-        count(line.seen),
-        ms(line.ms),
-    )
+        return ENTERING
+    return ", ".join(name or "its own code" for name in list(line.calls)[:2]) or "-"
 
 
 def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:

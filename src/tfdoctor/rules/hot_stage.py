@@ -38,11 +38,9 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
     Finding,
     Healthy,
-    Location,
     Measure,
     NotApplicable,
     Remedy,
@@ -137,13 +135,14 @@ def _effect(stage: StageTime, unexplained_ms: float) -> Effect:
 
 
 def _table(stages: Sequence[StageTime]) -> Table:
-    columns = ("stage", "your line", "time per step", "busy threads", "calls per step")
-    return Table(columns, tuple(_row(stage) for stage in stages))
-
-
-def _row(stage: StageTime) -> tuple[Cell, ...]:
-    where: str | Location = stage.at or ("added by tf.data" if stage.injected else "unknown")
-    return stage.title, where, ms(stage.wall_ms), count(stage.concurrency), count(stage.calls)
+    return Table.of(
+        stages,
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
+        ("time per step", lambda stage: ms(stage.wall_ms)),
+        ("busy threads", lambda stage: count(stage.concurrency)),
+        ("calls per step", lambda stage: count(stage.calls)),
+    )
 
 
 def _remedy(stage: StageTime) -> Remedy:

@@ -48,9 +48,7 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
-    Evidence,
     Finding,
     Healthy,
     Measure,
@@ -133,7 +131,28 @@ def check(
         return _handed_over(waits, pipeline, wait, measures)
     return Finding(
         summary=f"{waits} for input{_cause(pipeline)}",
-        evidence=(*measures, *_stages(pipeline)),
+        evidence=(
+            *measures,
+            *(
+                [
+                    Table.of(
+                        (stage for stage in pipeline.stages if not stage.is_root),
+                        ("stage", lambda stage: stage.title),
+                        (
+                            "your line",
+                            lambda stage: (
+                                stage.at or ("added by tf.data" if stage.injected else None)
+                            ),
+                        ),
+                        ("work per step", lambda stage: ms(stage.work_ms)),
+                        ("busy threads", lambda stage: count(stage.concurrency)),
+                        ("calls per step", lambda stage: count(stage.calls)),
+                    )
+                ]
+                if pipeline
+                else []
+            ),
+        ),
         remedies=_remedies(pipeline, cacheable),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
@@ -193,18 +212,6 @@ def _critical(pipeline: InputPipeline | None) -> StageTime | None:
 def _cause(pipeline: InputPipeline | None) -> str:
     critical = _critical(pipeline)
     return f"; {critical.title} limits the pipeline" if critical else ""
-
-
-def _stages(pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
-    if pipeline is None:
-        return ()
-    columns = ("stage", "your line", "work per step", "busy threads", "calls per step")
-    return (Table(columns, tuple(_row(stage) for stage in pipeline.stages if not stage.is_root)),)
-
-
-def _row(stage: StageTime) -> tuple[Cell, ...]:
-    where = stage.at or ("added by tf.data" if stage.injected else "unknown")
-    return stage.title, where, ms(stage.work_ms), count(stage.concurrency), count(stage.calls)
 
 
 def _remedies(pipeline: InputPipeline | None, cacheable: Cacheable | None) -> tuple[Remedy, ...]:

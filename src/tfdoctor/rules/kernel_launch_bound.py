@@ -107,19 +107,19 @@ def check(
     work = "the compiled step of" if compiled else ""
     return Finding(
         summary=" ".join(f"{summary} {work} {gaps.kernels:.0f} kernels".split()),
-        evidence=(*measures, _table(gaps)),
+        evidence=(
+            *measures,
+            Table.of(
+                gaps.sizes,
+                ("gap length", str),
+                ("gaps per step", lambda size: count(gaps.gaps[size])),
+                ("idle time", lambda size: ms(gaps.sizes[size])),
+                ("idle time during launches", lambda size: ms(gaps.dispatching[size])),
+            ),
+        ),
         remedies=_remedies(framework) if compiled else REMEDIES,
         effects=(Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, idle, bound=Bound.AT_MOST),),
     )
-
-
-def _table(gaps: IdleGaps) -> Table:
-    rows = tuple(
-        (size, count(gaps.gaps[size]), ms(gaps.sizes[size]), ms(gaps.dispatching[size]))
-        for size in gaps.sizes
-    )
-    columns = ("gap length", "gaps per step", "idle time", "idle time during launches")
-    return Table(columns, rows)
 
 
 COMPILE = """\

@@ -104,7 +104,15 @@ def _finding(float16: list[Operation], evidence: Measure, program: Program) -> F
     number = counted(len(float16), "gradient operation")
     return Finding(
         summary=f"The step runs {number} in float16 without a LossScaleOptimizer: small gradients become 0",
-        evidence=(evidence, _table(float16, program)),
+        evidence=(
+            evidence,
+            Table.of(
+                Counter(operation.layer for operation in float16).most_common(),
+                ("layer", lambda entry: entry[0] or "no layer"),
+                ("your line", lambda entry: _line(entry[0], program)),
+                ("float16 operations", lambda entry: count(entry[1])),
+            ),
+        ),
         remedies=(
             Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE),
             Remedy(
@@ -116,15 +124,6 @@ def _finding(float16: list[Operation], evidence: Measure, program: Program) -> F
 
 
 BFLOAT = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
-
-
-def _table(float16: list[Operation], program: Program) -> Table:
-    layers = Counter(operation.layer for operation in float16)
-    rows = tuple(
-        (name or "no layer", _line(name, program) or "unknown", count(number))
-        for name, number in layers.most_common()
-    )
-    return Table(("layer", "your line", "float16 operations"), rows)
 
 
 def _line(name: str, program: Program) -> Location | None:

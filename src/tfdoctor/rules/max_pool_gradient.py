@@ -102,10 +102,15 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
 def _finding(
     summary: str, measures: tuple[Measure, ...], slow: list[OperationTime], hardware: Hardware
 ) -> Finding:
-    cells = tuple((row.layer or row.name, row.at or "unknown", ms(row.ms)) for row in slow)
+    layers = Table.of(
+        slow,
+        ("layer", lambda row: row.layer or row.name),
+        ("your line", lambda row: row.at),
+        ("gradient time per step", lambda row: ms(row.ms)),
+    )
     return Finding(
         summary=summary,
-        evidence=(*measures, Table(("layer", "your line", "gradient time per step"), cells)),
+        evidence=(*measures, layers),
         remedies=(_remedy(slow, hardware),),
         effects=tuple(
             Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in slow

@@ -37,7 +37,7 @@ from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import Quantity, bandwidth, count, ms, nbytes, ratio
+from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -93,7 +93,22 @@ def check(
     worst = max(copies, key=lambda copy: copy.exposed_ms)
     return Finding(
         summary=_summary(worst, breakdown),
-        evidence=(measure, Table(COLUMNS, tuple(_row(copy) for copy in copies))),
+        evidence=(
+            measure,
+            Table.of(
+                copies,
+                ("direction", lambda copy: copy.direction),
+                ("copies per step", lambda copy: count(copy.count)),
+                (
+                    "bytes per step",
+                    lambda copy: None if copy.nbytes is None else nbytes(copy.nbytes),
+                ),
+                ("time per step", lambda copy: ms(copy.ms)),
+                ("time while no kernel runs", lambda copy: ms(copy.exposed_ms)),
+                ("bandwidth", lambda copy: None if copy.rate is None else bandwidth(copy.rate)),
+                ("host memory", lambda copy: copy.host_memory),
+            ),
+        ),
         remedies=_remedies(worst, framework),
         effects=tuple(
             Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
@@ -106,29 +121,6 @@ def _summary(copy: Transfer, breakdown: Breakdown) -> str:
     source = ", from pageable memory" if copy.host_memory == PAGEABLE else ""
     time = milliseconds(copy.exposed_ms)
     return f"Copies from {copy.direction} take {time} of {breakdown.each_step} while no kernel runs{source}"
-
-
-COLUMNS = (
-    "direction",
-    "copies per step",
-    "bytes per step",
-    "time per step",
-    "time while no kernel runs",
-    "bandwidth",
-    "host memory",
-)
-
-
-def _row(copy: Transfer) -> tuple[str | Quantity, ...]:
-    return (
-        copy.direction,
-        count(copy.count),
-        "unknown" if copy.nbytes is None else nbytes(copy.nbytes),
-        ms(copy.ms),
-        ms(copy.exposed_ms),
-        "unknown" if copy.rate is None else bandwidth(copy.rate),
-        copy.host_memory,
-    )
 
 
 def _remedies(worst: Transfer, framework: Framework) -> tuple[Remedy, ...]:

@@ -232,7 +232,7 @@ dataset = order.map(lambda at: (tf.gather(features, at), tf.gather(labels, at)),
 def _finding(
     shuffle: Dataset, summary: str, evidence: tuple[Evidence, ...], remedy: Remedy
 ) -> Finding:
-    where = Table(("shuffle", "your line"), ((_name(shuffle), shuffle.at or "unknown"),))
+    where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
     proof = evidence if any(isinstance(item, Table) for item in evidence) else (*evidence, where)
     return Finding(summary=summary, evidence=proof, remedies=(remedy,), severity=Severity.NOTE)
 

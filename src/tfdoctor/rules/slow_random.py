@@ -171,11 +171,14 @@ def _measures(
 
 
 def _table(rows: list[OperationTime]) -> Table:
-    cells = tuple(
-        (row.layer or row.name, row.at or "unknown", row.type, count(row.calls), ms(row.ms))
-        for row in rows
+    return Table.of(
+        rows,
+        ("layer", lambda row: row.layer or row.name),
+        ("your line", lambda row: row.at),
+        ("operation", lambda row: row.type),
+        ("calls", lambda row: count(row.calls)),
+        ("time per step", lambda row: ms(row.ms)),
     )
-    return Table(("layer", "your line", "operation", "calls", "time per step"), cells)
 
 
 def _effect(row: OperationTime, hardware: Hardware) -> Effect:

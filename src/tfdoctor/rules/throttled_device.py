@@ -123,7 +123,20 @@ def check(clocks: GpuClocks, limits: Limits = LIMITS) -> Verdict:
     is_clock_known = worst.gpu.ratio(worst.reason) is not None
     return Finding(
         summary=_summary(worst),
-        evidence=(measure, Measure(label, share, ratio(limits.share)), _table(throttles)),
+        evidence=(
+            measure,
+            Measure(label, share, ratio(limits.share)),
+            Table.of(
+                throttles,
+                ("GPU", lambda throttle: f"{throttle.gpu.name} ({throttle.gpu.index})"),
+                ("reason", lambda throttle: throttle.reason),
+                (
+                    "share of the busy time",
+                    lambda throttle: ratio(throttle.gpu.share(throttle.reason)),
+                ),
+                ("clock", _clock),
+            ),
+        ),
         remedies=tuple(_remedies(throttles)),
         effects=(Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST),)
         if is_clock_known
@@ -164,19 +177,6 @@ def _remedies(throttles: list[Throttle]) -> list[Remedy]:
         Remedy(REMEDIES[reason], f"# in a terminal, during training: {command}")
         for reason in reasons
     ]
-
-
-def _table(throttles: list[Throttle]) -> Table:
-    rows = tuple(
-        (
-            f"{throttle.gpu.name} ({throttle.gpu.index})",
-            throttle.reason,
-            ratio(throttle.gpu.share(throttle.reason)),
-            _clock(throttle),
-        )
-        for throttle in throttles
-    )
-    return Table(("GPU", "reason", "share of the busy time", "clock"), rows)
 
 
 def _clock(throttle: Throttle) -> str:

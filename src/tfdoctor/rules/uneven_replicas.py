@@ -106,7 +106,12 @@ def _evidence(skew: DeviceSkew, breakdown: Breakdown, limits: Limits) -> tuple[E
     return (
         Measure("share of the step by which the slowest device lags", share, ratio(limits.lag)),
         Measure("extra time other devices wait in collectives", waited),
-        _table(skew),
+        Table.of(
+            sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name]),
+            ("device", str),
+            ("compute time", lambda name: ms(skew.computing_ms[name])),
+            ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
+        ),
     )
 
 
@@ -122,14 +127,6 @@ dataset = dataset.batch(global_batch_size, drop_remainder=True)
 # examples of different lengths: dataset.bucket_by_sequence_length(...)"""
 
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
-
-
-def _table(skew: DeviceSkew) -> Table:
-    names = sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name])
-    rows = tuple(
-        (name, ms(skew.computing_ms[name]), ms(skew.exchanging_ms[name])) for name in names
-    )
-    return Table(("device", "compute time", "time in collectives"), rows)
 
 
 def sick() -> Verdict:

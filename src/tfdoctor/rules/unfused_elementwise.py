@@ -152,11 +152,12 @@ def _table(rows: list[OperationTime]) -> Table:
     for row in rows:
         by_type[row.type].append(row)
     groups = ((kind, sum(row.ms for row in group), group) for kind, group in by_type.items())
-    cells = tuple(
-        (kind, count(sum(row.calls for row in group)), ms(total_ms))
-        for kind, total_ms, group in sorted(groups, key=lambda entry: (-entry[1], entry[0]))
+    return Table.of(
+        sorted(groups, key=lambda entry: (-entry[1], entry[0])),
+        ("operation", lambda entry: entry[0]),
+        ("calls", lambda entry: count(sum(row.calls for row in entry[2]))),
+        ("time per step", lambda entry: ms(entry[1])),
     )
-    return Table(("operation", "calls", "time per step"), cells)
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"

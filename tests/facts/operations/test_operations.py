@@ -232,16 +232,6 @@ def test_work_outside_of_the_typical_steps_is_not_the_steps() -> None:
         chart(trace([markers(1, 10), outside])).fact(Operations)
 
 
-def test_operations_are_grouped_by_layer_or_by_their_own_name() -> None:
-    rows = (
-        OperationTime(name="a", type="Add", ms=1, layer="l"),
-        OperationTime(name="b", type="Add", ms=1, layer="l"),
-        OperationTime(name="c", type="Add", ms=1),
-    )
-    groups = Operations(rows).by_layer(rows)
-    assert {name: len(group) for name, group in groups.items()} == {"l": 2, "c": 1}
-
-
 # Arithmetic, by hand
 
 

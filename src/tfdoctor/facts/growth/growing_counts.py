@@ -103,5 +103,10 @@ def named(trend: Trend) -> str:
 
 def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:
     """Return the counts as evidence; () without any."""
-    rows = tuple((named(t), count(round(t.first)), count(round(t.last))) for t in trends)
-    return (Table(("what grows", "at the beginning", "at the end"), rows),) if rows else ()
+    table = Table.of(
+        trends,
+        ("what grows", named),
+        ("at the beginning", lambda trend: count(round(trend.first))),
+        ("at the end", lambda trend: count(round(trend.last))),
+    )
+    return (table,) if table.rows else ()

@@ -151,13 +151,6 @@ class Operations:
         time = sum(row.ms for row in rows) * 1e-3
         return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
 
-    def by_layer(self, rows: Iterable[OperationTime]) -> dict[str, list[OperationTime]]:
-        """Group operations by layer, or by their own name where the layer is unknown."""
-        groups: dict[str, list[OperationTime]] = defaultdict(list)
-        for row in rows:
-            groups[row.layer or row.name].append(row)
-        return groups
-
 
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (labels,) time in ps and (labels,) calls, both per steady training step."""

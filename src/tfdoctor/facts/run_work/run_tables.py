@@ -14,48 +14,36 @@ SHOWN_ROWS = 8
 
 def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...]:
     """Return the lines of groups that have enough samples, with their share of the run; () where none has."""
-    rows = tuple(
-        (
-            line.at,
-            line.caller or "-",
-            line.calls or "-",
-            ms(line.ms),
-            ratio(line.ms / total_ms if total_ms else 0.0),
-            count(line.samples),
-        )
-        for group in groups
-        for line in group.lines
-        if line.sure and line.at is not None
+    table = Table.of(
+        (line for group in groups for line in group.lines if line.sure and line.at is not None),
+        ("your line", lambda line: line.at),
+        ("called at", lambda line: line.caller or "-"),
+        ("library function", lambda line: line.calls or "-"),
+        ("time", lambda line: ms(line.ms)),
+        ("share of the run", lambda line: ratio(line.ms / total_ms if total_ms else 0.0)),
+        ("stack samples", lambda line: count(line.samples)),
+        most=SHOWN_ROWS,
     )
-    columns = (
-        "your line",
-        "called at",
-        "library function",
-        "time",
-        "share of the run",
-        "stack samples",
-    )
-    return (Table(columns, rows[:SHOWN_ROWS]),) if rows else ()
+    return (table,) if table.rows else ()
 
 
 def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
     """Return the number and the time of calls, by line; () where there are none."""
-    rows = tuple(
+    table = Table.of(
+        calls,
+        ("your line", lambda call: call.at),
+        ("function", call_name),
+        ("calls", lambda call: count(call.count)),
+        ("time per call", lambda call: ms(call.each_ms)),
+        ("time", lambda call: ms(call.ms)),
+        ("share of the run", lambda call: ratio(call.ms / total_ms if total_ms else 0.0)),
         (
-            call.at or "unknown",
-            call_name(call),
-            count(call.count),
-            ms(call.each_ms),
-            ms(call.ms),
-            ratio(call.ms / total_ms if total_ms else 0.0),
-            "unknown" if call.examples is None else number(call.examples),
-        )
-        for call in calls[:SHOWN_ROWS]
+            "examples per call",
+            lambda call: None if call.examples is None else number(call.examples),
+        ),
+        most=SHOWN_ROWS,
     )
-    columns = (
-        "your line", "function", "calls", "time per call", "time", "share of the run", "examples per call",
-    )  # fmt: skip
-    return (Table(columns, rows),) if rows else ()
+    return (table,) if calls else ()
 
 
 def in_function(group: LineGroup) -> str:

@@ -56,7 +56,6 @@ from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, Exp
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
     Finding,
     Healthy,
@@ -141,7 +140,14 @@ def _expanded(
             Measure(
                 "share of the compute time in expanded tensors", ratio(share), ratio(limits.share)
             ),
-            Table(EXPANDED, tuple(map(_cells, large))),
+            Table.of(
+                large,
+                ("operation", lambda one: one.row.type),
+                ("your line", lambda one: one.at),
+                ("expanded to", lambda one: " x ".join(map(str, one.shape))),
+                ("times its operands and sums", lambda one: count(one.times)),
+                ("time per step", lambda one: ms(one.ms)),
+            ),
         ),
         remedies=tuple(map(_product, {one.at: one for one in reversed(large)}.values())),
         effects=tuple(
@@ -149,14 +155,6 @@ def _expanded(
             for row in rows.values()
         ),
     )
-
-
-EXPANDED = ("operation", "your line", "expanded to", "times its operands and sums", "time per step")
-
-
-def _cells(one: ExpandedProduct) -> tuple[Cell, ...]:
-    size = " x ".join(str(size) for size in one.shape)
-    return (one.row.type, one.at or "unknown", size, count(one.times), ms(one.ms))
 
 
 def _product(one: ExpandedProduct) -> Remedy:
@@ -237,21 +235,21 @@ def _judge(cost: Cost, dataflow: Dataflow | None, limits: Limits) -> Verdict:
         return Healthy(summary=f"{cost.summary}{why}", evidence=measures)
     return Finding(
         summary=cost.summary,
-        evidence=(*measures, _table(cost.repetitions)),
+        evidence=(
+            *measures,
+            Table.of(
+                cost.repetitions,
+                ("operation", lambda repeat: repeat.row.layer or repeat.row.name),
+                ("your line", lambda repeat: repeat.row.at),
+                ("copies", lambda repeat: count(repeat.times)),
+                ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
+            ),
+        ),
         remedies=_remedies(cost),
         effects=tuple(
             effect for repeat in cost.repetitions for effect in _effects(repeat, cost, dataflow)
         ),
     )
-
-
-def _table(repetitions: tuple[Broadcast, ...]) -> Table:
-    rows = tuple(
-        (repeat.row.layer or repeat.row.name, repeat.row.at or "unknown",
-         count(repeat.times), ms(repeat.ms + repeat.chain_ms))
-        for repeat in repetitions
-    )  # fmt: skip
-    return Table(("operation", "your line", "copies", "time per step"), rows)
 
 
 def _remedies(cost: Cost) -> tuple[Remedy, ...]:

@@ -48,6 +48,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -57,10 +58,9 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.depthwise_convolution.depthwise import Depthwise
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
-from tfdoctor.units import count, flop_rate, ms, ratio
+from tfdoctor.units import Quantity, count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
     Finding,
     Healthy,
@@ -183,7 +183,14 @@ def _separable(
         evidence=(
             Measure("time in convolutions with such kernels per step", ms(total_ms)),
             Measure("share of the compute time in them", ratio(share), ratio(limits.constant)),
-            Table(SEPARABLE, tuple(map(_cells, found))),
+            Table.of(
+                found,
+                ("operation", lambda one: one.rows[0].type),
+                ("your line", lambda one: one.at),
+                ("kernel", lambda one: " x ".join(map(str, one.size or ()))),
+                ("arithmetic left", lambda one: ratio(one.left)),
+                ("time per step", lambda one: ms(one.ms)),
+            ),
         ),
         remedies=tuple(
             Remedy("Convolve with the column of the kernel, then with its row", TWICE, at)
@@ -195,14 +202,6 @@ def _separable(
             for row in one.rows
         ),
     )
-
-
-SEPARABLE = ("operation", "your line", "kernel", "arithmetic left", "time per step")
-
-
-def _cells(one: FixedConvolution) -> tuple[Cell, ...]:
-    size = " x ".join(str(size) for size in one.size or ())
-    return (one.rows[0].type, one.at or "unknown", size, ratio(one.left), ms(one.ms))
 
 
 TWICE = """\
@@ -241,7 +240,7 @@ def _finding(
         evidence=(
             *_measures(work, operations),
             *regular,
-            _table(operations.by_layer(work.rows), least_ms),
+            _table(work.rows, least_ms),
         ),
         remedies=(Remedy(ACTION if promises else MEASURE, FUSED, work.at),),
         effects=tuple(_effect(row, least_ms[row.name]) for row in work.rows if row.ms)
@@ -285,15 +284,19 @@ def _measures(work: Depthwise, operations: Operations) -> tuple[Measure, ...]:
     )
 
 
-def _table(layers: dict[str, list[OperationTime]], least_ms: dict[str, float]) -> Table:
-    ordered = sorted(layers.items(), key=lambda item: -sum(row.ms for row in item[1]))
-    rows = tuple(
-        (name, group[0].at or "unknown", count(len(group)), ms(sum(row.ms for row in group)),
-         ms(least) if (least := sum(least_ms[row.name] for row in group)) else "unknown")
-        for name, group in ordered
-    )  # fmt: skip
-    columns = ("layer", "your line", "operations", "time per step", "time to move the bytes once")
-    return Table(columns, rows)
+def _table(rows: Iterable[OperationTime], least_ms: dict[str, float]) -> Table:
+    def least(layer: LayerTime) -> Quantity | None:
+        known_ms = sum(least_ms[row.name] for row in layer.rows)
+        return ms(known_ms) if known_ms else None
+
+    return Table.of(
+        by_layer(rows),
+        ("layer", lambda layer: layer.name),
+        ("your line", lambda layer: layer.at),
+        ("operations", lambda layer: count(len(layer.rows))),
+        ("time per step", lambda layer: ms(layer.ms)),
+        ("time to move the bytes once", least),
+    )
 
 
 ACTION = "Try a regular convolution instead of depthwise plus pointwise in the early stages"

@@ -115,7 +115,18 @@ def check(
         return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
     return Finding(
         summary=_summary(causes, phases, calls),
-        evidence=(*measures, _table(causes, phases, calls), *_details(causes, phases, calls)),
+        evidence=(
+            *measures,
+            Table.of(
+                causes,
+                ("your line", lambda cause: cause.at),
+                ("work", lambda cause: str(cause.work)),
+                ("time per epoch", lambda cause: ms(cause.time_ms / calls.epochs)),
+                ("time", lambda cause: ms(cause.time_ms)),
+                ("share of the run", lambda cause: ratio(cause.time_ms / phases.total_ms)),
+            ),
+            *_details(causes, phases, calls),
+        ),
         remedies=tuple(cause.remedy for cause in causes),
         run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
         severity=None if causes[0].certain else Severity.NOTE,
@@ -167,20 +178,6 @@ def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls
         return text
     all_ms = milliseconds(sum(cause.time_ms for cause in causes))
     return f"{text}; with {', '.join(location(cause.at) for cause in others)} {all_ms}"
-
-
-def _table(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> Table:
-    rows = tuple(
-        (
-            cause.at,
-            str(cause.work),
-            ms(cause.time_ms / calls.epochs),
-            ms(cause.time_ms),
-            ratio(cause.time_ms / phases.total_ms),
-        )
-        for cause in causes
-    )
-    return Table(("your line", "work", "time per epoch", "time", "share of the run"), rows)
 
 
 def _details(

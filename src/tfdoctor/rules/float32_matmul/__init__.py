@@ -54,6 +54,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
@@ -199,7 +200,14 @@ def _finding(
             Measure("time in float32 matmuls and convolutions per step", ms(total_ms)),
             Measure("share of the compute time in float32 matmuls and convolutions", share),
             *_ratios(matmuls),
-            _table(matmuls, operations),
+            Table.of(
+                by_layer(matmuls.slow),
+                ("layer", lambda layer: layer.name),
+                ("your line", lambda layer: layer.at),
+                ("operation types", lambda layer: layer.types),
+                ("number of operations", lambda layer: count(len(layer.rows))),
+                ("time per step", lambda layer: ms(layer.ms)),
+            ),
             *_elsewhere(reduced),
             *_not_counted(operations),
         ),
@@ -256,18 +264,6 @@ def _not_counted(operations: Operations) -> list[Measure]:
     total_ms = sum(row.ms for row in operations.matrix if not row.precision)
     label = "time in matmuls and convolutions of unknown precision, not counted"
     return [Measure(label, ms(total_ms))] if total_ms else []
-
-
-def _table(matmuls: Float32Work, operations: Operations) -> Table:
-    layers = operations.by_layer(matmuls.slow).items()
-    rows = tuple(
-        (name, group[0].at or "unknown", ", ".join(sorted({row.type for row in group})),
-         count(len(group)), ms(sum(row.ms for row in group)))
-        for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))
-    )  # fmt: skip
-    return Table(
-        ("layer", "your line", "operation types", "number of operations", "time per step"), rows
-    )
 
 
 def _first_line(program: Program | None) -> Location | None:

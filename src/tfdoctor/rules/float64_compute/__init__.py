@@ -38,6 +38,7 @@ cost next to nothing and are not reported.
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -99,7 +100,18 @@ def check(
         return Healthy(summary=summary if work.rows else unused, evidence=measures)
     return Finding(
         summary=summary,
-        evidence=(*measures, _table(operations, work)),
+        evidence=(
+            *measures,
+            Table.of(
+                by_layer((*work.rows, *work.casts)),
+                ("layer", lambda layer: layer.name),
+                ("your line", lambda layer: layer.at),
+                ("operation types", lambda layer: layer.types),
+                ("number of operations", lambda layer: count(len(layer.rows))),
+                ("time per step", lambda layer: ms(layer.ms)),
+                most=10,
+            ),
+        ),
         remedies=(_remedy(work),),
         effects=(
             *(_effect(row, hardware) for row in work.rows if row.ms),
@@ -112,17 +124,6 @@ def _effect(row: OperationTime, hardware: Hardware) -> Effect:
     single = hardware.float32
     scales = single.matmuls if row.is_matrix else single.others
     return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=single.bound)
-
-
-def _table(operations: Operations, work: Float64Work) -> Table:
-    layers = operations.by_layer((*work.rows, *work.casts)).items()
-    rows = tuple(
-        (name, group[0].at or "unknown", ", ".join(sorted({row.type for row in group})),
-         count(len(group)), ms(sum(row.ms for row in group)))
-        for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))[:10]
-    )  # fmt: skip
-    columns = ("layer", "your line", "operation types", "number of operations", "time per step")
-    return Table(columns, rows)
 
 
 def _remedy(work: Float64Work) -> Remedy:

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Shape
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
@@ -114,7 +115,14 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
             Measure("time in small matmuls of shared tensors per step", ms(total_ms)),
             Measure(share, ratio(total_ms / operations.total_ms)),
             Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
-            _table(small),
+            Table.of(
+                small,
+                ("tensor", lambda group: group.source),
+                ("your line", lambda group: group.at),
+                ("matmuls", lambda group: count(len(group.matmuls))),
+                ("weights", lambda group: _size(group.weights)),
+                ("time per step with gradients", lambda group: ms(group.ms)),
+            ),
         ),
         remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
         effects=tuple(effect for group in small for effect in _effects(group)),
@@ -130,14 +138,8 @@ def _effects(group: Siblings) -> tuple[Effect, ...]:
     )
 
 
-def _table(groups: list[Siblings]) -> Table:
-    rows = tuple(
-        (group.source, group.at or "unknown", count(len(group.matmuls)),
-         " x ".join("?" if size is None else str(size) for size in group.weights), ms(group.ms))
-        for group in groups
-    )  # fmt: skip
-    columns = ("tensor", "your line", "matmuls", "weights", "time per step with gradients")
-    return Table(columns, rows)
+def _size(shape: Shape) -> str:
+    return " x ".join("?" if size is None else str(size) for size in shape)
 
 
 LOOP = (

@@ -310,9 +310,14 @@ def _beyond(trend: Trend, steps: RunSteps, limits: Limits) -> tuple[Evidence, ..
 
 
 def _table(lines: tuple[StepLine, ...]) -> tuple[Table, ...]:
-    columns = ("line", "ms per step at the beginning", "ms per step at the end", "what it calls")
-    rows = tuple((line.at, ms(line.first_ms), ms(line.last_ms), line.calls) for line in lines)
-    return (Table(columns, rows),) if rows else ()
+    table = Table.of(
+        lines,
+        ("line", lambda line: line.at),
+        ("ms per step at the beginning", lambda line: ms(line.first_ms)),
+        ("ms per step at the end", lambda line: ms(line.last_ms)),
+        ("what it calls", lambda line: line.calls),
+    )
+    return (table,) if lines else ()
 
 
 def _healthy(trend: Trend) -> str:

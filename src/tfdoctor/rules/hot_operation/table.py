@@ -14,29 +14,17 @@ SHOWN_ROWS = 8
 
 def table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
     """Return the table of the groups that take most of the time."""
-    columns = (
-        "operation",
-        "your line",
-        "layer",
-        "calls",
-        "time per call",
-        f"time {stated.per_step}",
-        "least time",
-        "result",
-    )
-    return Table(columns, tuple(_row(group, stated) for group in list(groups)[:SHOWN_ROWS]))
-
-
-def _row(group: OperationGroup, stated: Stated) -> tuple[Cell, ...]:
-    return (
-        group.type,
-        group.at or "unknown",
-        ", ".join(group.layers[:2]) or "-",
-        count(group.calls),
-        ms(stated.device * group.each_ms),
-        ms(stated.device * group.ms),
-        _least(group),
-        group.makes or "unknown",
+    return Table.of(
+        groups,
+        ("operation", lambda group: group.type),
+        ("your line", lambda group: group.at),
+        ("layer", lambda group: ", ".join(group.layers[:2]) or "-"),
+        ("calls", lambda group: count(group.calls)),
+        ("time per call", lambda group: ms(stated.device * group.each_ms)),
+        (f"time {stated.per_step}", lambda group: ms(stated.device * group.ms)),
+        ("least time", _least),
+        ("result", lambda group: group.makes or "unknown"),
+        most=SHOWN_ROWS,
     )
 
 

@@ -44,7 +44,6 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
 from tfdoctor.units import count, nbytes, ratio
 from tfdoctor.verdict import (
-    Cell,
     Evidence,
     Finding,
     Healthy,
@@ -106,7 +105,19 @@ def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) 
     return Finding(
         summary=f"{_name(largest)} holds {quantity(nbytes(largest.nbytes))}; {_place(largest)} the same "
         f"elements take {quantity(nbytes(largest.nbytes - largest.spared))}",
-        evidence=(*_measures(largest, memory, limits), _table(late)),
+        evidence=(
+            *_measures(largest, memory, limits),
+            Table.of(
+                late,
+                ("buffer", _name),
+                ("your line", lambda buffer: buffer.dataset.at),
+                ("elements", lambda buffer: count(buffer.elements)),
+                ("bytes per element", lambda buffer: nbytes(buffer.each)),
+                ("memory", lambda buffer: nbytes(buffer.nbytes)),
+                ("memory after moving", lambda buffer: nbytes(buffer.nbytes - buffer.spared)),
+                ("new position", _place),
+            ),
+        ),
         remedies=tuple(_remedy(buffer) for buffer in late),
         severity=Severity.WARNING if stalls else Severity.NOTE,
     )
@@ -150,33 +161,6 @@ def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> tupl
         label = "share of time in which a task waits for memory"
         measures.append(Measure(label, ratio(memory.stalled), ratio(limits.stalled)))
     return tuple(measures)
-
-
-COLUMNS = (
-    "buffer",
-    "your line",
-    "elements",
-    "bytes per element",
-    "memory",
-    "memory after moving",
-    "new position",
-)
-
-
-def _table(late: list[Buffer]) -> Table:
-    return Table(COLUMNS, tuple(_row(buffer) for buffer in late))
-
-
-def _row(buffer: Buffer) -> tuple[Cell, ...]:
-    return (
-        _name(buffer),
-        buffer.dataset.at or "unknown",
-        count(buffer.elements),
-        nbytes(buffer.each),
-        nbytes(buffer.nbytes),
-        nbytes(buffer.nbytes - buffer.spared),
-        _place(buffer),
-    )
 
 
 def _remedy(buffer: Buffer) -> Remedy:

@@ -161,8 +161,12 @@ def _mostly(lines: LoopLines) -> str:
 
 def _table(lines: LoopLines, time_ms: float) -> Table:
     scale = time_ms / lines.total_ms
-    rows = tuple((line.at, ms(line.ms * scale)) for line in lines.lines[:SHOWN_ROWS])
-    return Table(("your line", "time per step (estimate)"), rows)
+    return Table.of(
+        lines.lines,
+        ("your line", lambda line: line.at),
+        ("time per step (estimate)", lambda line: ms(line.ms * scale)),
+        most=SHOWN_ROWS,
+    )
 
 
 def _remedy(line: LoopLine) -> Remedy:

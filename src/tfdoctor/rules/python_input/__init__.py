@@ -355,14 +355,16 @@ def _finding(
     """Return the finding about all Python of these stages: what its saving counts, its first remedy changes."""
     slowest = max(stages, key=lambda stage: stage.python_ms)
     python = _python_ms(stages)
-    rows = tuple(
-        (stage.title, stage.at or "unknown", ms(stage.python_ms), ms(stage.work_ms))
-        for stage in stages
+    table = Table.of(
+        stages,
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at),
+        ("Python time per step", lambda stage: ms(stage.python_ms)),
+        ("work per step", lambda stage: ms(stage.work_ms)),
     )
-    columns = ("stage", "your line", "Python time per step", "work per step")
     return Finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
-        evidence=(Table(columns, rows), _line_table(lines, python)),
+        evidence=(table, _line_table(lines, python)),
         remedies=_remedies(stages, slowest.at, pipeline.python_kind, lines, limits),
         effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),
     )

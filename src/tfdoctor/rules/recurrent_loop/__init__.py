@@ -52,7 +52,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import Quantity, count, ms, ratio
+from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -219,12 +219,13 @@ def _sizes(program: Program | None) -> tuple[Measure, ...]:
 
 
 def _table(work: LoopWork) -> Table:
-    columns = ("loop", "iterations per step", "recorded operations per step", "time in operations")
-    return Table(columns, tuple(map(_row, work.loops)))
-
-
-def _row(loop: GraphLoop) -> tuple[str, Quantity, Quantity, Quantity]:
-    return loop.name or "unknown", count(loop.iterations), count(loop.operations), ms(loop.ms)
+    return Table.of(
+        work.loops,
+        ("loop", lambda loop: loop.name or "unknown"),
+        ("iterations per step", lambda loop: count(loop.iterations)),
+        ("recorded operations per step", lambda loop: count(loop.operations)),
+        ("time in operations", lambda loop: ms(loop.ms)),
+    )
 
 
 def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:

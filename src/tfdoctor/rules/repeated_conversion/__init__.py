@@ -106,7 +106,18 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMIT
     casting = f"Casting float64 batches takes {milliseconds(times[1])} of {breakdown.each_step}"
     return Finding(
         summary=summary if same else casting,
-        evidence=(*measures, _table(conversions.arrays)),
+        evidence=(
+            *measures,
+            Table.of(
+                sorted(conversions.arrays, key=lambda array: -array.ms),
+                ("argument", lambda array: array.place or "unknown"),
+                ("type and shape", lambda array: f"{array.dtype} {list(array.shape)}"),
+                ("values", lambda array: "the same" if array.same else "new ones"),
+                ("conversion per step", lambda array: ms(array.ms)),
+                ("cast per step", lambda array: ms(array.cast.ms) if array.cast else "no cast"),
+                most=SHOWN_ROWS,
+            ),
+        ),
         remedies=(*_converted(same, conversions.at), *_loaded(wide, conversions.at)),
         effects=(*_again(same), *_casts(wide, Bound.AT_MOST)),
     )
@@ -135,22 +146,6 @@ def _measures(
         Measure("time casting new float64 arrays per step", ms(times[1]), ms(limits.least_ms)),
         Measure(label, ratio(share), ratio(limits.share)),
         Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
-    )
-
-
-def _table(arrays: Sequence[ConvertedArray]) -> Table:
-    rows = tuple(
-        (
-            array.place or "unknown",
-            f"{array.dtype} {list(array.shape)}",
-            "the same" if array.same else "new ones",
-            ms(array.ms),
-            ms(array.cast.ms) if array.cast else "no cast",
-        )
-        for array in sorted(arrays, key=lambda array: -array.ms)[:SHOWN_ROWS]
-    )
-    return Table(
-        ("argument", "type and shape", "values", "conversion per step", "cast per step"), rows
     )
 
 

@@ -264,11 +264,13 @@ def _effects(retracing: Retracing) -> tuple[Effect, ...]:
 
 
 def _table(functions: Sequence[Retraced]) -> Table:
-    rows = tuple(
-        (function.name, count(function.traced), count(function.calls), _change(function))
-        for function in functions
+    return Table.of(
+        functions,
+        ("function", lambda function: function.name),
+        ("calls that retraced", lambda function: count(function.traced)),
+        ("calls", lambda function: count(function.calls)),
+        ("changing argument", _change),
     )
-    return Table(("function", "calls that retraced", "calls", "changing argument"), rows)
 
 
 SHOWN_VALUES = 3

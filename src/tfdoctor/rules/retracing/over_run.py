@@ -188,30 +188,17 @@ def _of_numbers(function: TracedDefinition) -> str:
 
 
 def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
-    rows = tuple(
-        (
-            function.name,
-            function.defined or "unknown",
-            function.at or "unknown",
-            count(function.tracings),
-            count(function.made),
-            ms(function.ms),
-        )
-        for function in tracing.functions
-    )
     return (
         Measure("time of tracing again", ms(tracing.again_ms)),
         Measure("share of the run", ratio(tracing.again_ms / tracing.phases.total_ms)),
-        Table(
-            (
-                "function",
-                "line that defines it",
-                "line that calls it",
-                "calls that traced it",
-                "function objects",
-                "time of these calls",
-            ),
-            rows,
+        Table.of(
+            tracing.functions,
+            ("function", lambda function: function.name),
+            ("line that defines it", lambda function: function.defined),
+            ("line that calls it", lambda function: function.at),
+            ("calls that traced it", lambda function: count(function.tracings)),
+            ("function objects", lambda function: count(function.made)),
+            ("time of these calls", lambda function: ms(function.ms)),
         ),
         *_numbers(tracing.worst),
     )
@@ -219,14 +206,13 @@ def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
 
 def _numbers(function: TracedDefinition) -> tuple[Table, ...]:
     """Return the Python values that change from trace to trace; () where each trace is of a new function."""
-    if _remade(function) > 1:
-        return ()
-    columns = ("parameter", "values", "line that assigns it")
-    rows = tuple(
-        (one.name, ", ".join(one.values[:SHOWN_VALUES]), one.at or "unknown")
-        for one in function.numbers
+    table = Table.of(
+        function.numbers,
+        ("parameter", lambda one: one.name),
+        ("values", lambda one: ", ".join(one.values[:SHOWN_VALUES])),
+        ("line that assigns it", lambda one: one.at),
     )
-    return (Table(columns, rows),) if rows else ()
+    return () if _remade(function) > 1 or not table.rows else (table,)
 
 
 SHOWN_VALUES = 3

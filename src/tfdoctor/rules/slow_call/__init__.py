@@ -236,11 +236,14 @@ def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
 
 
 def _table(slow: SlowCalls) -> Table:
-    rows = tuple(
-        (line.at, str(line.call), f"{line.steps} of {slow.step_count}", ms(line.ms))
-        for line in slow.lines[:SHOWN_ROWS]
+    return Table.of(
+        slow.lines,
+        ("your line", lambda line: line.at),
+        ("call", lambda line: str(line.call)),
+        ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
+        ("time per step (estimate)", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
     )
-    return Table(("your line", "call", "seen in steps", "time per step (estimate)"), rows)
 
 
 def _remedy(line: SlowLine) -> Remedy:

@@ -90,21 +90,15 @@ def _of_adapt(found: CallOverhead) -> SlowPlace:
 
 def adapt_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
     """Return the batches and the time of calls of adapt; () where there are none."""
-    rows = tuple(
-        (
-            call.at or "unknown",
-            call.name,
-            count(call.count),
-            count(call.batches or 0.0),
-            count(rows_per_batch(call) or 0.0),
-            ms(call.each_ms / max(1.0, call.batches or 0.0)),
-            ms(call.ms),
-            ratio(call.ms / total_ms if total_ms else 0.0),
-        )
-        for call in calls
+    table = Table.of(
+        calls,
+        ("your line", lambda call: call.at),
+        ("function", lambda call: call.name),
+        ("calls", lambda call: count(call.count)),
+        ("batches of a call", lambda call: count(call.batches or 0.0)),
+        ("examples of a batch", lambda call: count(rows_per_batch(call) or 0.0)),
+        ("time per batch", lambda call: ms(call.each_ms / max(1.0, call.batches or 0.0))),
+        ("time", lambda call: ms(call.ms)),
+        ("share of the run", lambda call: ratio(call.ms / total_ms if total_ms else 0.0)),
     )
-    columns = (
-        "your line", "function", "calls", "batches of a call", "examples of a batch", "time per batch", "time",
-        "share of the run",
-    )  # fmt: skip
-    return (Table(columns, rows),) if rows else ()
+    return (table,) if calls else ()

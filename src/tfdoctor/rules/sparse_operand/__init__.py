@@ -41,7 +41,6 @@ from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseO
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Cell,
     Effect,
     Finding,
     Healthy,
@@ -57,8 +56,6 @@ from tfdoctor.verdict import (
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 BY_HAND = "every product with the matrix has to be written for a sparse one"
-
-COLUMNS = ("matrix", "your line", "values that are not zero", "time per step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,13 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = LIM
     evidence = (
         Measure("time in products with matrices of zeros, per step", ms(total_ms)),
         Measure("share of the compute time in these products", ratio(share), ratio(limits.share)),
-        Table(COLUMNS, tuple(_cells(one) for one in operands.operands)),
+        Table.of(
+            operands.operands,
+            ("matrix", lambda one: " x ".join(map(str, one.shape))),
+            ("your line", lambda one: one.at),
+            ("values that are not zero", lambda one: ratio(one.density)),
+            ("time per step", lambda one: ms(one.ms)),
+        ),
     )
     if share < limits.share:
         return Healthy(
@@ -113,11 +116,6 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = LIM
             for row in one.rows
         ),
     )
-
-
-def _cells(one: SparseOperand) -> tuple[Cell, ...]:
-    size = " x ".join(str(number) for number in one.shape)
-    return (size, one.at or "unknown", ratio(one.density), ms(one.ms))
 
 
 def _remedy(one: SparseOperand) -> Remedy:

@@ -141,7 +141,18 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
     return Finding(
         summary=f"{summary}, so {outcome}{_cause(pressure, limits)}",
-        evidence=(*evidence, *_decoding(pipeline), _stages(pipeline)),
+        evidence=(
+            *evidence,
+            *_decoding(pipeline),
+            Table.of(
+                sorted((s for s in pipeline.stages if s.work_ms), key=lambda stage: -stage.work_ms),
+                ("stage", lambda stage: stage.title),
+                ("your line", lambda stage: stage.at),
+                ("core time per step", lambda stage: ms(stage.work_ms)),
+                ("calls per step", lambda stage: count(stage.calls)),
+                most=5,
+            ),
+        ),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
         effects=(*gain, *contention.relief(spared)),
     )
@@ -220,15 +231,6 @@ def _evidence(
         label = "share of time in which a task waits for a CPU core"
         measures.append(Measure(label, ratio(pressure.waiting)))
     return tuple(measures)
-
-
-def _stages(pipeline: InputPipeline) -> Table:
-    working = (stage for stage in pipeline.stages if stage.work_ms)
-    rows = tuple(
-        (stage.title, stage.at or "unknown", ms(stage.work_ms), count(stage.calls))
-        for stage in sorted(working, key=lambda stage: -stage.work_ms)[:5]
-    )
-    return Table(("stage", "your line", "core time per step", "calls per step"), rows)
 
 
 def _remedies(

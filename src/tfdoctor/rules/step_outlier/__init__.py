@@ -434,21 +434,27 @@ def _period(outliers: Sequence[OutlierStep]) -> str:
 
 
 def _table(outliers: Sequence[OutlierStep]) -> Table:
-    rows = tuple(
-        (count(step.number), ms(step.total_ms), NAMES[step.part], ms(step.growth_ms))
-        for step in outliers[:SHOWN_ROWS]
+    return Table.of(
+        outliers,
+        ("step", lambda step: count(step.number)),
+        ("duration", lambda step: ms(step.total_ms)),
+        ("part that grew most", lambda step: NAMES[step.part]),
+        ("growth", lambda step: ms(step.growth_ms)),
+        most=SHOWN_ROWS,
     )
-    return Table(("step", "duration", "part that grew most", "growth"), rows)
 
 
 def _line_table(lines: Sequence[LongStepLine]) -> Table:
     total = sum(line.seen for line in lines)
-    rows = tuple(
-        (line.at or "", _does(line), line.callback, count(line.seen), ratio(line.seen / total))
-        for line in lines[:SHOWN_ROWS]
+    return Table.of(
+        lines,
+        ("your line", lambda line: line.at or ""),
+        ("calls", _does),
+        ("callback", lambda line: line.callback),
+        ("stack samples in long steps", lambda line: count(line.seen)),
+        ("share of them", lambda line: ratio(line.seen / total)),
+        most=SHOWN_ROWS,
     )
-    columns = ("your line", "calls", "callback", "stack samples in long steps", "share of them")
-    return Table(columns, rows)
 
 
 NAMES = {

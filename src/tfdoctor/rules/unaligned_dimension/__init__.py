@@ -205,7 +205,16 @@ def _finding(
         evidence=(
             *lost,
             Measure("multiple to which the hardware pads", count(tile.multiple)),
-            _table(wasteful),
+            Table.of(
+                sorted(wasteful, key=lambda padded: -padded.row.ms),
+                ("layer", lambda padded: padded.layer),
+                ("your line", lambda padded: padded.row.at),
+                ("operation", lambda padded: padded.row.type),
+                ("width", lambda padded: count(padded.width)),
+                ("padded width", lambda padded: count(padded.padded)),
+                ("padded share", lambda padded: ratio(1.0 - padded.useful)),
+                ("time per step", lambda padded: ms(padded.row.ms)),
+            ),
         ),
         remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)[:5]),
         effects=effects,
@@ -245,19 +254,6 @@ def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
             place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
             by_layer.setdefault(place, padded)
     return list(by_layer.values())
-
-
-def _table(wasteful: list[Padded]) -> Table:
-    rows = tuple(
-        (padded.layer, padded.row.at or "unknown", padded.row.type, count(padded.width),
-         count(padded.padded), ratio(1.0 - padded.useful), ms(padded.row.ms))
-        for padded in sorted(wasteful, key=lambda padded: -padded.row.ms)
-    )  # fmt: skip
-    columns = (
-        *("layer", "your line", "operation", "width", "padded width"),
-        *("padded share", "time per step"),
-    )
-    return Table(columns, rows)
 
 
 def _remedy(padded: Padded) -> Remedy:

@@ -173,15 +173,15 @@ def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limi
 
 
 def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:
-    ordered = sorted(norms.unfused, key=lambda norm: -norm.ms)
-    rows = tuple(
-        (norm.layer.name, norm.layer.at or "unknown", count(norm.operations),
-         "unknown" if norm.channels is None else count(norm.channels), ms(norm.ms),
-         _fused_cell(norm, norms, hardware, limits))
-        for norm in ordered
-    )  # fmt: skip
-    columns = ("layer", "your line", "operations", "channels", "time per step", "fused time")
-    return Table(columns, rows)
+    return Table.of(
+        sorted(norms.unfused, key=lambda norm: -norm.ms),
+        ("layer", lambda norm: norm.layer.name),
+        ("your line", lambda norm: norm.layer.at),
+        ("operations", lambda norm: count(norm.operations)),
+        ("channels", lambda norm: None if norm.channels is None else count(norm.channels)),
+        ("time per step", lambda norm: ms(norm.ms)),
+        ("fused time", lambda norm: _fused_cell(norm, norms, hardware, limits)),
+    )
 
 
 def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Cell:

@@ -133,19 +133,19 @@ def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Ver
         return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
     return Finding(
         summary=f"{summary}, {round(number)} times per step",
-        evidence=(*measures, _table(found)),
+        evidence=(
+            *measures,
+            Table.of(
+                (found.join, *found.inner, *found.maps),
+                ("stage", lambda stage: stage.title),
+                ("your line", lambda stage: stage.at),
+                ("work per step", lambda stage: ms(stage.work_ms)),
+                ("calls per step", lambda stage: count(stage.calls)),
+            ),
+        ),
         remedies=(Remedy("Take all windows of a batch with one gather", GATHER, found.join.at),),
         effects=_effects(found, copying, contention),
     )
-
-
-def _table(found: WindowJoin) -> Table:
-    stages = (found.join, *found.inner, *found.maps)
-    rows = tuple(
-        (stage.title, stage.at or "unknown", ms(stage.work_ms), count(stage.calls))
-        for stage in stages
-    )
-    return Table(("stage", "your line", "work per step", "calls per step"), rows)
 
 
 def _effects(found: WindowJoin, copying: float, contention: CpuContention) -> tuple[Effect, ...]:

@@ -1,0 +1,40 @@
+"""The operations of the step by layer: what the rules show of many operations."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """Operations of a layer, or those of one name where the layer is unknown."""
+
+    name: str
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def at(self) -> Location | None:
+        """The line that creates the first of them."""
+        return self.rows[0].at
+
+    @property
+    def types(self) -> str:
+        """The types of the operations, as text."""
+        return ", ".join(sorted({row.type for row in self.rows}))
+
+    @property
+    def ms(self) -> float:
+        """Their time, in ms per step."""
+        return sum(row.ms for row in self.rows)
+
+
+def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
+    """Group operations by layer, the layer of most time first."""
+    groups: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        groups[row.layer or row.name].append(row)
+    layers = [LayerTime(name, tuple(group)) for name, group in groups.items()]
+    return sorted(layers, key=lambda layer: -layer.ms)

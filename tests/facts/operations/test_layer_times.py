@@ -1,0 +1,17 @@
+"""Operations by layer."""
+
+from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.facts.operations.operation_time import OperationTime
+
+
+def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first() -> None:
+    rows = (
+        OperationTime(name="c", type="Add", ms=1),
+        OperationTime(name="a", type="Mul", ms=1, layer="l"),
+        OperationTime(name="b", type="Add", ms=1, layer="l"),
+    )
+    layers = by_layer(rows)
+    assert [(layer.name, layer.types, layer.ms) for layer in layers] == [
+        ("l", "Add, Mul", 2),
+        ("c", "Add", 1),
+    ]

@@ -1,0 +1,18 @@
+"""Tables of evidence."""
+
+import pytest
+
+from tfdoctor.units import ms
+from tfdoctor.verdict import Table
+
+
+@pytest.mark.parametrize(("most", "rows"), [(None, 3), (2, 2), (0, 0)])
+def test_a_table_has_a_row_for_each_item_up_to_the_most(most: int | None, rows: int) -> None:
+    table = Table.of(range(3), ("name", str), ("time", ms), most=most)
+    assert table.columns == ("name", "time")
+    assert table.rows == tuple((str(number), ms(number)) for number in range(rows))
+
+
+def test_a_cell_without_a_value_is_unknown() -> None:
+    table = Table.of([1, 0], ("value", lambda number: ms(number) if number else None))
+    assert table.rows == ((ms(1),), ("unknown",))
