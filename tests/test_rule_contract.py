@@ -146,7 +146,8 @@ def has_good_links(rule: Rule) -> bool:
 
 
 def asks_for_facts_alone(rule: Rule) -> bool:
-    kinds = [kind_of(annotation) for annotation in needs(rule.check).values()]
+    parts = (rule.check, *rule.preconditions)
+    kinds = [kind_of(annotation) for part in parts for annotation in needs(part).values()]
     return bool(kinds) and all(
         kind.__module__.startswith(("tfdoctor.facts.", f"{rule.check.__module__}."))
         and (callable(getattr(kind, "measure", None)) or hasattr(kind, "ABSENT"))

@@ -11,7 +11,7 @@ from math import inf
 from types import ModuleType
 from typing import Any, Self
 
-from tfdoctor.facts.chart import kind_of, needs
+from tfdoctor.facts.chart import Chart, kind_of, needs
 from tfdoctor.verdict import Verdict
 
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
@@ -79,6 +79,8 @@ class Rule:
     check: Callable[..., Verdict]
     sick: Callable[[], Verdict]
     healthy: Callable[[], Verdict]
+    preconditions: tuple[Callable[..., Verdict | None], ...] = ()
+    """Functions of facts that decide the verdict before ``check`` where they return one."""
     limits: object | None = None
     """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
     own: bool = False
@@ -99,15 +101,18 @@ class Rule:
             ValueError: the docstring lacks a section.
             AttributeError: the module lacks a part of a rule.
         """
+        preconditions = getattr(module, "PRECONDITIONS", ())
+        wanted = [kind for part in (module.check, *preconditions) for kind in needs(part).values()]
         return cls(
             name=module.__name__.rpartition(".")[2].replace("_", "-"),
             topic=module.TOPIC,
             since=getattr(module, "SINCE", ""),
             doc=RuleDoc.parse(module.__doc__ or ""),
-            needs=tuple(kind_of(kind).__name__ for kind in needs(module.check).values()),
+            needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),
             check=module.check,
             sick=module.sick,
             healthy=module.healthy,
+            preconditions=preconditions,
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
             edit_modules=_edit_modules(module),
@@ -132,6 +137,21 @@ class Rule:
     def bound(self) -> Callable[..., Verdict]:
         """Return ``check`` with the current limits, so that it takes only facts."""
         return self.check if self.limits is None else partial(self.check, limits=self.limits)
+
+    def apply(self, chart: Chart, *given: object) -> Verdict:
+        """Return the verdict of the first precondition that has one, else that of ``check``.
+
+        Facts that are given take precedence over those of the chart.
+
+        Raises:
+            Unavailable: a fact that the rule needs is missing.
+        """
+        check = self.bound()
+        facts = chart.supply(check, *given)  # first: what is missing is said before any verdict
+        for verdict in [chart.call(precondition, *given) for precondition in self.preconditions]:
+            if verdict is not None:
+                return verdict
+        return check(**facts)
 
     def edits(self) -> Mapping[str, Any]:
         """Return the edits of the rule's package, and of those it may use, by edit id: each a ``by_id.Kind``."""

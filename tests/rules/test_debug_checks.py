@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -19,8 +20,8 @@ def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> Opera
 
 def check(*rows: OperationTime, host_ms: float = 0.0, everywhere: bool = True) -> Verdict:
     checks = DebugChecks(rows, 0.0, host_ms, everywhere=everywhere, at=Location("train.py", 5))
-    return debug_checks.check(
-        checks, Operations((*rows, REST)), Breakdown.of(host=50.0, device=50.0)
+    return applied(
+        debug_checks, checks, Operations((*rows, REST)), Breakdown.of(host=50.0, device=50.0)
     )
 
 
@@ -66,5 +67,7 @@ def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expecte
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    verdict = debug_checks.check(DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0))
+    verdict = applied(
+        debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)
+    )
     assert isinstance(verdict, NotApplicable)

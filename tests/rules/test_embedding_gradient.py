@@ -11,6 +11,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Rule
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import LIMITS
 from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
@@ -53,7 +54,7 @@ GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", 
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return Chart([program, Operations(rows), hardware]).call(embedding_gradient.check)
+    return Rule.from_module(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
 
 
 def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:

@@ -2,11 +2,13 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tests.rules.run_facts import line, made, phases, steps
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import epoch_boundary
 from tfdoctor.rules.epoch_boundary import check
 from tfdoctor.verdict import (
     Finding,
@@ -217,5 +219,7 @@ def test_a_first_epoch_that_is_slow_by_tracing_is_healthy() -> None:
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(part, RunCalls((), 5), None) == NotApplicable(reason="only a window was traced")
+    assert applied(epoch_boundary, part, RunCalls((), 5)) == NotApplicable(
+        reason="only a window was traced"
+    )
     assert isinstance(judged(epochs=1), NotApplicable)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import matmul
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -24,7 +25,7 @@ def check(
 ) -> Verdict:
     row = matmul(kind, ms, dtype=dtype)
     rest = replace(REST, ms=100.0 - ms)
-    return float16_on_cpu.check(Operations((row, rest)), hardware, None)
+    return applied(float16_on_cpu, Operations((row, rest)), hardware, None)
 
 
 @pytest.mark.parametrize("kind", ["Conv2D", "Conv2DBackpropFilter", "MatMul"])
@@ -38,7 +39,7 @@ def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
 
 def test_other_operations_in_float16_count_too() -> None:
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
-    finding = float16_on_cpu.check(Operations(rows), AMX, None)
+    finding = applied(float16_on_cpu, Operations(rows), AMX, None)
     assert isinstance(finding, Finding)
     assert len(finding.effects) == 2
 

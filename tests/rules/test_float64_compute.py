@@ -12,6 +12,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Rule
 from tfdoctor.rules import float64_compute
 from tfdoctor.rules.float64_compute import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
@@ -38,7 +39,7 @@ def check(
         if it.type not in ("Placeholder", idle)
     ]
     facts = Chart([program, Operations((*ran, GRADIENT)), hardware])
-    return facts.call(float64_compute.check)
+    return Rule.from_module(float64_compute).apply(facts)
 
 
 def op(name: str, kind: str, dtype: str, *sources: int, given: str = "", line: int = 0) -> Any:
@@ -148,4 +149,4 @@ def test_the_remedy_names_what_is_wide(kind: str, word: str) -> None:
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
     facts = Chart([Program(), Operations((unnamed,)), CPU])
-    assert isinstance(facts.call(float64_compute.check), NotApplicable)
+    assert isinstance(Rule.from_module(float64_compute).apply(facts), NotApplicable)

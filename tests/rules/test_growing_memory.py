@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -50,7 +51,7 @@ def check(  # noqa: PLR0913 - what the severity depends on
 ) -> Verdict:
     memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
     growth = RunGrowth((resident, *counts), seconds)
-    return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
+    return applied(growing_memory, phases, MemoryTrends((memory,)), growth, calls, program, kept)
 
 
 def found(verdict: Verdict) -> Finding:

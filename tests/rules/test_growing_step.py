@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -46,8 +47,14 @@ def check(
     phases: RunPhases = PHASES,
     calls: tuple[SlowingCall, ...] = (),
 ) -> Verdict:
-    return growing_step.check(
-        phases, RunGrowth(trends, 20.0), STEPS, StepLines(lines), SlowingCalls(calls), clocks
+    return applied(
+        growing_step,
+        phases,
+        RunGrowth(trends, 20.0),
+        STEPS,
+        StepLines(lines),
+        SlowingCalls(calls),
+        clocks,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -38,7 +39,7 @@ def test_a_value_that_is_read_in_each_step(
     """
     syncs = HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2)
     step = Breakdown.of(host=5.0, device=5.0)
-    verdict = host_sync.check(syncs, steps(count), step, None, Framework())
+    verdict = applied(host_sync, syncs, steps(count), step, None, Framework())
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         assert {effect.stage for effect in verdict.effects} == {Stage.HOST, Stage.BETWEEN}
@@ -48,19 +49,19 @@ def test_a_value_that_is_read_in_each_step(
 def test_waiting_for_the_compiler_is_not_waiting_for_a_value(ms: float, kind: type) -> None:
     syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), CompileTime(10, 10, 5, ms)
     step = Breakdown.of(host=5.0, device=5.0)
-    assert isinstance(host_sync.check(syncs, steps(), step, compiling, Framework()), kind)
+    assert isinstance(applied(host_sync, syncs, steps(), step, compiling, Framework()), kind)
 
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    verdict = host_sync.check(
-        HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
+    verdict = applied(
+        host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
     )
     assert verdict == NotApplicable(reason="no step is marked")
 
 
 def test_no_remedy_of_keras_for_a_run_without_it() -> None:
     step = Breakdown.of(host=5.0, device=5.0)
-    finding = host_sync.check(HostSyncs(1.0, 1.0, 5.0), steps(), step, None, Framework(JAX))
+    finding = applied(host_sync, HostSyncs(1.0, 1.0, 5.0), steps(), step, None, Framework(JAX))
     assert isinstance(finding, Finding)
     assert not any("model.compile" in remedy.code for remedy in finding.remedies)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -28,14 +29,14 @@ def gaps(launching_ms: float) -> IdleGaps:
 def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
     step = Breakdown.of(host=launching_ms, device=10.0 - launching_ms)
     assert isinstance(
-        kernel_launch_bound.check(gaps(launching_ms), STEPS, step, None, Framework()), kind
+        applied(kernel_launch_bound, gaps(launching_ms), STEPS, step, None, Framework()), kind
     )
 
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    verdict = kernel_launch_bound.check(
-        gaps(5.0), whole, Breakdown.of(host=5.0, device=5.0), None, Framework()
+    verdict = applied(
+        kernel_launch_bound, gaps(5.0), whole, Breakdown.of(host=5.0, device=5.0), None, Framework()
     )
     assert verdict == NotApplicable(reason="no step is marked")
 
@@ -61,7 +62,7 @@ def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
 ) -> None:
     rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
     step = Breakdown.of(host=5.0, device=5.0)
-    finding = kernel_launch_bound.check(gaps(5.0), STEPS, step, rows, framework)
+    finding = applied(kernel_launch_bound, gaps(5.0), STEPS, step, rows, framework)
     assert isinstance(finding, Finding)
     assert finding.remedies[0].action == first
     assert code in finding.remedies[0].code

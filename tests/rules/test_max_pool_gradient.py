@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -19,7 +20,7 @@ def check(
 ) -> Verdict:
     row = OperationTime(name=NAME, type=kind, ms=ms, ran=(ran,))
     rest = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=100.0 - ms)
-    return max_pool_gradient.check(Operations((row, rest)), hardware)
+    return applied(max_pool_gradient, Operations((row, rest)), hardware)
 
 
 @pytest.mark.parametrize("kind", ["MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradWithArgmax"])
@@ -54,10 +55,10 @@ def test_the_gradient_of_average_pooling_is_not_counted() -> None:
 def test_xla_searches_for_the_maxima_again() -> None:
     row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
     rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
-    verdict = max_pool_gradient.check(Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
+    verdict = applied(max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
     assert isinstance(verdict, Finding)
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(max_pool_gradient.check(Operations((unnamed,)), CPU), NotApplicable)
+    assert isinstance(applied(max_pool_gradient, Operations((unnamed,)), CPU), NotApplicable)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
@@ -29,7 +30,9 @@ def check(*rows: OperationTime, hardware: Hardware = GPU) -> Verdict:
     work = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=rest)
     operations = Operations((*rows, work))
     parts = Breakdown.of(device=100.0, host=60.0)
-    return optimizer_overhead.check(OptimizerWork.measure(operations), operations, hardware, parts)
+    return applied(
+        optimizer_overhead, OptimizerWork.measure(operations), operations, hardware, parts
+    )
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
@@ -24,7 +25,7 @@ def check(work: RepeatedResults, rest_ms: float) -> Verdict:
     named = [row for one in work.repeats for row in (*one.rows, *one.gradients)]
     named += [row for one in work.constants for row in one.rows]
     rest = row("gradient_tape/dense/MatMul", rest_ms)
-    return repeated_computation.check(work, Operations((*named, rest)))
+    return applied(repeated_computation, work, Operations((*named, rest)))
 
 
 def repeated(time_ms: float) -> RepeatedResults:
@@ -77,5 +78,5 @@ def test_scattered_repetitions_are_not_named() -> None:
 def test_operations_that_xla_compiled_are_not_judged() -> None:
     fused = (row("fusion", 10.0),)
     assert isinstance(
-        repeated_computation.check(RepeatedResults(), Operations(fused)), NotApplicable
+        applied(repeated_computation, RepeatedResults(), Operations(fused)), NotApplicable
     )

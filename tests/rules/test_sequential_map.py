@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -149,12 +150,11 @@ def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    verdict = sequential_map.check(
+    verdict = applied(
+        sequential_map,
         InputPipeline((ahead,), (), idle=(dataset,)),
         Breakdown.of(device=10.0),
         ON_CPU,
-        None,
-        None,
     )
     assert isinstance(verdict, NotApplicable)
     assert "decode" in verdict.reason

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -21,17 +22,19 @@ def steps(count: int = 10) -> SteadySteps:
 def test_copies_without_a_kernel_from_two_percent_on(exposed_ms: float, kind: type) -> None:
     copy = Transfer(H2D, 1.0, 5.0, exposed_ms, 1e7, 1e9, {PINNED: 1e7})
     step = Breakdown.of(transfer=exposed_ms, device=10.0 - exposed_ms)
-    assert isinstance(serial_transfer.check(Transfers((copy,)), steps(), step, Framework()), kind)
+    assert isinstance(
+        applied(serial_transfer, Transfers((copy,)), steps(), step, Framework()), kind
+    )
 
 
 def test_the_summary_names_the_direction_and_pageable_memory() -> None:
     up = Transfer(H2D, 1.0, 2.0, 2.0, 1e7, 1e9, {PAGEABLE: 1e7})
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
     step = Breakdown.of(transfer=5.0, device=5.0)
-    finding = serial_transfer.check(Transfers((up,)), steps(), step, Framework())
+    finding = applied(serial_transfer, Transfers((up,)), steps(), step, Framework())
     assert isinstance(finding, Finding)
     assert "pageable" in finding.summary
-    back = serial_transfer.check(Transfers((up, down)), steps(), step, Framework())
+    back = applied(serial_transfer, Transfers((up, down)), steps(), step, Framework())
     assert isinstance(back, Finding)
     assert D2H in back.summary
     assert "every 100 steps" in back.remedies[0].action
@@ -40,14 +43,14 @@ def test_the_summary_names_the_direction_and_pageable_memory() -> None:
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    verdict = serial_transfer.check(Transfers(()), whole, Breakdown.of(device=5.0), Framework())
+    verdict = applied(serial_transfer, Transfers(()), whole, Breakdown.of(device=5.0), Framework())
     assert verdict == NotApplicable(reason="no step is marked")
 
 
 def test_a_batch_of_jax_is_copied_ahead_by_jax() -> None:
     copy = Transfer(H2D, 1.0, 5.0, 5.0, 1e7, 1e9, {PINNED: 1e7})
     step = Breakdown.of(transfer=5.0, device=5.0)
-    finding = serial_transfer.check(Transfers((copy,)), steps(), step, Framework(JAX))
+    finding = applied(serial_transfer, Transfers((copy,)), steps(), step, Framework(JAX))
     assert isinstance(finding, Finding)
     assert "jax.device_put" in finding.remedies[0].code
     assert not any("keras" in remedy.code for remedy in finding.remedies)

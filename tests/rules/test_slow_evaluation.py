@@ -2,10 +2,12 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tests.rules.run_facts import line, made, phases
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import slow_evaluation
 from tfdoctor.rules.slow_evaluation import check
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
 
@@ -79,5 +81,7 @@ def test_one_call_for_all_results_is_necessary(calls: str, *, repeats: bool | No
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(part, RunCalls(()), None) == NotApplicable(reason="only a window was traced")
+    assert applied(slow_evaluation, part, RunCalls(())) == NotApplicable(
+        reason="only a window was traced"
+    )
     assert isinstance(judged(), NotApplicable)

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.applied import applied
 from tests.rules.run_facts import line, made, phases, steps
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import slow_prediction
 from tfdoctor.rules.slow_prediction import check
 from tfdoctor.verdict import (
     Bound,
@@ -144,5 +146,7 @@ def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(part, RunCalls(()), None) == NotApplicable(reason="only a window was traced")
+    assert applied(slow_prediction, part, RunCalls(())) == NotApplicable(
+        reason="only a window was traced"
+    )
     assert isinstance(judged(), NotApplicable)

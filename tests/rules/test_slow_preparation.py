@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import slow_preparation
 from tfdoctor.rules.slow_preparation import check
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
@@ -207,4 +209,4 @@ def test_a_little_plain_python_is_a_note() -> None:
 
 def test_a_part_of_the_run_is_not_judged() -> None:
     phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(phases, None) == NotApplicable(reason="only a window was traced")
+    assert applied(slow_preparation, phases) == NotApplicable(reason="only a window was traced")

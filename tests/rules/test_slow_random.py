@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -16,7 +17,7 @@ CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
 def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
     drawn = OperationTime(name="m/noise", type=kind, ms=ms)
     rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
-    return slow_random.check(Operations((drawn, rest)), hardware)
+    return applied(slow_random, Operations((drawn, rest)), hardware)
 
 
 @pytest.mark.parametrize("kind", sorted(REMAINING))
@@ -58,7 +59,7 @@ def test_uniform_numbers_do_not_replace_categories() -> None:
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(slow_random.check(Operations((unnamed,)), CPU), NotApplicable)
+    assert isinstance(applied(slow_random, Operations((unnamed,)), CPU), NotApplicable)
 
 
 @pytest.mark.parametrize("kind", sorted(NORMAL))

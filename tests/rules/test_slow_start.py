@@ -2,10 +2,12 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tests.rules.run_facts import line, made, phases
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start import check
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
@@ -107,4 +109,6 @@ def test_imports_beside_each_other_are_told_apart() -> None:
 
 def test_a_part_of_the_run_is_not_judged() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert check(part, RunCalls(())) == NotApplicable(reason="only a window was traced")
+    assert applied(slow_start, part, RunCalls(())) == NotApplicable(
+        reason="only a window was traced"
+    )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -129,12 +130,10 @@ def test_records_of_a_whole_batch_are_decoded_at_once(
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    verdict = small_files.check(
+    verdict = applied(
+        small_files,
         InputPipeline((AHEAD,), (), idle=(dataset,)),
         Breakdown.of(device=10.0),
-        None,
-        NOT_RECORDED,
-        None,
     )
     assert isinstance(verdict, NotApplicable)
     assert "load" in verdict.reason

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
@@ -17,7 +18,7 @@ def check(
     row = OperationTime(name="gcn/MatMul", type="MatMul", ms=ms)
     rest = OperationTime(name="gradient_tape/x", type="MatMul", ms=100.0 - ms)
     operand = SparseOperand("m", (2708, 2708), Zeros(1.0 - density, fullest, diagonal), (row,))
-    return sparse_operand.check(SparseOperands((operand,)), Operations((row, rest)))
+    return applied(sparse_operand, SparseOperands((operand,)), Operations((row, rest)))
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:
@@ -55,5 +56,5 @@ def test_a_matrix_without_any_value_is_no_sparse_one() -> None:
 
 def test_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    verdict = sparse_operand.check(SparseOperands(()), Operations((unnamed,)))
+    verdict = applied(sparse_operand, SparseOperands(()), Operations((unnamed,)))
     assert isinstance(verdict, NotApplicable)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -65,7 +66,7 @@ def check(  # noqa: PLR0913 - what the verdict depends on
     memory = MemoryTrends((filling,)) if filling else None
     calls = RunCalls((fit,) if fit else (), fits=8)
     growth = RunGrowth((resident,), 60.0) if resident else None
-    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)), kept)
+    return applied(tuning_loop, phases, calls, memory, growth, RunTraces((step,)), kept)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -148,8 +149,8 @@ def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() ->
     )  # fmt: skip
     again = RunTraces((replace(STEP, alike_ms=9e3),))
     calls, phases = RunCalls((FIT, compiled), fits=8), replace(PHASES, lines=(line,))
-    assert found(tuning_loop.check(phases, calls, None, None, again, None)).at == line.caller
-    assert found(tuning_loop.check(PHASES, calls, None, None, again, None)).at == compiled.at
+    assert found(applied(tuning_loop, phases, calls, None, None, again, None)).at == line.caller
+    assert found(applied(tuning_loop, PHASES, calls, None, None, again, None)).at == compiled.at
 
 
 def test_graphs_of_other_models_are_necessary() -> None:

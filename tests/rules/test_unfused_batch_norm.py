@@ -11,6 +11,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Rule
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
@@ -37,7 +38,7 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
     program = Program(layers=tuple(layers or [layer()]))
     chart = Chart([program, Operations(rows), hardware])
     try:
-        return chart.call(unfused_batch_norm.check)
+        return Rule.from_module(unfused_batch_norm).apply(chart)
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.applied import applied
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
@@ -28,7 +29,7 @@ def check(
     operations = Operations((*rows, rest))
     program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
     work = OptimizerWork.measure(operations)
-    return unfused_elementwise.check(operations, work, Hardware(kind, "x"), program)
+    return applied(unfused_elementwise, operations, work, Hardware(kind, "x"), program)
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
@@ -69,5 +70,5 @@ def test_the_optimizers_belong_to_another_rule() -> None:
 def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     work = OptimizerWork.measure(unnamed)
-    verdict = unfused_elementwise.check(unnamed, work, Hardware(DeviceKind.GPU, "x"), None)
+    verdict = applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None)
     assert isinstance(verdict, NotApplicable)

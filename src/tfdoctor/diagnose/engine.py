@@ -64,7 +64,7 @@ def _ranked(chart: Chart, results: Iterable[Result]) -> tuple[Result, ...]:
 
 def _apply(rule: Rule, chart: Chart, left: Unexplained | None = None) -> Outcome:
     try:
-        return chart.call(rule.bound(), *([] if left is None else [left]))
+        return rule.apply(chart, *([] if left is None else [left]))
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
     except ConfigError as error:  # a rule of the user's own: the sentence names its file

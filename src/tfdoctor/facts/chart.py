@@ -120,14 +120,20 @@ class Chart:
 
         An optional one may be None; one of ``X | Unavailable`` may be the reason for its absence.
         """
+        return function(**self.supply(function, *given))
+
+    def supply(self, function: Callable[..., Any], *given: object) -> dict[str, object]:
+        """Return the facts that a function's signature names, by parameter, those given taking precedence.
+
+        Raises:
+            Unavailable: one that is not optional is missing.
+        """
         parts = {type(part): part for part in given}
         wanted = {name: (kind, kind_of(kind)) for name, kind in needs(function).items()}
-        return function(
-            **{
-                name: parts[of] if of in parts else self._supply(kind)
-                for name, (kind, of) in wanted.items()
-            }
-        )
+        return {
+            name: parts[of] if of in parts else self._supply(kind)
+            for name, (kind, of) in wanted.items()
+        }
 
     def _supply(self, annotation: type | UnionType) -> object:
         try:

@@ -49,6 +49,7 @@ from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.humanize import milliseconds, number
+from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -59,7 +60,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     PartTime,
     Remedy,
     Stage,
@@ -70,6 +70,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
 SHOWN_ROWS = 8
@@ -137,8 +138,6 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
-    if not breakdown.step_ms:
-        return NotApplicable(reason="the traced steps have no duration; record the run again")
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
     work = _work(_function_free_ms(breakdown, retracing) * (1.0 - own_share), known, slow)

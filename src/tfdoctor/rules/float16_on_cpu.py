@@ -40,6 +40,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -58,6 +59,13 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    not_on(
+        DeviceKind.GPU,
+        DeviceKind.TPU,
+        verdict=NotApplicable(reason="the training does not run on a CPU"),
+    ),
+)
 BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need other settings"
 
 
@@ -79,8 +87,6 @@ def check(
     operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Take the time of all float16 operations as the ceiling of what another type saves."""
-    if hardware.kind != DeviceKind.CPU:
-        return NotApplicable(reason="the training does not run on a CPU")
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
     rows = [row for row in operations.matrix if row.precision == "float16"]

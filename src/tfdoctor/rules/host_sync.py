@@ -35,9 +35,10 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -55,6 +56,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (figures_per_step,)
 BY_HAND = "the recording does not show which line reads the values"
 
 
@@ -90,8 +92,9 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the GPU's idle time after copies to the host with the step."""
-    if reason := _why_not(steady, limits):
-        return NotApplicable(reason=reason)
+    if steady.rounds < limits.steps:
+        few = f"only {counted(steady.rounds, 'steady step')} in the trace"
+        return NotApplicable(reason=f"{few}, too few to see what recurs; trace 20 steps or more")
     # After the last step no other one follows that could be seen to wait.
     correction = steady.rounds / (steady.rounds - 1)
     idle = _idle_ms(syncs, compiling, correction)
@@ -110,16 +113,6 @@ def check(
             for stage, time_ms in idle.items()
         ),
     )
-
-
-def _why_not(steady: SteadySteps, limits: Limits) -> str:
-    """Return why the steps cannot be judged; "" when they can."""
-    if steady.unit != STEP:
-        return steady.why_no_steps
-    if steady.rounds < limits.steps:
-        few = f"only {counted(steady.rounds, 'steady step')} in the trace"
-        return f"{few}, too few to see what recurs; trace 20 steps or more"
-    return ""
 
 
 def _idle_ms(

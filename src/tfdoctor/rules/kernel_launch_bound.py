@@ -37,9 +37,8 @@ from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import milliseconds
+from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -48,7 +47,6 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Measure,
-    NotApplicable,
     Remedy,
     Stage,
     StepWork,
@@ -58,6 +56,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (figures_per_step,)
 BY_HAND = "the threads that launch kernels are set in the environment, not in the file"
 
 
@@ -81,15 +80,12 @@ MOSTLY = 0.5
 
 def check(
     gaps: IdleGaps,
-    steady: SteadySteps,
     breakdown: Breakdown,
     operations: Operations | None,
     framework: Framework,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the idle time during launches with the step."""
-    if steady.unit != STEP:
-        return NotApplicable(reason=steady.why_no_steps)
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
         Measure(
@@ -168,10 +164,7 @@ def healthy() -> Verdict:
     return check(*_example(0.2))
 
 
-def _example(
-    launching_ms: float,
-) -> tuple[IdleGaps, SteadySteps, Breakdown, None, Framework]:
+def _example(launching_ms: float) -> tuple[IdleGaps, Breakdown, None, Framework]:
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
     gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
-    steady = SteadySteps.of(Steps.uniform(10, 4.0 + launching_ms))
-    return gaps, steady, Breakdown.of(host=launching_ms, device=4.0), None, Framework()
+    return gaps, Breakdown.of(host=launching_ms, device=4.0), None, Framework()

@@ -36,6 +36,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -45,7 +46,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -54,6 +54,13 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    found(
+        Operations,
+        lambda operations: any(map(_is_gradient, operations.rows)),
+        "The step computes no gradient of max pooling",
+    ),
+)
 BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPool3DGrad"))
@@ -78,10 +85,6 @@ LIMITS = Limits()
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Add up the gradients of max pooling, except those that oneDNN runs."""
     rows = [row for row in operations.rows if _is_gradient(row)]
-    if not rows and operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    if not rows:
-        return Healthy(summary="The step computes no gradient of max pooling")
     total_ms = sum(row.ms for row in rows)
     share = total_ms / operations.total_ms
     taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"

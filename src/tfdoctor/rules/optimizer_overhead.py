@@ -39,6 +39,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -56,6 +57,9 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA compiles the optimizer's update on a TPU")),
+)
 BY_HAND = "fewer and larger variables change the model"
 
 
@@ -96,8 +100,6 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Add up the optimizer's small operations."""
-    if hardware.kind == DeviceKind.TPU:
-        return Healthy(summary="XLA compiles the optimizer's update on a TPU")
     if not work.rows:
         return NotApplicable(reason=UNNAMED)
     small = Small(work.small(limits.values, limits.each_ms), operations)

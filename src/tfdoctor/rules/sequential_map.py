@@ -40,6 +40,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import pipeline_ran
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -56,6 +57,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+PRECONDITIONS = (pipeline_ran,)
 
 MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
@@ -91,8 +93,6 @@ def check(
     maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
     waiting = breakdown.waits_for_input
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
-    if not waiting and pipeline.why_idle:
-        return NotApplicable(reason=pipeline.why_idle)
     if stage is None or not waiting or stage.concurrency > limits.threads:
         return Healthy(summary=_maps_summary(pipeline, limits, breakdown))
     if reason := _why_threads_do_not_help(stage, options):

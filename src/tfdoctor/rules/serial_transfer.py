@@ -33,26 +33,15 @@ from dataclasses import dataclass
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import milliseconds
+from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
-from tfdoctor.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (figures_per_step,)
 BY_HAND = "what a prefetch to the device may hold depends on the memory of the device"
 
 
@@ -70,14 +59,11 @@ LIMITS = Limits()
 
 def check(
     transfers: Transfers,
-    steady: SteadySteps,
     breakdown: Breakdown,
     framework: Framework,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the copies that no kernel hides with the step."""
-    if steady.unit != STEP:
-        return NotApplicable(reason=steady.why_no_steps)
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
     exposed_ms = sum(copy.exposed_ms for copy in copies)
     share = exposed_ms / breakdown.step_ms if breakdown.step_ms else 0.0
@@ -164,8 +150,7 @@ def healthy() -> Verdict:
     return check(*_example(0.1))
 
 
-def _example(exposed_ms: float) -> tuple[Transfers, SteadySteps, Breakdown, Framework]:
+def _example(exposed_ms: float) -> tuple[Transfers, Breakdown, Framework]:
     copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
     step = Breakdown.of(transfer=exposed_ms, device=175.0)
-    steady = SteadySteps.of(Steps.uniform(10, step.step_ms))
-    return Transfers((copy,)), steady, step, Framework()
+    return Transfers((copy,)), step, Framework()

@@ -43,6 +43,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -53,7 +54,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     PartTime,
     Remedy,
     Stage,
@@ -92,6 +92,14 @@ OTHERS = frozenset(
 )  # fmt: skip
 """Expensive distributions without a measured ratio: how much time remains is unknown."""
 
+PRECONDITIONS = (
+    found(
+        Operations,
+        lambda operations: _drawn(operations, normal=True),
+        "The step draws no random numbers from an expensive distribution",
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -109,20 +117,20 @@ LIMITS = Limits()
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Price each expensive draw at what replaces it."""
-    rows = [row for row in operations.rows if row.type in REMAINING or row.type in OTHERS]
-    normal = [row for row in operations.rows if row.type in NORMAL]
-    if not rows and not normal and operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    if not rows and not normal:
-        return Healthy(summary="The step draws no random numbers from an expensive distribution")
+    rows, drawn = _drawn(operations), _drawn(operations, normal=True)
     if _share(rows, operations) >= limits.share:
         return _finding(rows, hardware, operations, limits)
-    if _share([*rows, *normal], operations) >= limits.share:
-        return _necessary([*rows, *normal], operations, limits)
-    drawn = [*rows, *normal]
+    if _share(drawn, operations) >= limits.share:
+        return _necessary(drawn, operations, limits)
     return Healthy(
         summary=_summary(drawn, operations), evidence=_measures(drawn, operations, limits)
     )
+
+
+def _drawn(operations: Operations, *, normal: bool = False) -> list[OperationTime]:
+    """Return the draws from expensive distributions, and from normal ones after them."""
+    rows = [row for row in operations.rows if row.type in REMAINING or row.type in OTHERS]
+    return rows + [row for row in operations.rows if normal and row.type in NORMAL]
 
 
 def _share(rows: list[OperationTime], operations: Operations) -> float:

@@ -37,6 +37,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -54,6 +55,11 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    not_on(
+        DeviceKind.TPU, verdict=Healthy(summary="XLA fuses the elementwise operations on a TPU")
+    ),
+)
 
 ELEMENTWISE = frozenset(
     (
@@ -92,8 +98,6 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Remove the time of each elementwise operation: fusing saves that much at most."""
-    if hardware.kind == DeviceKind.TPU:
-        return Healthy(summary="XLA fuses the elementwise operations on a TPU")
     rows = _elementwise(operations, optimizer, program)
     total_ms, calls = sum(row.ms for row in rows), sum(row.calls for row in rows)
     share = total_ms / operations.total_ms if operations.total_ms else 0.0

@@ -119,9 +119,10 @@ def _check_parts(module: ModuleType, path: Path) -> None:
 
 
 def _check_needs(module: ModuleType, path: Path) -> None:
-    """Check that ``check`` asks for facts only, so that an error shows here and not in each report."""
+    """Check that a rule asks for facts only, so that an error shows here and not in each report."""
     try:
-        wanted = {name: kind_of(kind) for name, kind in needs(module.check).items()}
+        parts = (module.check, *getattr(module, "PRECONDITIONS", ()))
+        wanted = {name: kind_of(kind) for part in parts for name, kind in needs(part).items()}
     except Exception as error:  # whatever an annotation does when it is evaluated
         raise ConfigError(
             f"{path}: the parameters of check must be annotated with facts: {error}."

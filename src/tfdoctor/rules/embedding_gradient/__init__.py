@@ -48,6 +48,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.embedding_gradient.embedding_tables import (
     DENSIFIES,
@@ -74,6 +75,8 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
+PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=NotApplicable(reason=ON_TPU)),)
 BY_HAND = "the data have to hold numbers of rows instead of one-hot rows"
 
 LOOKUP_MS = 0.1
@@ -109,8 +112,6 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
-    if hardware.kind == DeviceKind.TPU:
-        return NotApplicable(reason=ON_TPU)
     summed = _costly_sums(sums.tables if sums else (), operations, limits)
     updates = _costly_updates(_apart(tables, summed), operations, limits)
     if tables.one_hot or updates or summed:
@@ -118,9 +119,6 @@ def check(
     if unknown := operations.why_unnamed or tables.unseen:
         return NotApplicable(reason=unknown)
     return _healthy(tables, limits)
-
-
-ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
 
 
 def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:

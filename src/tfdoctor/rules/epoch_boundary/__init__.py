@@ -46,6 +46,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
 from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
@@ -64,6 +65,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "how often the work between epochs is wanted is a question about the script"
 
@@ -97,8 +99,6 @@ def check(
     phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Find what takes long between the epochs, by line."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)

@@ -46,6 +46,7 @@ from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
 from tfdoctor.units import count, ms, ratio
@@ -55,7 +56,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -64,6 +64,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
+PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)
 BY_HAND = "the recording does not show which line makes the values float64"
 
 
@@ -85,8 +86,6 @@ def check(
     work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = LIMITS
 ) -> Verdict:
     """Price float64 operations at the time of float32 ones."""
-    if operations.why_unnamed and not work.rows:
-        return NotApplicable(reason=operations.why_unnamed)
     share = work.ms / operations.total_ms
     measures = (
         Measure("time in float64 operations per step", ms(work.ms)),

@@ -56,6 +56,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.kinds import KeptValue, Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.growing_memory.causes import remedies
 from tfdoctor.units import nbytes
@@ -74,6 +75,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "what keeps the memory alive is not certain from the file"
 
@@ -130,8 +132,6 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report memory that certainly grows and does not level off."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing)
     keeps = kept.of_steps if kept else None
     if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
         return NotApplicable(

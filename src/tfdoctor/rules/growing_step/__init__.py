@@ -44,6 +44,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
@@ -68,6 +69,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "what each step does with what grows is not certain from the file"
 
@@ -114,8 +116,6 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report a time of steps, or of a loop's calls, that certainly grows, with what grows along."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing)
     trend = growth.of(Grows.STEP) if steps else None
     counts = growing_counts(growth)
     long = trend and steps and trend.over_steps >= limits.steps

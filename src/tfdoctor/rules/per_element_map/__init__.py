@@ -40,6 +40,7 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
+from tfdoctor.preconditions import pipeline_ran
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -57,6 +58,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+PRECONDITIONS = (pipeline_ran,)
 
 MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
@@ -98,8 +100,6 @@ def check(
 ) -> Verdict:
     """Look for calls whose overhead exceeds their work in the slowest part of the pipeline."""
     if not breakdown.waits_for_input:
-        if pipeline.why_idle:
-            return NotApplicable(reason=pipeline.why_idle)
         return Healthy(summary=f"Map functions do not slow training: {breakdown.little_wait}")
     stage = _slowest_map(pipeline)
     if stage is None:

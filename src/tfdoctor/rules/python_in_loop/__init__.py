@@ -37,6 +37,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
 from tfdoctor.units import ms, ratio
@@ -57,6 +58,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (timed_steps,)
 
 SHOWN_ROWS = 8
 """Rows of the table: the lines that take most of the time."""
@@ -98,8 +100,6 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the time of the loop's own lines with the step."""
-    if not breakdown.step_ms:
-        return NotApplicable(reason="the traced steps have no duration; record the run again")
     body_ms, time_ms = (_exposed_ms(whole, syncs) for whole in (lines.body_ms, lines.total_ms))
     if _matters(body_ms, breakdown, limits) and lines.sample_count < limits.stack_samples:
         taken = f"{milliseconds(body_ms)} of Python in the body of the loop"

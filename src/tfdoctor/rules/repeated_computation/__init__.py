@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.repeated_computation.repeated_results import Constant, Repeat, RepeatedResults
 from tfdoctor.units import count, ms, ratio
@@ -48,7 +49,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -57,6 +57,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
 BY_HAND = "which line keeps the value for the others is a choice in the code of the step"
 
 SHOWN = 5
@@ -94,21 +95,18 @@ LIMITS = Limits()
 
 def check(work: RepeatedResults, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
-    total_ms = sum(one.ms for one in work.repeats) + sum(one.ms for one in work.constants)
-    share = total_ms / operations.total_ms if operations.total_ms else 0.0
+    share = work.ms / operations.total_ms if operations.total_ms else 0.0
     evidence = (
-        Measure("time computing again what is known, per step", ms(total_ms)),
+        Measure("time computing again what is known, per step", ms(work.ms)),
         Measure(
             "share of the compute time computing again what is known",
             ratio(share),
             ratio(limits.share),
         ),
     )
-    least_ms = max(limits.least_ms, limits.part * total_ms)
+    least_ms = max(limits.least_ms, limits.part * work.ms)
     repeats = [one for one in work.repeats if one.ms >= least_ms]
     constants = [one for one in work.constants if one.ms >= least_ms]
-    if operations.why_unnamed and not total_ms:
-        return NotApplicable(reason=operations.why_unnamed)
     if share < limits.share or not (repeats or constants):
         summary = f"{percent(share)} of the compute time computes again what is known"
         return Healthy(summary=summary, evidence=evidence)

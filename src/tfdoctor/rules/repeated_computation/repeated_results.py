@@ -102,6 +102,11 @@ class RepeatedResults:
             tuple(sorted(constants, key=lambda one: -one.ms)),
         )
 
+    @property
+    def ms(self) -> float:
+        """The time of all of it, in ms per step."""
+        return sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
+
 
 Lines = tuple[Location | None, Location | None]
 

@@ -37,6 +37,7 @@ from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -56,6 +57,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
+PRECONDITIONS = (timed_steps,)
 BY_HAND = "the recording does not show one loop whose arrays stay the same"
 
 WIDE = "float64"
@@ -88,8 +90,6 @@ LIMITS = Limits()
 
 def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """Compare the time to convert and cast the same arrays again with the step."""
-    if not breakdown.step_ms:
-        return NotApplicable(reason="the traced steps have no duration; record the run again")
     if not conversions.arrays:
         return Healthy(summary="The training function is given tensors, which need no conversion")
     if any(array.same is None for array in conversions.arrays):

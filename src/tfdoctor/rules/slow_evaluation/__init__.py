@@ -55,6 +55,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
 from tfdoctor.humanize import location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
@@ -73,6 +74,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "how the results of single evaluations go together is a question about the script"
 
@@ -119,8 +121,6 @@ def check(
     phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Find evaluations whose time goes into many calls and batches, or into Python."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     made = [call for call in calls.of(RunCall.EVALUATE) if call.within not in WITHIN_FIT]
     loops = [group for group in _sampled(phases) if _is_loop(group)]
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)

@@ -51,6 +51,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
 from tfdoctor.humanize import location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
@@ -69,6 +70,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "whether an input depends on the last prediction is a question about the script"
 
@@ -113,8 +115,6 @@ def check(
     phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Find predictions whose time goes into many calls and batches, or into Python."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
         return NotApplicable(reason="the run makes no predictions")

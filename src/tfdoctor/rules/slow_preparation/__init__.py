@@ -50,6 +50,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.slow_preparation.advice import CACHED
 from tfdoctor.rules.slow_preparation.places import SlowPlace, adapt_table, slow_places
@@ -60,7 +61,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     Remedy,
     Severity,
     Table,
@@ -69,6 +69,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "which vectorized form computes the same depends on the data, not only on the file"
 
@@ -100,8 +101,6 @@ LIMITS = Limits()
 
 def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = LIMITS) -> Verdict:
     """Find the loops that prepare data item by item."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     places = slow_places(phases, calls)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = [place for place in places if place.ms >= least_ms]

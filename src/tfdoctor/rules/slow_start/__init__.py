@@ -46,23 +46,15 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
 from tfdoctor.units import ms
-from tfdoctor.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, Measure, Severity, Table, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "what a script needs before its first step is not decided by one line"
 
@@ -108,8 +100,6 @@ LIMITS = Limits()
 
 def check(phases: RunPhases, calls: RunCalls, limits: Limits = LIMITS) -> Verdict:
     """Find the lines that make the start slow."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing or "only a part of the run was recorded")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     known = [*_imports(phases, limits), *_loads(calls, limits), *_builds(phases)]
     causes = sorted(

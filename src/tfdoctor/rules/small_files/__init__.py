@@ -41,6 +41,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number, quantity
+from tfdoctor.preconditions import pipeline_ran
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 from tfdoctor.units import count, ms, nbytes
@@ -58,6 +59,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
+PRECONDITIONS = (pipeline_ran,)
 BY_HAND = "the data set has to be written again, once, into larger files"
 
 
@@ -90,7 +92,7 @@ def check(
 ) -> Verdict:
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
     if not breakdown.waits_for_input:
-        return _not_waiting(pipeline, breakdown)
+        return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
     paths = pipeline.slowest.stages if pipeline.slowest else {}
     stages = [stage for stage in pipeline.stages if stage.path in paths and stage.reads]
     reads = sum(stage.reads for stage in stages)
@@ -154,12 +156,6 @@ def _finding(
         remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
         effects=tuple(_effect(stage, _by_dataset(stage, functions)) for stage in stages),
     )
-
-
-def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
-    if pipeline.why_idle:
-        return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
 
 
 def _by_dataset(stage: StageTime, functions: MapFunctions | None) -> MapFunction | None:

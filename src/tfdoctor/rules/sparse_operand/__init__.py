@@ -36,6 +36,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.units import ms, ratio
@@ -46,7 +47,6 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
-    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -55,6 +55,13 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    found(
+        SparseOperands,
+        lambda operands: operands.operands,
+        "No large constant matrix is multiplied",
+    ),
+)
 BY_HAND = "every product with the matrix has to be written for a sparse one"
 
 
@@ -80,10 +87,6 @@ LIMITS = Limits()
 
 def check(operands: SparseOperands, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Find the matrices of zeros, and add up the products with them."""
-    if not operands.operands and operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    if not operands.operands:
-        return Healthy(summary="No large constant matrix is multiplied")
     sparse = [
         one for one in operands.operands if one.zeros.fullest and one.density <= limits.density
     ]

@@ -48,6 +48,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.humanize import counted, duration, location, number, percent, quantity
 from tfdoctor.kinds import KeptValue, Phase, RunCall
+from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -69,6 +70,7 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
 
 BY_HAND = "whether the models differ in more than their weights is not certain from the file"
 
@@ -121,8 +123,6 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
-    if not phases.whole:
-        return NotApplicable(reason=phases.missing)
     fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]
     if not fits:
         return NotApplicable(

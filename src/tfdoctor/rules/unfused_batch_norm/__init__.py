@@ -45,6 +45,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import bandwidth, count, ms
 from tfdoctor.verdict import (
@@ -64,6 +65,12 @@ from tfdoctor.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
+PRECONDITIONS = (
+    not_on(
+        DeviceKind.TPU,
+        verdict=Healthy(summary="XLA compiles everything on a TPU, batch normalization included"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +103,6 @@ LIMITS = Limits()
 
 def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Price each unfused layer at the bytes that a fused one moves."""
-    if hardware.kind == DeviceKind.TPU:
-        return Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
     if not norms.unfused:
         return _without_unfused(norms)
     fusible = [norm for norm in norms.unfused if _is_fusible(norm, hardware, limits)]

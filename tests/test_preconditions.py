@@ -1,0 +1,136 @@
+"""What several rules ask before they check anything, and when the engine asks it."""
+
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import pytest
+
+from tests.rules.applied import applied
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.preconditions import (
+    Precondition,
+    figures_per_step,
+    found,
+    not_on,
+    pipeline_ran,
+    timed_steps,
+    whole_run,
+)
+from tfdoctor.rule import Rule
+from tfdoctor.rules import slow_random
+from tfdoctor.verdict import Healthy, NotApplicable, Verdict
+
+WHY = "only its window was traced"
+PART = RunPhases(total_ms=1.0, times={}, whole=False, missing=WHY)
+STEADY = SteadySteps.of(Steps.uniform(10, 5.0))
+IDLE = InputPipeline((), (), idle=(Dataset(id=1, kind="_MapDataset", function="decode"),))
+WAITS, WORKS = Breakdown.of(input=5.0, device=5.0), Breakdown.of(device=5.0)
+COMPILED = "XLA compiles it"
+ON_TPU = not_on(DeviceKind.TPU, verdict=Healthy(summary=COMPILED))
+GRADIENT = OperationTime(name="gradient_tape/m", type="MatMul", ms=1.0)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+
+
+@pytest.mark.parametrize(
+    ("precondition", "fact"),
+    [
+        (whole_run, replace(PART, whole=True)),
+        (timed_steps, WORKS),
+        (figures_per_step, STEADY),
+        (ON_TPU, Hardware(DeviceKind.GPU, "x")),
+    ],
+)
+def test_where_it_holds_the_rule_goes_on(precondition: Precondition, fact: object) -> None:
+    assert precondition(fact) is None
+
+
+@pytest.mark.parametrize(
+    ("precondition", "fact", "verdict"),
+    [
+        (whole_run, PART, NotApplicable(reason=WHY)),
+        (
+            timed_steps,
+            Breakdown.of(),
+            NotApplicable(reason="the traced steps have no duration; record the run again"),
+        ),
+        (
+            figures_per_step,
+            replace(STEADY, unit=TRACE, why_no_steps="no step is marked"),
+            NotApplicable(reason="no step is marked"),
+        ),
+        (ON_TPU, Hardware(DeviceKind.TPU, "x"), Healthy(summary=COMPILED)),
+    ],
+)
+def test_where_it_does_not_hold_the_verdict_is_known(
+    precondition: Precondition, fact: object, verdict: Verdict
+) -> None:
+    assert precondition(fact) == verdict
+
+
+def test_functions_that_did_not_run_matter_only_where_the_step_does_not_wait() -> None:
+    assert pipeline_ran(IDLE, WAITS) is None
+    assert pipeline_ran(InputPipeline.of(), WORKS) is None
+    assert pipeline_ran(IDLE, WORKS) == NotApplicable(reason=IDLE.why_idle)
+
+
+@pytest.mark.parametrize("nothing", ["", "The step has none"])
+def test_what_is_not_found_is_absent_only_where_operations_have_names(nothing: str) -> None:
+    named, unnamed = Operations((GRADIENT,)), Operations((UNNAMED,))
+    precondition = found(Operations, lambda operations: len(operations.rows) > 1, nothing)
+    several = Operations((GRADIENT, UNNAMED))
+    assert precondition(several, several) is None
+    assert precondition(unnamed, unnamed) == NotApplicable(reason=unnamed.why_unnamed)
+    assert precondition(named, named) == (Healthy(summary=nothing) if nothing else None)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A fact that the check below needs."""
+
+    measure = staticmethod(lambda: None)
+
+
+def rule(*preconditions: Precondition) -> Rule:
+    def check(known: Known) -> Verdict:  # noqa: ARG001 - it is asked for by its type
+        return Healthy(summary="checked")
+
+    return replace(
+        Rule.from_module(slow_random), check=check, preconditions=preconditions, limits=None
+    )
+
+
+def test_the_first_precondition_that_fails_decides() -> None:
+    facts = [Known(), replace(STEADY, unit=TRACE, why_no_steps="no step is marked"), PART]
+    chart = Chart(facts)
+    assert rule().apply(chart) == Healthy(summary="checked")
+    assert rule(whole_run, figures_per_step).apply(chart) == NotApplicable(reason=WHY)
+    assert rule(figures_per_step).apply(chart) == NotApplicable(reason="no step is marked")
+
+
+@pytest.mark.parametrize("missing", [Known, SteadySteps])
+def test_a_missing_fact_comes_before_every_verdict(missing: type) -> None:
+    facts = [fact for fact in (Known(), STEADY, PART) if not isinstance(fact, missing)]
+    chart = Chart(facts, {missing: Unavailable("it was not recorded")})
+    with pytest.raises(Unavailable, match="not recorded"):
+        rule(whole_run, figures_per_step).apply(chart)
+
+
+def test_the_rule_says_what_its_preconditions_need() -> None:
+    module = ModuleType("a_rule", slow_random.__doc__)
+    vars(module).update(vars(slow_random), PRECONDITIONS=(whole_run,))
+    assert Rule.from_module(module).needs == ("Operations", "Hardware", "RunPhases")
+
+
+def test_on_facts_by_hand_one_that_is_not_given_is_missing() -> None:
+    with pytest.raises(Unavailable):
+        applied(slow_random, Operations((GRADIENT,)))
