@@ -14,37 +14,14 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map
+from tfdoctor.rules.sequential_map import example
 from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE_BUSY = Cores(4.0, busy=1.0)
+ON_CPU = Device(DeviceKind.CPU, 1, 1)
 
 
 def stage(kind: str = "Map", threads: float = 1.0, **more: Any) -> StageTime:
-    parts: dict[str, Any] = {
-        "path": f"Root::Prefetch::{kind}",
-        "kind": kind,
-        "work_ms": 40.0,
-        "wall_ms": 40.0 / threads,
-        "asynchronous": kind != "Map",
-    } | more
-    return StageTime(**parts)
-
-
-def check(
-    *stages: StageTime,
-    wait: float = 30.0,
-    device: Device = ON_GPU,
-    cores: Cores | None = ONE_BUSY,
-) -> Verdict:
-    return sequential_map.check(
-        InputPipeline.of(AHEAD, *stages),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        device,
-        cores,
-        None,
-    )
+    return StageTime.of(f"Root::Prefetch::{kind}", 40.0, threads, **more)
 
 
 def effect(verdict: Verdict) -> Effect:
@@ -59,80 +36,78 @@ def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(
 ) -> None:
     parameters = DatasetParameters(num_parallel_calls=calls)
     made = Dataset(id=1, kind="_ParallelMapDataset", parameters=parameters)
-    assert isinstance(check(stage("ParallelMapV2", dataset=made)), kind)
+    assert isinstance(example(stage("ParallelMapV2", dataset=made)), kind)
 
 
 def test_a_map_on_one_thread_is_found() -> None:
-    assert isinstance(check(stage()), Finding)
+    assert isinstance(example(stage()), Finding)
 
 
 @pytest.mark.parametrize("kind", ["ParallelMapV2", "ParallelMap", "MapAndBatch"])
 def test_a_map_that_ran_in_parallel_is_not(kind: str) -> None:
-    assert isinstance(check(stage(kind, threads=3)), Healthy)
+    assert isinstance(example(stage(kind, threads=3)), Healthy)
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
 def test_where_map_and_batch_were_fused_the_threads_tell(threads: float, kind: type) -> None:
-    assert isinstance(check(stage("MapAndBatch", threads)), kind)
+    assert isinstance(example(stage("MapAndBatch", threads)), kind)
 
 
 def test_a_map_on_the_threads_of_an_interleave_is_not_sequential() -> None:
-    reader = StageTime(
-        path="Root::Prefetch::ParallelInterleaveV4", kind="ParallelInterleaveV4", asynchronous=True
-    )
-    mapped = stage(path="Root::Prefetch::ParallelInterleaveV4::Map", threads=3)
-    assert isinstance(check(reader, mapped), Healthy)
+    reader = StageTime.of("Root::Prefetch::ParallelInterleaveV4")
+    mapped = stage("ParallelInterleaveV4::Map", threads=3)
+    assert isinstance(example(reader, mapped), Healthy)
 
 
 @pytest.mark.parametrize("kind", ["FlatMap", "BatchV2", "Shuffle"])
 def test_a_stage_that_is_no_map_is_not_advised_threads(kind: str) -> None:
-    assert isinstance(check(stage(kind, asynchronous=False)), Healthy)
+    assert isinstance(example(stage(kind)), Healthy)
 
 
 def test_a_sequential_map_that_does_not_limit_the_pipeline_is_healthy() -> None:
-    slow = stage("MapAndBatch", threads=2, work_ms=300.0, wall_ms=150.0)
-    quick = stage(path="Root::Prefetch::MapAndBatch::Map")
-    assert isinstance(check(slow, quick), Healthy)
+    slow = StageTime.of("Root::Prefetch::MapAndBatch", 300.0, threads=2)
+    quick = stage("MapAndBatch::Map")
+    assert isinstance(example(slow, quick), Healthy)
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(check(stage(), wait=wait), kind)
+    assert isinstance(example(stage(), wait=wait), kind)
 
 
 @pytest.mark.parametrize(("python", "kind"), [(20.0, Finding), (21.0, NotApplicable)])
 def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
-    assert isinstance(check(stage(python_ms=python)), kind)
+    assert isinstance(example(stage(python_ms=python)), kind)
 
 
 @pytest.mark.parametrize(("run", "speedup"), [(1.0, 4.0), (3.0, 2.0), (4.0, 1.0)])
 def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(
     run: float, speedup: float
 ) -> None:
-    mapped = effect(check(stage(), cores=Cores(4.0, run)))
+    mapped = effect(example(stage(), cores=Cores(4.0, run)))
     assert mapped.scales == pytest.approx(1 / speedup)
     assert mapped.bound is Bound.EXPECTED
 
 
 @pytest.mark.parametrize("run", [1.0, 4.0])
 def test_on_a_cpu_the_step_model_accounts_for_the_cores(run: float) -> None:
-    mapped = effect(check(stage(), device=ON_CPU, cores=Cores(4.0, run)))
+    mapped = effect(example(stage(), device=ON_CPU, cores=Cores(4.0, run)))
     assert (mapped.scales, mapped.bound, mapped.spreads) == (0.25, Bound.EXPECTED, True)
 
 
 @pytest.mark.parametrize(("other", "bound"), [(0.5, Bound.EXPECTED), (0.6, Bound.AT_MOST)])
 def test_other_programs_on_the_cores_make_the_saving_a_ceiling(other: float, bound: Bound) -> None:
-    mapped = effect(check(stage(), cores=Cores(4.0, busy=1.0, others=other)))
+    mapped = effect(example(stage(), cores=Cores(4.0, busy=1.0, others=other)))
     assert (mapped.scales, mapped.bound) == (0.25, bound)
 
 
 def test_without_samples_of_the_cores_the_saving_is_a_ceiling() -> None:
-    mapped = effect(check(stage(), cores=Cores(4.0, busy=1.0, sampled=False)))
+    mapped = effect(example(stage(), cores=Cores(4.0, busy=1.0, sampled=False)))
     assert (mapped.scales, mapped.bound) == (0.25, Bound.AT_MOST)
 
 
 def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
-    mapped = effect(check(stage(), cores=None))
+    mapped = effect(example(stage(), cores=None))
     assert (mapped.scales, mapped.bound) == (0.0, Bound.AT_MOST)
 
 
@@ -141,7 +116,7 @@ def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
 )
 def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
     written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
-    verdict = check(stage(dataset=written))
+    verdict = example(stage(dataset=written))
     assert isinstance(verdict, Finding)
     assert code in verdict.remedies[0].code
     assert verdict.remedies[0].at == Location("t.py", 9)
@@ -149,10 +124,9 @@ def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     verdict = applied(
         sequential_map,
-        InputPipeline((ahead,), (), idle=(dataset,)),
+        InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
         Breakdown.of(device=10.0),
         ON_CPU,
     )
@@ -162,11 +136,6 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
 
 @pytest.mark.parametrize(("threads", "kind"), [(1, NotApplicable), (2, Finding)])
 def test_a_private_pool_of_one_thread_is_another_rules_fault(threads: int, kind: type) -> None:
-    verdict = sequential_map.check(
-        InputPipeline.of(AHEAD, stage("MapAndBatch")),
-        Breakdown.of(input=30.0, device=10.0),
-        ON_GPU,
-        ONE_BUSY,
-        DataOptions({"threading.private_threadpool_size": threads}),
-    )
+    options = DataOptions({"threading.private_threadpool_size": threads})
+    verdict = example(stage("MapAndBatch"), options=options)
     assert isinstance(verdict, kind)

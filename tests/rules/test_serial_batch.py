@@ -1,7 +1,5 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import (
@@ -19,117 +17,68 @@ from tests.builders import (
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import serial_batch
+from tfdoctor.rules.serial_batch import element, example
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE_BUSY = Cores(4.0, busy=1.0)
 PARALLEL = "experimental_optimization.parallel_batch"
-OFF = DataOptions({PARALLEL: False}, Location("t.py", 5))
+OFF = DataOptions({PARALLEL: False})
 
 
-def written(width: int = 8192, **more: Any) -> Dataset:
-    """A batch of 16 examples of float32."""
-    parts: dict[str, Any] = {
-        "id": 1,
-        "kind": "_BatchDataset",
-        "parameters": DatasetParameters(batch_size=16),
-        "element": f"TensorSpec(shape=(None, {width}), dtype=tf.float32, name=None)",
-        "at": Location("t.py", 9),
-    } | more
-    return Dataset(**parts)
-
-
-def batch(dataset: Dataset | None = None, kind: str = "BatchV2", **more: Any) -> StageTime:
-    parts: dict[str, Any] = {
-        "path": f"Root::Prefetch::{kind}",
-        "kind": kind,
-        "work_ms": 20.0,
-        "wall_ms": 20.0,
-        "dataset": dataset or written(),
-    } | more
-    return StageTime(**parts)
-
-
-def check(
-    *stages: StageTime,
-    wait: float = 10.0,
-    device: Device = ON_GPU,
-    cores: Cores | None = ONE_BUSY,
-    properties: bool = True,
-    options: DataOptions | None = OFF,
-) -> Verdict:
-    chain = tuple(stage.dataset for stage in stages if stage.dataset)
-    return serial_batch.check(
-        InputPipeline.of(AHEAD, *stages),
-        Breakdown.of(input=wait, device=20.0 - wait),
-        device,
-        cores,
-        DatasetProperties(chain) if properties else None,
-        options,
-    )
+def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
+    """Judge batches of 16 examples of so many numbers."""
+    return example(batches=element(str(width)), size=16, options=options)
 
 
 @pytest.mark.parametrize(("width", "kind"), [(8192, Finding), (8191, Healthy)])
 def test_the_copy_of_small_examples_is_not_what_takes_the_time(width: int, kind: type) -> None:
-    assert isinstance(check(batch(written(width))), kind)
+    assert isinstance(of_width(width), kind)
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(1.0, Finding), (0.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(check(batch(), wait=wait), kind)
+    assert isinstance(example(wait=wait), kind)
 
 
 @pytest.mark.parametrize(("work", "kind"), [(0.4, Finding), (0.39, Healthy)])
 def test_a_batch_that_takes_next_to_nothing_is_healthy(work: float, kind: type) -> None:
-    assert isinstance(check(batch(work_ms=work, wall_ms=work)), kind)
+    assert isinstance(example(work=work), kind)
 
 
 @pytest.mark.parametrize("kind", ["MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map"])
 def test_stages_that_copy_in_parallel_or_never_can_are_healthy(kind: str) -> None:
-    asynchronous = kind in {"MapAndBatch", "ParallelBatch"}
-    assert isinstance(check(batch(kind=kind, asynchronous=asynchronous)), Healthy)
+    assert isinstance(example(kind=kind), Healthy)
 
 
 def test_a_batch_that_does_not_limit_the_pipeline_is_healthy() -> None:
-    slow = StageTime(
-        path="Root::Prefetch::BatchV2::ParallelMapV2",
-        kind="ParallelMapV2",
-        work_ms=90.0,
-        wall_ms=30.0,
-        asynchronous=True,
-    )
-    assert isinstance(check(batch(), slow), Healthy)
+    slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
+    assert isinstance(example(slow), Healthy)
 
 
 def test_batches_inside_an_interleave_are_copied_on_several_threads() -> None:
-    assert isinstance(check(batch(wall_ms=10.0)), Healthy)
+    assert isinstance(example(threads=2.0), Healthy)
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        "TensorSpec(shape=(None, None), dtype=tf.float32, name=None)",
-        "TensorSpec(shape=(None,), dtype=tf.string, name=None)",
-        "",
-    ],
-)
-def test_examples_of_unknown_size_are_not_judged(element: str) -> None:
-    assert isinstance(check(batch(written(element=element))), NotApplicable)
+@pytest.mark.parametrize("batches", [element("None"), element("", "string"), ""])
+def test_examples_of_unknown_size_are_not_judged(batches: str) -> None:
+    assert isinstance(example(batches=batches), NotApplicable)
 
 
 def test_without_a_program_record_nothing_is_claimed() -> None:
-    assert isinstance(check(batch(), properties=False), NotApplicable)
+    pipeline = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0))
+    waits = Breakdown.of(input=10.0, device=10.0)
+    verdict = serial_batch.check(
+        pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})
+    )
+    assert isinstance(verdict, NotApplicable)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +93,15 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
 def test_the_saving_is_a_ceiling_set_by_the_cores(
     device: Device, cores: Cores | None, scales: float
 ) -> None:
-    verdict = check(batch(), device=device, cores=cores)
+    verdict = example(device=device, cores=cores)
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
 
 
 def test_the_remedy_is_the_users_own_batch() -> None:
-    verdict = check(batch())
+    off = DataOptions({PARALLEL: False}, Location("t.py", 5))
+    verdict = example(size=16, options=off, at=Location("t.py", 9))
     assert isinstance(verdict, Finding)
     remedy, option = verdict.remedies
     assert remedy.at == Location("t.py", 9)
@@ -166,7 +116,7 @@ MEBIBYTE = 1 << 14
 
 @pytest.mark.parametrize(("width", "kind"), [(MEBIBYTE, Healthy), (MEBIBYTE - 1, Finding)])
 def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind: type) -> None:
-    assert isinstance(check(batch(written(width)), options=DataOptions()), kind)
+    assert isinstance(of_width(width, DataOptions()), kind)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +135,11 @@ def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind:
 def test_only_some_options_leave_the_copy_to_one_thread(
     values: dict[str, bool], kind: type
 ) -> None:
-    assert isinstance(check(batch(written(MEBIBYTE)), options=DataOptions(values)), kind)
+    assert isinstance(of_width(MEBIBYTE, DataOptions(values)), kind)
 
 
 def test_unrecorded_options_are_not_judged() -> None:
-    assert isinstance(check(batch(written(MEBIBYTE)), options=None), NotApplicable)
+    assert isinstance(of_width(MEBIBYTE, None), NotApplicable)
 
 
 # From the events to the saving
@@ -251,9 +201,8 @@ def test_the_same_steps_with_batches_of_numbers_are_healthy() -> None:
 
 
 def test_an_option_set_by_keras_is_not_for_the_user_to_remove() -> None:
-    wide = batch(written(MEBIBYTE))
     own, by_keras = (
-        check(wide, options=DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True)
+        of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True)
     )
     assert isinstance(own, Finding)
     assert isinstance(by_keras, Finding)

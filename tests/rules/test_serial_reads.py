@@ -1,7 +1,5 @@
 """serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
-from typing import Any
-
 import pytest
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -12,47 +10,21 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import serial_reads
+from tfdoctor.rules.serial_reads import AHEAD, example
 from tfdoctor.rules.serial_reads.source_files import SourceFiles
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE_BUSY = Cores(8.0, busy=1.0)
 EIGHT = SourceFiles(8)
-TOP = "Root::Prefetch"
 LINE = Dataset(id=1, kind="_InterleaveDataset", at=Location("t.py", 9))
+BATCH = StageTime.of(f"{AHEAD}::BatchV2", 10.0)
 
 
-def stage(path: str, work: float = 0.0, threads: float = 1.0, **more: Any) -> StageTime:
-    kind = path.rpartition("::")[2]
-    busy = kind.startswith(("Parallel", "Prefetch"))
-    parts: dict[str, Any] = {
-        "path": path,
-        "kind": kind,
-        "work_ms": work,
-        "wall_ms": work / threads,
-    } | more
-    return StageTime(asynchronous=busy, **parts)
-
-
-def interleaved(work: float = 30.0, threads: float = 1.0, kind: str = "TFRecord") -> InputPipeline:
-    opener = f"{TOP}::Interleave" if threads == 1 else f"{TOP}::ParallelInterleaveV4"
-    return InputPipeline.of(
-        stage(TOP),
-        stage(f"{TOP}::BatchV2", 10.0),
-        stage(opener, dataset=LINE),
-        stage(f"{opener}::FlatMap", 1.0, threads),
-        stage(f"{opener}::FlatMap::{kind}", work, threads),
-    )
-
-
-def check(
-    pipeline: InputPipeline,
-    wait: float = 22.0,
-    device: Device = GPU,
-    cores: Cores | None = ONE_BUSY,
-    files: SourceFiles | None = EIGHT,
-) -> Verdict:
-    return serial_reads.check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
+def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, ...]:
+    opener = f"{AHEAD}::Interleave"
+    opens = StageTime.of(f"{opener}::FlatMap", 1.0)
+    reads = StageTime.of(f"{opener}::FlatMap::{kind}", work)
+    return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -62,7 +34,7 @@ def finding(verdict: Verdict) -> Finding:
 
 @pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
 def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
-    verdict = finding(check(interleaved(kind=kind)))
+    verdict = finding(example(*interleaved(kind)))
     assert {e.subject.rpartition("::")[2] for e in verdict.effects} == {kind, "FlatMap"}
     assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
     assert verdict.remedies[0].at == Location("t.py", 9)
@@ -71,33 +43,37 @@ def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
 def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: type) -> None:
-    reader = stage(f"{TOP}::ParallelMapV2::TFRecord", 30.0, threads)
-    assert isinstance(check(InputPipeline.of(stage(TOP), reader)), kind)
+    reader = StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)
+    assert isinstance(example(reader), kind)
 
 
 @pytest.mark.parametrize("threads", [1.0001, 3.0])
 def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
-    verdict = check(interleaved(threads=threads))
-    assert isinstance(verdict, Healthy)
+    assert isinstance(example(threads=threads), Healthy)
 
 
 @pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])
 def test_a_reader_that_takes_little_of_the_segment_is_healthy(work: float, kind: type) -> None:
-    assert isinstance(check(interleaved(work)), kind)
+    assert isinstance(example(*interleaved(work=work)), kind)
 
 
 def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    verdict = check(interleaved(), wait=0.04)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(example(wait=0.04), Healthy)
 
 
 def test_a_pipeline_without_records_is_healthy() -> None:
-    assert isinstance(check(InputPipeline.of(stage(TOP), stage(f"{TOP}::Map", 30.0))), Healthy)
+    assert isinstance(example(StageTime.of(f"{AHEAD}::Map", 30.0)), Healthy)
 
 
 def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    verdict = check(InputPipeline((stage(TOP),), (), idle=(buffered,)), wait=0.0)
+    verdict = serial_reads.check(
+        InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)),
+        Breakdown.of(device=10.0),
+        GPU,
+        None,
+        None,
+    )
     assert isinstance(verdict, NotApplicable)
 
 
@@ -107,7 +83,7 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
         (EIGHT, Cores(4.0, busy=1.0), GPU, 4.0),  # its own core, and three free ones
         (EIGHT, Cores(4.0, busy=1.0), CPU, 4.0),
         (EIGHT, Cores(4.0, busy=3.0), GPU, 2.0),
-        (SourceFiles(2), ONE_BUSY, GPU, 2.0),
+        (SourceFiles(2), Cores(8.0, busy=1.0), GPU, 2.0),
         (EIGHT, None, GPU, 8.0),
         (SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU, 8.0),
         (SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU, 16.0),
@@ -116,30 +92,30 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
 def test_files_and_cores_limit_what_reading_together_gains(
     files: SourceFiles, cores: Cores | None, device: Device, times: float
 ) -> None:
-    verdict = finding(check(interleaved(), device=device, cores=cores, files=files))
+    verdict = finding(example(*interleaved(), device=device, cores=cores, files=files))
     assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / times)] * 2
 
 
 def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
-    verdict = finding(check(interleaved(), cores=None, files=None))
+    verdict = finding(example(cores=None, files=None))
     assert {effect.scales for effect in verdict.effects} == {0.0}
 
 
 def test_reads_across_a_network_wait_without_a_core() -> None:
-    verdict = finding(check(interleaved(), files=SourceFiles(8, "s3")))
+    verdict = finding(example(files=SourceFiles(8, "s3")))
     assert not any(effect.spreads for effect in verdict.effects)
     assert "s3" in verdict.summary
 
 
 def test_a_single_file_must_be_split_first() -> None:
-    first, second = finding(check(interleaved(), files=SourceFiles(1))).remedies
+    first, second = finding(example(files=SourceFiles(1))).remedies
     assert "TFRecordWriter" in first.code
     assert second.edit_id == ""
 
 
 def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
-    reader = stage(f"{TOP}::FlatMap::TFRecord", 30.0)
-    flat = stage(f"{TOP}::FlatMap", 1.0, dataset=LINE)
-    (remedy,) = finding(check(InputPipeline.of(stage(TOP), flat, reader))).remedies
+    reader = StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
+    flat = StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE)
+    (remedy,) = finding(example(flat, reader)).remedies
     assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
     assert remedy.edit_id == ""

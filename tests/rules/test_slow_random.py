@@ -8,21 +8,15 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
-from tfdoctor.rules.slow_random import LIMITS, NORMAL, REMAINING
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.rules.slow_random import LIMITS, NORMAL, REMAINING, example
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
-CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
-
-
-def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
-    drawn = OperationTime(name="m/noise", type=kind, ms=ms)
-    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
-    return applied(slow_random, Operations((drawn, rest)), hardware)
+GPU = Hardware(DeviceKind.GPU, "x")
 
 
 @pytest.mark.parametrize("kind", sorted(REMAINING))
 def test_on_a_cpu_the_time_of_the_replacement_remains(kind: str) -> None:
-    finding = check(kind)
+    finding = example(kind)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (REMAINING[kind], Bound.EXPECTED)
@@ -30,42 +24,42 @@ def test_on_a_cpu_the_time_of_the_replacement_remains(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["StatelessMultinomial", "RandomGamma"])
 def test_where_no_ratio_was_measured_the_saving_is_a_ceiling(kind: str) -> None:
-    finding = check(kind)
+    finding = example(kind)
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.AT_MOST
 
 
 def test_on_a_gpu_it_is_a_ceiling() -> None:
-    finding = check("TruncatedNormal", hardware=GPU)
+    finding = example(hardware=GPU)
     assert isinstance(finding, Finding)
     assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
 
 
 @pytest.mark.parametrize("kind", ["RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"])
 def test_uniform_numbers_are_not_expensive(kind: str) -> None:
-    assert isinstance(check(kind, 60.0), Healthy)
+    assert isinstance(example(kind, 60.0, 100.0), Healthy)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(check("TruncatedNormal", ms), kind)
+    assert isinstance(example(time_ms=ms, total_ms=100.0), kind)
 
 
 def test_uniform_numbers_do_not_replace_categories() -> None:
-    finding = check("Multinomial")
+    finding = example("Multinomial")
     assert isinstance(finding, Finding)
     assert "uniform" not in finding.remedies[0].action
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(applied(slow_random, Operations((unnamed,)), CPU), NotApplicable)
+    assert isinstance(applied(slow_random, Operations((unnamed,)), GPU), NotApplicable)
 
 
 @pytest.mark.parametrize("kind", sorted(NORMAL))
 def test_normal_noise_is_necessary_work(kind: str) -> None:
     """Trap: a diffusion model needs it."""
-    much, little = check(kind, 60.0), check(kind, 4.9)
+    much, little = example(kind, 60.0, 100.0), example(kind, 4.9, 100.0)
     assert isinstance(much, Healthy)
     assert isinstance(little, Healthy)
     assert [time.of.value for time in much.necessary] == [60.0]
@@ -73,7 +67,7 @@ def test_normal_noise_is_necessary_work(kind: str) -> None:
 
 
 def test_poisson_numbers_are_replaced_by_normal_ones() -> None:
-    finding = check("RandomPoissonV2")
+    finding = example("RandomPoissonV2")
     assert isinstance(finding, Finding)
     assert finding.severity is None
     assert "normal" in finding.remedies[0].action

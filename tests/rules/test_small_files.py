@@ -1,66 +1,38 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.rules.applied import applied
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
+from tfdoctor.rules.small_files import example
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
-
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-SMALL = FileList(count=1000, nbytes=3000)
-
-
-def stage(reads: float = 64.0, reading: float = 10.0, **more: Any) -> StageTime:
-    parts: dict[str, Any] = {
-        "path": "Root::Prefetch::Map",
-        "kind": "Map",
-        "work_ms": 40.0,
-        "wall_ms": 40.0,
-    }
-    return StageTime(**(parts | {"reads": reads, "reading_ms": reading} | more))
-
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
 
 
-def check(
-    *stages: StageTime,
-    files: FileList | None = SMALL,
-    wait: float = 30.0,
-    sizes: ReadSizes | Unavailable = NOT_RECORDED,
-    functions: MapFunctions | None = None,
-) -> Verdict:
-    listed = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),))
-    return small_files.check(
-        InputPipeline.of(AHEAD, *stages),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        listed,
-        sizes,
-        functions,
-    )
+def stage(reads: float = 64.0, **more: Any) -> StageTime:
+    return StageTime.of("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
 
 
 def test_a_small_file_for_each_example_is_found() -> None:
     line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
-    verdict = check(stage(dataset=line))
+    verdict = example(stage(dataset=line))
     assert isinstance(verdict, Finding)
     assert "64 small files" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 20)
 
 
 def test_the_function_itself_stays() -> None:
-    verdict = check(stage(reading=10.0))
+    verdict = example(stage())
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound) == (0.75, Bound.AT_MOST)
@@ -68,34 +40,33 @@ def test_the_function_itself_stays() -> None:
 
 @pytest.mark.parametrize(("reads", "kind"), [(4.0, Finding), (3.9, Healthy), (0.0, Healthy)])
 def test_shards_are_few(reads: float, kind: type) -> None:
-    assert isinstance(check(stage(reads)), kind)
+    assert isinstance(example(stage(reads)), kind)
 
 
 @pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
 def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> None:
-    assert isinstance(check(stage(), files=replace(SMALL, nbytes=size)), kind)
+    assert isinstance(example(files=FileList(count=1000, nbytes=size)), kind)
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    verdict = check(stage(), files=FileList(count=1000, scheme="gs", nbytes=None))
+    verdict = example(files=FileList(count=1000, scheme="gs", nbytes=None))
     assert isinstance(verdict, Finding)
     assert "gs://" in verdict.summary
 
 
 @pytest.mark.parametrize("wait", [2.0, 1.9])
 def test_only_a_step_that_waits(wait: float) -> None:
-    assert isinstance(check(stage(), wait=wait), Finding if wait == 2.0 else Healthy)
+    assert isinstance(example(wait=wait), Finding if wait == 2.0 else Healthy)
 
 
 def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
-    ahead = {"asynchronous": True, "kind": "ParallelMapV2"}
-    slow = stage(0.0, 0.0, path="Root::Prefetch::ParallelMapV2", **ahead)
-    quick = stage(path="Root::Prefetch::ParallelMapV2::Map", work_ms=9.0, wall_ms=9.0)
-    assert isinstance(check(slow, quick), Healthy)
+    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
+    quick = StageTime.of(f"{slow.path}::Map", 9.0, reads=64.0, reading_ms=10.0)
+    assert isinstance(example(slow, quick), Healthy)
 
 
 def test_unrecorded_files_are_not_judged() -> None:
-    verdict = check(stage(), files=None)
+    verdict = example(stage(), files=None, sizes=NOT_RECORDED)
     assert isinstance(verdict, NotApplicable)
     assert "64 files" in verdict.reason
     assert "read counters" in verdict.reason
@@ -103,7 +74,7 @@ def test_unrecorded_files_are_not_judged() -> None:
 
 @pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
 def test_what_the_process_read_shows_the_size_of_unlisted_files(size: int, kind: type) -> None:
-    verdict = check(stage(), files=None, sizes=ReadSizes(1280, 1280 * size, 2600))
+    verdict = example(stage(), files=None, sizes=ReadSizes(1280, 1280 * size, 2600))
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         assert "64 small files of at most 100 kB" in verdict.summary
@@ -121,7 +92,7 @@ def test_records_of_a_whole_batch_are_decoded_at_once(
     types: tuple[str, ...], batch: int, remaining: float
 ) -> None:
     function = MapFunction(frozenset(types), len(types), None, batch=batch)
-    verdict = check(
+    verdict = example(
         stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function})
     )
     assert isinstance(verdict, Finding)
@@ -132,7 +103,7 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
     verdict = applied(
         small_files,
-        InputPipeline((AHEAD,), (), idle=(dataset,)),
+        InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
         Breakdown.of(device=10.0),
     )
     assert isinstance(verdict, NotApplicable)

@@ -177,35 +177,23 @@ def _function(stage: StageTime) -> str:
     return name if name.isidentifier() else "function"
 
 
-def sick() -> Verdict:
+def example(
+    *stages: StageTime,
+    wait: float = 30.0,
+    device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(4.0, busy=1.0),
+    options: DataOptions | None = None,
+) -> Verdict:
     """A map of 40 ms runs on one thread while three of four cores are idle."""
-    return check(
-        _pipeline("Map", threads=1),
-        Breakdown.of(input=30.0, device=10.0),
-        Device(DeviceKind.GPU, 1, 1),
-        Cores(4.0, busy=1.0),
-        None,
-    )
+    given = stages or (StageTime.of("Root::Prefetch::Map", 40.0),)
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *given)
+    return check(pipeline, Breakdown.of(input=wait, device=40.0 - wait), device, cores, options)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same map, which tf.data runs on three threads."""
-    return check(
-        _pipeline("ParallelMapV2", threads=3),
-        Breakdown.of(input=3.0, device=10.0),
-        Device(DeviceKind.GPU, 1, 1),
-        Cores(4.0, busy=3.0),
-        None,
-    )
-
-
-def _pipeline(kind: str, threads: int) -> InputPipeline:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path=f"Root::Prefetch::{kind}",
-        kind=kind,
-        work_ms=40.0,
-        wall_ms=40.0 / threads,
-        asynchronous=threads > 1,
-    )
-    return InputPipeline.of(ahead, stage)
+    parallel = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0, threads=3)
+    return example(parallel, wait=3.0, cores=Cores(4.0, busy=3.0))

@@ -56,6 +56,7 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
+    Location,
     Measure,
     NotApplicable,
     Remedy,
@@ -213,36 +214,46 @@ def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ..
     return parallel, Remedy(f"Or remove the option {off}", removed, options.at)
 
 
-def sick() -> Verdict:
+def element(shape: str, dtype: str = "float32") -> str:
+    """Return tf.data's text for batches of examples of a shape."""
+    return f"TensorSpec(shape=(None, {shape}), dtype=tf.{dtype}, name=None)"
+
+
+def example(  # noqa: PLR0913 - what the verdict depends on
+    *others: StageTime,
+    batches: str = element("224, 224, 3"),
+    size: int = 64,
+    kind: str = "BatchV2",
+    work: float = 20.0,
+    threads: float = 1.0,
+    wait: float = 10.0,
+    device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(4.0, busy=1.0),
+    options: DataOptions | None = DataOptions({"experimental_optimization.parallel_batch": False}),
+    at: Location | None = None,
+) -> Verdict:
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
-    return _example("(224, 224, 3), dtype=tf.float32", work=20.0)
+    made = Dataset(
+        id=1,
+        kind="_BatchDataset",
+        parameters=DatasetParameters(batch_size=size),
+        element=batches,
+        at=at,
+    )
+    stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
+    return check(
+        InputPipeline.of(StageTime.of("Root::Prefetch"), stage, *others),
+        Breakdown.of(input=wait, device=20.0 - wait),
+        device,
+        cores,
+        DatasetProperties((made,)),
+        options,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Batches of 64 numbers."""
-    return _example("(), dtype=tf.float32", work=0.1)
-
-
-def _example(shape: str, work: float) -> Verdict:
-    written = Dataset(
-        id=1,
-        kind="_BatchDataset",
-        parameters=DatasetParameters(batch_size=64),
-        element=f"TensorSpec(shape={shape.replace('(', '(None, ', 1).replace(', )', ',)')}, name=None)",
-    )
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::BatchV2",
-        kind="BatchV2",
-        work_ms=work,
-        wall_ms=work,
-        dataset=written,
-    )
-    return check(
-        InputPipeline.of(ahead, stage),
-        Breakdown.of(input=10.0, device=10.0),
-        Device(DeviceKind.GPU, 1, 1),
-        Cores(4.0, busy=1.0),
-        DatasetProperties((written,)),
-        DataOptions({"experimental_optimization.parallel_batch": False}),
-    )
+    return example(batches=element(""), work=0.1)

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.verdict import Location
 
 ROOTS = ("Root", "Model")
 """tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
+
+
+WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
+"""The beginnings of the names of stages that work on threads of their own."""
 
 
 INJECTED = "inject/"
@@ -34,6 +39,14 @@ class StageTime:
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None
+
+    @classmethod
+    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:  # noqa: ANN401 - its fields
+        """Build a stage that does its work on threads, for examples and tests; its kind ends its path."""
+        kind = path.rpartition("::")[2]
+        parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}
+        parts |= {"wall_ms": work_ms / threads, "asynchronous": kind.startswith(WORK_AHEAD)}
+        return cls(**(parts | more))
 
     @property
     def is_root(self) -> bool:

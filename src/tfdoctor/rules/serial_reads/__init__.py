@@ -234,30 +234,27 @@ for shard in range(10):
             writer.write(record)"""
 
 
-def sick() -> Verdict:
+def example(
+    *stages: StageTime,
+    work: float = 30.0,
+    threads: float = 1.0,
+    wait: float = 22.0,
+    device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(8.0, busy=1.0),
+    files: SourceFiles | None = SourceFiles(8),
+) -> Verdict:
     """One thread reads compressed records from eight files for 30 ms of each 32 ms step."""
-    return _example("Interleave", threads=1, wait=22.0)
+    opener = f"{AHEAD}::{'Interleave' if threads == 1.0 else 'ParallelInterleaveV4'}"
+    opened = StageTime.of(opener), StageTime.of(f"{opener}::TFRecord", work, threads)
+    pipeline = InputPipeline.of(StageTime.of(AHEAD), *(stages or opened))
+    return check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
+
+
+AHEAD = "Root::Prefetch"
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Four threads read the same files."""
-    return _example("ParallelInterleaveV4", threads=4, wait=0.1)
-
-
-def _example(kind: str, threads: int, wait: float) -> Verdict:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    opener = StageTime(path=f"Root::Prefetch::{kind}", kind=kind, asynchronous=threads > 1)
-    reader = StageTime(
-        path=f"{opener.path}::TFRecord",
-        kind="TFRecord",
-        work_ms=30.0,
-        wall_ms=30.0 / threads,
-        calls=64.0,
-    )
-    return check(
-        InputPipeline.of(ahead, opener, reader),
-        Breakdown.of(input=wait, device=10.0),
-        Device(DeviceKind.GPU, 1, 1),
-        Cores(8.0, busy=1.0),
-        SourceFiles(8),
-    )
+    return example(threads=4.0, wait=0.1)

@@ -195,31 +195,27 @@ dataset = files.interleave(tf.data.TFRecordDataset, cycle_length=16,
 dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE)"""
 
 
-def sick() -> Verdict:
+def example(
+    *stages: StageTime,
+    files: FileList | None = FileList(count=10_000, nbytes=3_000),
+    wait: float = 30.0,
+    sizes: ReadSizes | Unavailable = Unavailable("not recorded"),
+    functions: MapFunctions | None = None,
+) -> Verdict:
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
-    return _example(3_000)
+    reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
+    return check(
+        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
+        sizes,
+        functions,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same number of files of 4 MB each."""
-    return _example(4_000_000)
-
-
-def _example(size: int) -> Verdict:
-    listed = FileList(count=10_000, nbytes=size)
-    properties = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
-    breakdown = Breakdown.of(input=30.0, device=10.0)
-    return check(_pipeline(256), breakdown, properties, Unavailable("not recorded"), None)
-
-
-def _pipeline(reads: int) -> InputPipeline:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::Map",
-        kind="Map",
-        work_ms=40.0,
-        wall_ms=40.0,
-        reading_ms=25.0,
-        reads=float(reads),
-    )
-    return InputPipeline.of(ahead, stage)
+    return example(files=FileList(count=10_000, nbytes=4_000_000))
