@@ -6,45 +6,25 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rules import disabled_autotune
+from tfdoctor.rules.disabled_autotune import example
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE_BUSY = Cores(8.0, busy=1.0)
 ONE = {"threading.private_threadpool_size": 1}
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 MAP_OFF = {"experimental_optimization.map_parallelization": False}
 
 
-def stage(kind: str, work: float = 30.0, top: str = "Root::Prefetch", **more: Any) -> StageTime:
-    parallel = kind not in {"Map", "BatchV2"}
-    return StageTime(
-        path=f"{top}::{kind}", kind=kind, work_ms=work, wall_ms=work, asynchronous=parallel, **more
-    )
+PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
+SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
 
 
-PARALLEL = InputPipeline.of(AHEAD, stage("ParallelMapV2"))
-PLAIN = InputPipeline.of(AHEAD, stage("Map"))
-SERIAL = InputPipeline.of(stage("BatchV2", 5.0, "Root"), stage("Map", 25.0, "Root::BatchV2"))
-
-
-def check(
-    values: dict[str, Any],
-    pipeline: InputPipeline = PARALLEL,
-    wait: float = 22.0,
-    device: Device = GPU,
-    cores: Cores | None = ONE_BUSY,
-) -> Verdict:
-    options = DataOptions(values, Location("t.py", 7))
-    breakdown = Breakdown.of(input=wait, device=10.0)
-    return disabled_autotune.check(options, pipeline, breakdown, device, cores)
+def judged(values: dict[str, Any], *stages: StageTime, **more: Any) -> Verdict:
+    return example(DataOptions(values, Location("t.py", 7)), *stages, **more)
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -57,7 +37,7 @@ def finding(verdict: Verdict) -> Finding:
     ["threading.private_threadpool_size", "experimental_threading.private_threadpool_size"],
 )
 def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
-    verdict = finding(check({name: 1}))
+    verdict = finding(judged({name: 1}))
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (1 / 8, Bound.EXPECTED, True)
     assert verdict.remedies[0].at == Location("t.py", 7)
@@ -66,8 +46,7 @@ def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
 
 @pytest.mark.parametrize(("work", "kind"), [(22.3, Healthy), (22.5, Finding)])
 def test_a_pool_that_is_idle_does_not_limit(work: float, kind: type) -> None:
-    pipeline = InputPipeline.of(AHEAD, stage("ParallelMapV2", work))
-    assert isinstance(check(ONE, pipeline), kind)
+    assert isinstance(judged(ONE, StageTime.of("Root::ParallelMapV2", work)), kind)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +61,14 @@ def test_a_pool_that_is_idle_does_not_limit(work: float, kind: type) -> None:
 def test_the_cores_limit_what_more_threads_gain(
     cores: Cores | None, device: Device, scales: float, bound: Bound
 ) -> None:
-    (effect,) = finding(check(ONE, device=device, cores=cores)).effects
+    (effect,) = finding(judged(ONE, device=device, cores=cores)).effects
     assert (effect.scales, effect.bound) == (scales, bound)
 
 
 def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
-    on_two = check({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0))
+    on_two = judged(
+        {"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)
+    )
     assert isinstance(on_two, Healthy)
 
 
@@ -103,31 +84,31 @@ def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
 def test_a_plain_map_that_tf_data_would_have_run_in_parallel_is_found(
     values: dict[str, Any],
 ) -> None:
-    verdict = finding(check(values, PLAIN))
+    verdict = finding(judged(values, *PLAIN))
     assert next(iter(values)) in verdict.summary
     assert verdict.effects[0].scales == pytest.approx(1 / 8)
 
 
 def test_a_map_that_ran_in_parallel_all_the_same_is_healthy() -> None:
-    assert isinstance(check(MAP_OFF, PARALLEL), Healthy)
+    assert isinstance(judged(MAP_OFF), Healthy)
 
 
 def test_the_option_alone_is_no_fault() -> None:
-    verdict = check(MAP_OFF | ONE, PLAIN, wait=0.04)
+    verdict = judged(MAP_OFF | ONE, *PLAIN, wait=0.04)
     assert isinstance(verdict, Healthy)
     assert "map_parallelization" in verdict.summary
     assert "private_threadpool_size=1" in verdict.summary
 
 
 def test_batches_produced_inside_the_step_without_a_prefetch_are_found() -> None:
-    verdict = finding(check({"experimental_optimization.inject_prefetch": False}, SERIAL))
+    verdict = finding(judged({"experimental_optimization.inject_prefetch": False}, *SERIAL))
     (effect,) = verdict.effects
     assert effect.overlaps
     assert "inject_prefetch" in verdict.summary
 
 
 def test_a_prefetch_of_the_users_own_is_enough() -> None:
-    verdict = check({"experimental_optimization.inject_prefetch": False}, PLAIN)
+    verdict = judged({"experimental_optimization.inject_prefetch": False}, *PLAIN)
     assert isinstance(verdict, Healthy)
 
 
@@ -136,13 +117,13 @@ def test_a_prefetch_of_the_users_own_is_enough() -> None:
     [{}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000}],
 )
 def test_other_options_switch_nothing_off(values: dict[str, Any]) -> None:
-    verdict = check(values, PLAIN)
+    verdict = judged(values, *PLAIN)
     assert isinstance(verdict, Healthy)
 
 
 def test_python_gains_nothing_from_threads() -> None:
-    pipeline = InputPipeline.of(AHEAD, stage("ParallelMapV2", python_ms=29.0))
-    assert isinstance(check(ONE, pipeline), NotApplicable)
+    mapped = StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)
+    assert isinstance(judged(ONE, mapped), NotApplicable)
 
 
 def test_the_options_come_from_the_dataset_that_feeds_the_run() -> None:
@@ -166,8 +147,7 @@ def test_the_options_of_kerass_own_pipelines_are_not_the_users() -> None:
     made = Dataset(id=0, kind="_OptionsDataset", options=off, at=Location("t.py", 3))
     arrays = DataOptions.measure(Program(datasets=(made,), feeds=0, input_kind="arrays"))
     assert (arrays.by_keras, arrays.at) == (True, None)
-    breakdown = Breakdown.of(input=22.0, device=10.0)
-    verdict = disabled_autotune.check(arrays, PLAIN, breakdown, GPU, ONE_BUSY)
+    verdict = example(arrays, *PLAIN)
     assert isinstance(verdict, Healthy)
     assert "Keras" in verdict.summary
-    assert isinstance(check(off, PLAIN), Finding)
+    assert isinstance(judged(off, *PLAIN), Finding)

@@ -14,73 +14,43 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
-
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-WRITTEN = Dataset(id=1, kind="_MapDataset", function="columns", at=Location("t.py", 9))
-CHEAP = frozenset(("DecodeCSV", "Pack"))
+from tfdoctor.rules.per_element_map import CHEAP, CSV, example
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:
-    parts: dict[str, Any] = {
-        "path": f"Root::Prefetch::{kind}",
-        "kind": kind,
-        "work_ms": work,
-        "wall_ms": work,
-    }
-    return StageTime(**(parts | {"asynchronous": kind != "Map", "dataset": WRITTEN} | more))
-
-
-ALONE = CpuContention(crowded=False)
-
-
-def check(  # noqa: PLR0913 - one argument for each fact
-    slow: StageTime | None = None,
-    types: frozenset[str] = CHEAP,
-    nbytes: int | None = 300,
-    batch: int = 256,
-    *,
-    fixed: bool = True,
-    wait: float = 6.0,
-    contention: CpuContention = ALONE,
-) -> Verdict:
-    return per_element_map.check(
-        InputPipeline.of(AHEAD, slow or stage()),
-        Breakdown.of(input=wait, host=2.0),
-        MapFunctions({1: MapFunction(types, 2, nbytes, batch, fixed)}),
-        contention,
-    )
+    return StageTime.of(f"Root::Prefetch::{kind}", work, **{"dataset": CSV, **more})
 
 
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
-    verdict = check()
+    verdict = example(stage())
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     assert effect.scales == pytest.approx(0.00998, rel=0.01)
     assert effect.bound is Bound.AT_MOST
-    assert verdict.remedies[0].at == Location("t.py", 9)
+    assert verdict.remedies[0].at == CSV.at
     assert verdict.remedies[0].edit_id == "vectorized-map"
     assert "map(columns" in verdict.remedies[0].code
 
 
 def test_a_map_that_is_asked_for_elements_counts_its_own_calls() -> None:
-    assert isinstance(check(stage("ParallelMapV2", calls=256.0)), Finding)
-    assert isinstance(check(stage("ParallelMapV2", calls=1.0)), Healthy)
+    assert isinstance(example(stage("ParallelMapV2", calls=256.0)), Finding)
+    assert isinstance(example(stage("ParallelMapV2", calls=1.0)), Healthy)
 
 
 @pytest.mark.parametrize(("work", "kind"), [(25.5, Finding), (25.7, Healthy)])
 def test_a_call_that_takes_long_is_work(work: float, kind: type) -> None:
-    assert isinstance(check(stage(work=work)), kind)
+    assert isinstance(example(stage(work=work)), kind)
 
 
 @pytest.mark.parametrize(("nbytes", "kind"), [(9000, Finding), (9100, Healthy)])
 def test_a_call_that_writes_much_is_work(nbytes: int, kind: type) -> None:
-    assert isinstance(check(nbytes=nbytes), kind)
+    assert isinstance(example(nbytes=nbytes), kind)
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(8, Healthy), (9, Finding)])
 def test_few_calls_do_not_matter(batch: int, kind: type) -> None:
-    assert isinstance(check(stage(work=0.3), batch=batch), kind)
+    assert isinstance(example(stage(work=0.3), batch=batch), kind)
 
 
 SINGLE_ITEMS = (
@@ -91,40 +61,40 @@ SINGLE_ITEMS = (
 
 def test_functions_that_take_single_items_are_left_out() -> None:
     for name in SINGLE_ITEMS:
-        verdict = check(types=CHEAP | {name})
+        verdict = example(types=CHEAP | {name})
         assert isinstance(verdict, Healthy), name
         assert name in verdict.summary
 
 
 def test_functions_that_take_batches_are_found() -> None:
     for name in ("DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"):
-        assert isinstance(check(types=frozenset((name,))), Finding), name
+        assert isinstance(example(types=frozenset((name,))), Finding), name
 
 
 def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
-    assert isinstance(check(fixed=False), Healthy)
-    assert isinstance(check(nbytes=None), Healthy)
+    assert isinstance(example(fixed=False), Healthy)
+    assert isinstance(example(nbytes=None), Healthy)
 
 
 def test_a_map_without_a_batch_after_it_is_healthy() -> None:
-    assert isinstance(check(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
+    assert isinstance(example(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
 
 
 def test_python_is_another_rules_fault() -> None:
-    assert isinstance(check(stage(python_ms=5.0)), Healthy)
+    assert isinstance(example(stage(python_ms=5.0)), Healthy)
 
 
 def test_a_step_that_does_not_wait_gains_nothing() -> None:
-    assert isinstance(check(wait=0.1), Healthy)
+    assert isinstance(example(wait=0.1), Healthy)
 
 
 def test_a_function_that_was_not_recorded_is_not_judged() -> None:
-    assert isinstance(check(stage(dataset=None)), NotApplicable)
+    assert isinstance(example(stage(dataset=None)), NotApplicable)
     verdict = per_element_map.check(
-        InputPipeline.of(AHEAD, stage()),
+        InputPipeline.of(stage()),
         Breakdown.of(input=6.0, host=2.0),
         Unavailable("nothing recorded"),
-        ALONE,
+        CpuContention(crowded=False),
     )
     assert isinstance(verdict, NotApplicable)
 

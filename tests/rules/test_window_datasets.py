@@ -9,11 +9,12 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import window_datasets
-from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.rules.window_datasets import example
+from tfdoctor.rules.window_datasets.window_stages import WindowJoins
+from tfdoctor.verdict import Finding, Healthy, NotApplicable
 
 ROOT = "Root::Prefetch"
-AHEAD = StageTime(path=ROOT, kind="Prefetch", asynchronous=True)
+AHEAD = StageTime.of(ROOT)
 JOINED = f"{ROOT}::FlatMap"
 SPEC = "DatasetSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None), TensorShape([]))"
 JOIN = Dataset(id=2, kind="_FlatMapDataset", inputs=(1,), function="<lambda>")
@@ -26,32 +27,15 @@ CHAIN = (
 )
 
 
-def stage(path: str, work: float, calls: float = 64.0, dataset: Dataset | None = None) -> StageTime:
-    kind = path.rpartition("::")[2]
-    return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, calls=calls, dataset=dataset)
-
-
-def judged(
-    work: float = 6.4, calls: float = 64.0, nbytes: float | None = 320.0, wait: float = 8.0
-) -> Verdict:
-    join = stage(JOINED, work, calls, JOIN)
-    return window_datasets.check(
-        WindowJoins((WindowJoin(join, nbytes=nbytes, batch=64),)),
-        InputPipeline.of(AHEAD, join),
-        Breakdown.of(input=wait, device=10.0 - wait),
-        CpuContention(crowded=False),
-    )
-
-
 def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
     pipeline = InputPipeline.of(
         AHEAD,
-        stage(f"{ROOT}::Map", 1.0, dataset=CHAIN[1]),
-        stage(JOINED, 4.0, dataset=JOIN),
-        stage(f"{JOINED}::BatchV2", 1.0, calls=128.0),
-        stage(f"{JOINED}::BatchV2::Window", 0.5, calls=64.0 * 41),
-        stage(f"{JOINED}::Window", 0.5),
-        stage(f"{JOINED}::Window::TensorSlice", 0.1),
+        StageTime.of(f"{ROOT}::Map", 1.0, calls=64.0, dataset=CHAIN[1]),
+        StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN),
+        StageTime.of(f"{JOINED}::BatchV2", 1.0, calls=128.0),
+        StageTime.of(f"{JOINED}::BatchV2::Window", 0.5, calls=64.0 * 41),
+        StageTime.of(f"{JOINED}::Window", 0.5, calls=64.0),
+        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
     )
     (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
     assert [inner.path.removeprefix(JOINED) for inner in found.inner] == [
@@ -67,7 +51,7 @@ def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
 def test_flat_map_over_files_joins_no_windows() -> None:
     """It looks the same in the trace."""
     files = (JOIN, Dataset(id=1, kind="_TensorSliceDataset"))
-    pipeline = InputPipeline.of(AHEAD, stage(JOINED, 4.0, dataset=JOIN))
+    pipeline = InputPipeline.of(AHEAD, StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN))
     joins = WindowJoins.measure(pipeline, DatasetProperties(files))
     assert joins == WindowJoins()
     verdict = window_datasets.check(
@@ -78,21 +62,21 @@ def test_flat_map_over_files_joins_no_windows() -> None:
 
 @pytest.mark.parametrize(("calls", "kind"), [(8.0, Healthy), (9.0, Finding)])
 def test_a_few_windows_are_healthy(calls: float, kind: type) -> None:
-    assert isinstance(judged(calls=calls), kind)
+    assert isinstance(example(work=0.1 * calls, calls=calls), kind)
 
 
 @pytest.mark.parametrize(("nbytes", "kind"), [(30_001.0, Healthy), (29_999.0, Finding)])
 def test_large_windows_are_healthy(nbytes: float, kind: type) -> None:
     """Each takes 0.1 ms, in which one thread copies 100 kB."""
-    assert isinstance(judged(nbytes=nbytes), kind)
+    assert isinstance(example(each=nbytes), kind)
 
 
 def test_unknown_sizes_are_not_judged() -> None:
-    assert isinstance(judged(nbytes=None), NotApplicable)
+    assert isinstance(example(each=None), NotApplicable)
 
 
 def test_windows_that_no_step_waits_for_are_healthy() -> None:
-    assert isinstance(judged(wait=0.1), Healthy)
+    assert isinstance(example(step=Breakdown.of(input=0.1, device=9.9)), Healthy)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +89,11 @@ def test_windows_that_take_the_cores_of_the_compute_are_found(
     kind: type,
 ) -> None:
     """The step never waits, but 12.8 ms of work on two cores take up to 6.4 ms from it."""
-    join = stage(JOINED, 10.0, 128.0, JOIN)
-    inner = stage(f"{JOINED}::BatchV2", 2.8, 256.0)
-    verdict = window_datasets.check(
-        WindowJoins((WindowJoin(join, (inner,), nbytes=320.0, batch=128),)),
-        InputPipeline.of(AHEAD, join, inner),
-        Breakdown.of(device=compute),
-        CpuContention(crowded=crowded, cores=2.0, compute_ms=compute),
+    verdict = example(
+        StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0),
+        work=10.0,
+        each=320.0,
+        step=Breakdown.of(device=compute),
+        contention=CpuContention(crowded=crowded, cores=2.0, compute_ms=compute),
     )
     assert isinstance(verdict, kind)

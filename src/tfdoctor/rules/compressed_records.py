@@ -163,38 +163,37 @@ with tf.io.TFRecordWriter(path) as writer:  # no compression
 dataset = tf.data.TFRecordDataset(path)"""
 
 
-def sick() -> Verdict:
+def example(
+    *others: StageTime,
+    compression: str = "GZIP",
+    each: float = 0.15,
+    calls: float = 32.0,
+    files: FileList | None = FileList(1),
+    wait: float = 4.0,
+) -> Verdict:
     """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
-    return _example("GZIP")
-
-
-def healthy() -> Verdict:
-    """The same records without compression."""
-    return _example("")
-
-
-def _example(compression: str) -> Verdict:
     records = Dataset(
         id=0,
         kind="TFRecordDatasetV2",
         parameters=DatasetParameters(compression_type=compression),
-        files=FileList(1),
+        files=files,
         at=Location("train.py", 46),
     )
     batch = Dataset(
         id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32)
     )
-    reader = StageTime(
-        path="Root::Prefetch::Batch::TFRecord",
-        kind="TFRecord",
-        work_ms=4.8,
-        wall_ms=4.8,
-        calls=32.0,
-        dataset=records,
-    )
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    path = "Root::Prefetch::Batch::TFRecord"
+    reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
     return check(
-        InputPipeline.of(ahead, reader),
+        InputPipeline.of(StageTime.of("Root::Prefetch"), reader, *others),
         DatasetProperties((batch, records)),
-        Breakdown.of(input=4.0, device=4.0),
+        Breakdown.of(input=wait, device=8.0 - wait),
     )
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same records without compression."""
+    return example(compression="")

@@ -112,20 +112,18 @@ def _prefetcher(pipeline: InputPipeline) -> str:
     return f"{stage.kind}, added by tf.data itself," if stage.injected else stage.kind
 
 
-def sick() -> Verdict:
+def example(
+    *stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)
+) -> Verdict:
     """A map of 10 ms runs right before the training loop, without prefetch."""
-    stage = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
-    parts = Breakdown.of(input=10.0, device=20.0)
-    return check(InputPipeline.of(stage), parts, Cores(4.0, busy=1.0))
+    pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
+    return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same map, with a prefetch that tf.data adds by itself."""
-    ahead = StageTime(
-        path="Root::Prefetch",
-        kind="Prefetch",
-        name="inject/prefetch_MapDataset/_3",
-        asynchronous=True,
-    )
-    stage = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
-    return check(InputPipeline.of(ahead, stage), Breakdown.of(device=20.0), None)
+    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
+    return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)

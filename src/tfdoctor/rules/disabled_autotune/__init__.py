@@ -235,29 +235,22 @@ def _spread(stage: StageTime, times: float, bound: Bound) -> Effect:
     )
 
 
-def sick() -> Verdict:
+def example(
+    options: DataOptions = DataOptions({"threading.private_threadpool_size": 1}),
+    *stages: StageTime,
+    wait: float = 22.0,
+    device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(8.0, busy=1.0),
+) -> Verdict:
     """A pool of one thread decodes images while seven of eight cores are idle."""
-    return _example({"threading.private_threadpool_size": 1})
+    ahead = StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
+    pipeline = InputPipeline.of(*(stages or ahead))
+    return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same pipeline with a pool of sixteen threads, which are mostly idle."""
-    return _example({"threading.private_threadpool_size": 16})
-
-
-def _example(values: dict[str, int]) -> Verdict:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::ParallelMapV2",
-        kind="ParallelMapV2",
-        work_ms=30.0,
-        wall_ms=30.0,
-        asynchronous=True,
-    )
-    return check(
-        DataOptions(values),
-        InputPipeline.of(ahead, stage),
-        Breakdown.of(input=22.0, device=10.0),
-        Device(DeviceKind.GPU, 1, 1),
-        Cores(8.0, busy=1.0),
-    )
+    return example(DataOptions({"threading.private_threadpool_size": 16}))

@@ -183,32 +183,31 @@ dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes 
 
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
+CHEAP = frozenset(("DecodeCSV", "Pack"))
 
 
-def sick() -> Verdict:
+def example(  # noqa: PLR0913 - what a call costs, and what needs it
+    stage: StageTime = StageTime.of("Root::Prefetch::MapAndBatch", 7.7, 1.4, dataset=CSV),
+    types: frozenset[str] = CHEAP,
+    nbytes: int | None = 300,
+    batch: int = 256,
+    *,
+    fixed: bool = True,
+    wait: float = 5.8,
+    contention: CpuContention = CpuContention(crowded=False),
+) -> Verdict:
     """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
-    return _example(work=7.7, nbytes_written=300)
+    return check(
+        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        Breakdown.of(input=wait, host=2.3),
+        MapFunctions({CSV.id: MapFunction(types, 2, nbytes, batch, fixed)}),
+        contention,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same number of calls, each of which writes 20 kB."""
-    return _example(work=7.7, nbytes_written=20_000)
-
-
-def _example(work: float, nbytes_written: int) -> Verdict:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::MapAndBatch",
-        kind="MapAndBatch",
-        work_ms=work,
-        wall_ms=work / 1.4,
-        asynchronous=True,
-        dataset=CSV,
-    )
-    decode = MapFunction(frozenset(("DecodeCSV", "Pack")), 2, nbytes_written, batch=256)
-    return check(
-        InputPipeline.of(ahead, stage),
-        Breakdown.of(input=5.8, host=2.3),
-        MapFunctions({CSV.id: decode}),
-        CpuContention(crowded=False),
-    )
+    return example(nbytes=20_000)

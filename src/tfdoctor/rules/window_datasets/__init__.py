@@ -172,29 +172,28 @@ dataset = starts.map(  # all windows of a batch: (batch_size, size + 1, ...)
 dataset = dataset.map(lambda window: (window[:, :-1], window[:, -1])).prefetch(tf.data.AUTOTUNE)"""
 
 
-def sick() -> Verdict:
+def example(
+    *inner: StageTime,
+    work: float = 12.8,
+    calls: float = 128.0,
+    each: float | None = 164.0,
+    step: Breakdown | None = None,
+    contention: CpuContention = CpuContention(crowded=False),
+) -> Verdict:
     """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
-    return _example(nbytes_each=164.0)
+    made = Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12))
+    join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
+    return check(
+        WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
+        InputPipeline.of(StageTime.of("Root::Prefetch"), join, *inner),
+        step or Breakdown.of(input=9.0, device=4.0),
+        contention,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same number of windows, each of 80 kB."""
-    return _example(nbytes_each=80_000.0)
-
-
-def _example(nbytes_each: float) -> Verdict:
-    join = StageTime(
-        path="Root::Prefetch::FlatMap",
-        kind="FlatMap",
-        work_ms=12.8,
-        wall_ms=12.8,
-        calls=128.0,
-        dataset=Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12)),
-    )
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    return check(
-        WindowJoins((WindowJoin(join, nbytes=nbytes_each, batch=128),)),
-        InputPipeline.of(ahead, join),
-        Breakdown.of(input=9.0, device=4.0),
-        CpuContention(crowded=False),
-    )
+    return example(each=80_000.0)
