@@ -1,5 +1,7 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,99 +9,22 @@ import pytest
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.rules import cache_order
-from tfdoctor.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Severity,
-    Stage,
-    Verdict,
-)
+from tfdoctor.rules.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
-Step = tuple[str, dict[str, Any]]
-
-SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
-SOURCE: Step = ("TensorSlice", {"cardinality": 1000})
-REPEAT: Step = ("Repeat", {"cardinality": -1, "parameters": DatasetParameters(count=-1)})
-CACHE: Step = ("Cache", {"cardinality": 1000, "element": SPEC})
-ENDLESS: Step = ("Cache", {"cardinality": -1, "element": SPEC})
-SHUFFLE: Step = ("Shuffle", {"cardinality": 1000})
-BATCH: Step = ("Batch", {"parameters": DatasetParameters(batch_size=10), "cardinality": 100})
+FLIP = mapped("RandomUniform", name="flip")
+SHUFFLE = Dataset.of("Shuffle", cardinality=1000)
+BATCH = Dataset.of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
+check = partial(example, work=10.0, calls=10.0, passes=4.0)
 
 
-def mapped(*types: str, name: str = "decode", cardinality: int | None = 1000) -> Step:
-    more = {
-        "function": name,
-        "function_at": Location("train.py", 9),
-        "types": frozenset(types),
-        "stateful": frozenset(kind for kind in types if "Random" in kind),
-        "cardinality": cardinality,
-        "element": SPEC,
-    }
-    return ("Map", more)
+def take(count: int) -> Dataset:
+    return Dataset.of("Take", parameters=DatasetParameters(count=count), cardinality=count)
 
 
-DECODE, FLIP = mapped("DecodePng"), mapped("RandomUniform", name="flip")
-
-
-def take(count: int) -> Step:
-    return ("Take", {"parameters": DatasetParameters(count=count), "cardinality": count})
-
-
-def check(
-    *steps: Step,
-    passes: float | None = 4.0,
-    wait: float = 30.0,
-    crowded: bool = False,
-    remade: bool = False,
-) -> Verdict:
-    """The source stands first, on line 10; each stage with a function works for 10 ms."""
-    chain = [
-        Dataset(
-            id=at,
-            kind=f"_{kind}Dataset",
-            inputs=(at - 1,) if at else (),
-            at=Location("train.py", 10 + at),
-            **more,
-        )
-        for at, (kind, more) in enumerate(steps)
-    ]
-    properties = DatasetProperties(tuple(reversed(chain)), passes, remade)
-    cacheable = Cacheable.measure(properties)
-    pipeline = InputPipeline.of(
-        StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
-        *(
-            StageTime(
-                path=f"Root::Prefetch::{stage.id}",
-                kind="Map",
-                work_ms=10.0 if stage.function else 0.0,
-                wall_ms=10.0 if stage.function else 0.0,
-                calls=10.0,
-                dataset=stage,
-            )
-            for stage in chain
-        ),
-    )
-    return cache_order.check(
-        cacheable,
-        properties,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        pipeline,
-        Breakdown.of(input=wait, device=40.0 - wait),
-        CpuContention(crowded=crowded, compute_ms=30.0, cores=2.0),
-    )
-
-
-def finding(*steps: Step, **more: Any) -> Finding:
+def finding(*steps: Dataset, **more: Any) -> Finding:
     verdict = check(*steps, **more)
     assert isinstance(verdict, Finding)
     return verdict
@@ -114,11 +39,11 @@ def finding(*steps: Step, **more: Any) -> Finding:
         (SOURCE, DECODE, SHUFFLE, CACHE),  # a wanted order
         (SOURCE, DECODE, take(9), CACHE),
         (SOURCE, DECODE, CACHE, take(1000)),
-        (SOURCE, DECODE, CACHE, ("Repeat", {"cardinality": -1}), take(9)),
-        (("Generator", {"cardinality": -1}), ENDLESS),  # data without an end
+        (SOURCE, DECODE, CACHE, Dataset.of("Repeat", cardinality=-1), take(9)),
+        (Dataset.of("Generator", cardinality=-1), ENDLESS),  # data without an end
     ],
 )  # fmt: skip
-def test_the_right_orders_are_healthy(steps: tuple[Step, ...]) -> None:
+def test_the_right_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:
     assert isinstance(check(*steps), Healthy)
 
 
@@ -128,7 +53,7 @@ def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
     assert (effect.scales, effect.bound) == (0.0, Bound.EXPECTED)
     assert verdict.severity is None
     assert verdict.remedies[0].edit_id == "cache-before-repeat"
-    assert verdict.remedies[0].at == Location("train.py", 13)
+    assert verdict.remedies[0].at == Location("train.py", 22)
     assert any(
         getattr(item, "label", "") == "memory added to the cache per step"
         for item in verdict.evidence
@@ -188,8 +113,7 @@ def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> No
 
 
 def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    kind, more = mapped("PyFunc", name="load")
-    verdict = check(SOURCE, (kind, more | {"python": True}), CACHE)
+    verdict = check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE)
     assert isinstance(verdict, NotApplicable)
     assert "load" in verdict.reason
 
@@ -199,9 +123,7 @@ def test_a_dataset_that_is_rebuilt_discards_its_cache() -> None:
 
 
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:
-    chain = [Dataset(id=0, kind="_RepeatDataset", cardinality=-1)]
-    chain += [Dataset(id=1, kind="CacheDataset", inputs=(0,), cardinality=-1)]
-    properties = DatasetProperties(tuple(reversed(chain)))
+    properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
     verdict = cache_order.check(cacheable, properties, missing, None, None, None)
     assert isinstance(verdict, Finding)

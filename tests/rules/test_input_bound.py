@@ -8,7 +8,6 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -16,31 +15,19 @@ from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rule import Rule
 from tfdoctor.rules import input_bound
+from tfdoctor.rules.input_bound import example
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
 
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True, name="inject/p/_1")
+AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 
 
-def check(
-    wait_ms: float,
-    step_ms: float = 100.0,
-    *stages: StageTime,
-    cacheable: Cacheable | None = None,
-) -> Verdict:
-    pipeline = InputPipeline.of(AHEAD, *stages) if stages else None
-    return input_bound.check(
-        Breakdown.of(input=wait_ms, device=step_ms - wait_ms), pipeline, cacheable, None, None
-    )
+def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime, **more: Any) -> Verdict:
+    ahead = (AHEAD, *stages) if stages else ()
+    return example(Breakdown.of(input=wait_ms, device=step_ms - wait_ms), *ahead, **more)
 
 
 def stage(kind: str, work: float = 50.0, **more: Any) -> StageTime:
-    return StageTime(
-        path=f"Root::Prefetch::{kind}",
-        kind=kind,
-        work_ms=work,
-        wall_ms=work,
-        **more,
-    )
+    return StageTime.of(f"Root::Prefetch::{kind}", work, **more)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +49,7 @@ def test_a_wait_that_is_mostly_the_profilers_is_none(events: int, kind: type) ->
     breakdown = Breakdown.of(input=0.5, device=1.5)
     cost = TracingCost.of(breakdown.median, {Stage.INPUT: events}, 2.0 / (2.0 - 0.0011 * events))
     assert (cost.untraced[Stage.INPUT] < 0.2) == (kind is Healthy)
-    verdict = input_bound.check(breakdown, None, None, None, cost)
-    assert isinstance(verdict, kind)
+    assert isinstance(example(breakdown, cost=cost), kind)
 
 
 @pytest.mark.parametrize(
@@ -82,19 +68,15 @@ def test_a_short_wait_for_a_batch_that_is_made_in_time_is_no_fault(
 
 
 def test_a_pipeline_that_works_while_the_trainer_waits_is_not_in_time() -> None:
-    serial = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
-    breakdown = Breakdown.of(input=10.0, device=90.0)
-    verdict = input_bound.check(breakdown, InputPipeline.of(serial), None, None, None)
-    assert isinstance(verdict, Finding)
+    serial = StageTime.of("Root::Map", 10.0)
+    assert isinstance(example(Breakdown.of(input=10.0, device=90.0), serial), Finding)
 
 
 def test_a_pipeline_that_stalls_again_and_again_is_not_in_time() -> None:
     even = Steps.uniform(20, 100.0)
-    pipeline = InputPipeline.of(AHEAD, stage("Map", 20.0))
-    breakdown = Breakdown.of(input=20.0, device=80.0)
-    assert isinstance(input_bound.check(breakdown, pipeline, None, even, None), Healthy)
+    assert isinstance(check(20.0, 100.0, stage("Map", 20.0), steps=even), Healthy)
     stalls = replace(even, stalled=(True,) * 20)
-    assert isinstance(input_bound.check(breakdown, pipeline, None, stalls, None), Finding)
+    assert isinstance(check(20.0, 100.0, stage("Map", 20.0), steps=stalls), Finding)
 
 
 def test_at_most_the_whole_wait_can_be_saved() -> None:
@@ -159,10 +141,7 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
 
 def test_the_root_of_the_pipeline_is_not_named() -> None:
     """A trace may hold only the pipeline's root; which stage is slow is unknown then."""
-    root = StageTime(path="Root", kind="Root", work_ms=50.0, wall_ms=50.0)
-    verdict = input_bound.check(
-        Breakdown.of(input=43.0, device=8.5), InputPipeline.of(root), None, None, None
-    )
+    verdict = example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0))
     assert isinstance(verdict, Finding)
     assert "Root" not in verdict.summary + verdict.remedies[0].action
     assert "dataset.take" in verdict.remedies[0].code
@@ -197,7 +176,7 @@ def test_handing_over_a_batch_that_is_ready_is_necessary() -> None:
 def test_one_or_two_steps_are_not_called_each_step(number: int) -> None:
     even = Breakdown.of(input=50.0, device=50.0)
     few = Breakdown(even.steps[:1] * number, even.median)
-    finding = input_bound.check(few, None, None, None, None)
+    finding = example(few)
     assert isinstance(finding, Finding)
     which = ("The traced step", "Each of the two traced steps", "Each step")[number - 1]
     assert finding.summary.startswith(f"{which} waits 50.0 ms of its 100 ms")

@@ -5,34 +5,24 @@ import re
 import pytest
 
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import late_shrink
-from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
+from tfdoctor.rules.late_shrink import example
+from tfdoctor.rules.late_shrink.buffers import Buffers
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
 
-SHUFFLE = Dataset(
-    id=2,
-    kind="_ShuffleDataset",
-    parameters=DatasetParameters(buffer_size=1000),
-    at=Location("t.py", 9),
-)
-DECODE = Dataset(id=1, kind="_ParallelMapDataset", function="decode")
 MIB = 2**20
-
-
-def buffer(each: int = MIB, least: int = 1024, *, grows: bool = True) -> Buffer:
-    return Buffer(dataset=SHUFFLE, elements=1000, each=each, least=least, by=DECODE, grows=grows)
 
 
 @pytest.mark.parametrize(("spared", "kind"), [(268_436, Finding), (268_435, Healthy)])
 def test_little_memory_is_not_reported(spared: int, kind: type) -> None:
-    verdict = late_shrink.check(Buffers((buffer(each=spared + 100, least=100),)), None)
+    verdict = example(1000, each=spared + 100, least=100)
     assert isinstance(verdict, kind)
 
 
 @pytest.mark.parametrize(("least", "kind"), [(2 * MIB, Finding), (2 * MIB + 1, Healthy)])
 def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type) -> None:
-    verdict = late_shrink.check(Buffers((buffer(each=4 * MIB, least=least),)), None)
+    verdict = example(1000, each=4 * MIB, least=least)
     assert isinstance(verdict, kind)
 
 
@@ -43,7 +33,7 @@ def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type)
 def test_it_is_a_note_unless_tasks_wait_for_memory(
     stalled: float | None, severity: Severity
 ) -> None:
-    verdict = late_shrink.check(Buffers((buffer(),)), HostMemory(64e9, 20e9, stalled=stalled))
+    verdict = example(memory=HostMemory(64e9, 20e9, stalled=stalled))
     assert isinstance(verdict, Finding)
     assert verdict.severity is severity
     assert not verdict.effects
@@ -53,24 +43,24 @@ def test_it_is_a_note_unless_tasks_wait_for_memory(
     ("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")]
 )
 def test_the_remedy_is_the_other_order_of_the_users_own_stages(*, grows: bool, first: str) -> None:
-    verdict = late_shrink.check(Buffers((buffer(grows=grows),)), None)
+    verdict = example(1000, grows=grows)
     assert isinstance(verdict, Finding)
     (remedy,) = verdict.remedies
     assert first in remedy.code.splitlines()[0]
-    assert remedy.at == Location("t.py", 9)
+    assert remedy.at == Location("train.py", 9)
 
 
 def test_the_summary_has_the_memory_now_and_after_moving() -> None:
-    verdict = late_shrink.check(Buffers((buffer(),)), None)
+    verdict = example(1000, MIB)
     assert isinstance(verdict, Finding)
     assert re.search(r"shuffle\(1000\) .* 1\.05 GB; before decode .* 1\.02 MB", verdict.summary)
 
 
 def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    verdict = late_shrink.check(Buffers((), (SHUFFLE,)), None)
+    verdict = late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), None)
     assert isinstance(verdict, NotApplicable)
     assert "shuffle" in verdict.reason
 
 
 def test_known_buffers_count_even_if_others_are_unknown() -> None:
-    assert isinstance(late_shrink.check(Buffers((buffer(),), (SHUFFLE,)), None), Finding)
+    assert isinstance(example(unknown=(Dataset.of("Shuffle"),)), Finding)

@@ -6,7 +6,7 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
+from tfdoctor.facts.input.decoded_images import DecodedImages
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -16,9 +16,9 @@ from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
+from tfdoctor.rules.oversized_decode import example
 from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 LOAD = Dataset(
     id=1,
     kind="_MapDataset",
@@ -28,31 +28,13 @@ LOAD = Dataset(
 )
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
 CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
-ALONE = CpuContention(crowded=False)
 
 
-def stage(**more: Any) -> StageTime:
-    parts: dict[str, Any] = {"path": "Root::Prefetch::Map", "kind": "Map", "work_ms": 10.0}
-    return StageTime(**(parts | {"wall_ms": 10.0, "dataset": LOAD, "image_ms": 9.0} | more))
-
-
-def check(
-    decoded: tuple[int, int] = (400, 600),
-    share: float = 0.9,
-    wait: float = 8.0,
-    contention: CpuContention = ALONE,
-    cores: Cores = Cores(2.0, 1.9),  # noqa: B008 - frozen
-    **more: Any,
-) -> Verdict:
+def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any) -> Verdict:
     """Images of 100 by 150 pixels are used in steps of 10 ms."""
-    image = DecodedImage(stage(), "DecodeJpeg", decoded, (100, 150), share, **more)
-    return oversized_decode.check(
-        DecodedImages((image,)),
-        InputPipeline.of(AHEAD, image.stage),
-        Breakdown.of(input=wait, device=10.0 - wait),
-        contention,
-        cores,
-    )
+    step = Breakdown.of(input=wait, device=10.0 - wait)
+    cores = more.pop("cores", Cores(2.0, 1.9))
+    return example(decoded, (100, 150), work=10.0, step=step, cores=cores, **more)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +88,9 @@ def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
 def test_unknown_sizes_are_not_judged() -> None:
     verdict = oversized_decode.check(
         Unavailable("text"),
-        InputPipeline.of(AHEAD, stage()),
+        InputPipeline.of(),
         Breakdown.of(input=8.0, device=2.0),
-        ALONE,
+        CpuContention(crowded=False),
         None,
     )
     assert isinstance(verdict, NotApplicable)
@@ -125,9 +107,10 @@ def measured(*operations: tuple[str, tuple[int, ...]], ratio: int = 1) -> Decode
         )
         for kind, sources in operations
     )
-    work = stage(operations={kind: 2.0 for kind, _ in operations})
+    rates = {kind: 2.0 for kind, _ in operations}
+    work = StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=rates)
     return DecodedImages.measure(
-        InputPipeline.of(AHEAD, work),
+        InputPipeline.of(work),
         DatasetProperties((LOAD, PATHS)),
         FunctionGraphs({1: RecordedGraph(rows)}),
     )
@@ -154,5 +137,7 @@ def test_a_crop_before_the_resizing_uses_the_full_size() -> None:
 def test_without_recorded_sizes_nothing_is_said() -> None:
     with pytest.raises(Unavailable, match="size of the stored images"):
         DecodedImages.measure(
-            InputPipeline.of(stage()), DatasetProperties((LOAD,)), FunctionGraphs({})
+            InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0)),
+            DatasetProperties((LOAD,)),
+            FunctionGraphs({}),
         )

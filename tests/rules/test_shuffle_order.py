@@ -1,6 +1,6 @@
 """shuffle-order: shuffles that mix examples only partly; usual orders are healthy."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,42 +8,24 @@ import pytest
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
+from tfdoctor.rules.shuffle_order import BATCH, SHUFFLE, SOURCE, example
 from tfdoctor.units import nbytes, ratio
-from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity, Verdict
+from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
 
-Step = tuple[str, Mapping[str, Any]]
-COUNT = 10_000
-SOURCE: Step = ("TensorSlice", {})
-SHUFFLE = ("Shuffle", {"parameters": DatasetParameters(buffer_size=1000)})
-BATCH = ("Batch", {"parameters": DatasetParameters(batch_size=32)})
-REPEAT = ("Repeat", {"parameters": DatasetParameters(count=-1), "cardinality": -1})
-MAP = ("ParallelMap", {"function": "f", "function_at": Location("t.py", 3)})
-PREFETCH: Step = ("Prefetch", {"parameters": DatasetParameters(buffer_size=-1)})
-CACHE: Step = ("Cache", {})
+REPEAT = Dataset.of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
+MAP = Dataset.of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
+PREFETCH = Dataset.of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
+CACHE = Dataset.of("Cache", cardinality=5000)
 
 
-def check(*steps: Step, passes: float | None = None) -> Verdict:
-    """Judge a pipeline that is written in the order of its code."""
-    chain = [
-        Dataset(
-            **{
-                "id": at,
-                "kind": f"_{kind}Dataset",
-                "inputs": (at - 1,) if at else (),
-                "cardinality": COUNT,
-                "at": Location("t.py", 10 + at),
-                **more,
-            }
-        )
-        for at, (kind, more) in enumerate(steps)
-    ]
-    return shuffle_order.check(DatasetProperties(tuple(reversed(chain)), passes))
-
-
-def finding(*steps: Step, passes: float | None = None) -> Finding:
-    verdict = check(*steps, passes=passes)
+def finding(*steps: Dataset, passes: float | None = None) -> Finding:
+    verdict = example(*steps, passes=passes)
     assert isinstance(verdict, Finding)
     return verdict
+
+
+def of_buffer(size: int, **more: Any) -> Dataset:
+    return replace(SHUFFLE, parameters=DatasetParameters(buffer_size=size), **more)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +35,11 @@ def finding(*steps: Step, passes: float | None = None) -> Finding:
         (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, PREFETCH),
         (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, PREFETCH),
         (SOURCE, SHUFFLE, MAP, BATCH, MAP),
-        (("TextLine", {"cardinality": None}), ("Shuffle", {"cardinality": None})),
+        (Dataset.of("TextLine"), replace(SHUFFLE, cardinality=None)),
     ],
 )  # fmt: skip
-def test_the_usual_orders_are_healthy(steps: tuple[Step, ...]) -> None:
-    assert isinstance(check(*steps), Healthy)
+def test_the_usual_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:
+    assert isinstance(example(*steps), Healthy)
 
 
 def test_batches_shuffled_as_a_whole_are_found() -> None:
@@ -65,8 +47,8 @@ def test_batches_shuffled_as_a_whole_are_found() -> None:
 
     assert "after batch(32)" in verdict.summary
     assert "the same 32 examples" in verdict.summary
-    assert verdict.remedies[0].code == "dataset = dataset.shuffle(10000).batch(32)"
-    assert verdict.remedies[0].at == Location("t.py", 13)
+    assert verdict.remedies[0].code == "dataset = dataset.shuffle(5000).batch(32)"
+    assert verdict.remedies[0].at == Location("train.py", 23)
 
 
 def test_batches_of_repeated_data_need_not_be_the_same() -> None:
@@ -75,13 +57,12 @@ def test_batches_of_repeated_data_need_not_be_the_same() -> None:
 
 def test_sequences_that_were_cut_by_a_batch_are_examples() -> None:
     """As in the guide on text generation: batch(length + 1), split, shuffle, batch(64)."""
-    assert isinstance(check(SOURCE, BATCH, MAP, SHUFFLE, BATCH, PREFETCH), Healthy)
+    assert isinstance(example(SOURCE, BATCH, MAP, SHUFFLE, BATCH, PREFETCH), Healthy)
 
 
 def test_a_batch_of_one_example_is_an_example() -> None:
-    assert isinstance(
-        check(SOURCE, ("Batch", {"parameters": DatasetParameters(batch_size=1)}), SHUFFLE), Healthy
-    )
+    one = replace(BATCH, parameters=DatasetParameters(batch_size=1))
+    assert isinstance(example(SOURCE, one, SHUFFLE), Healthy)
 
 
 def test_epochs_that_overlap_are_found() -> None:
@@ -93,59 +74,55 @@ def test_epochs_that_overlap_are_found() -> None:
 
 @pytest.mark.parametrize(("passes", "kind"), [(1.01, Finding), (1.0, Healthy), (None, Finding)])
 def test_a_single_pass_overlaps_with_no_other(passes: float | None, kind: type) -> None:
-    assert isinstance(check(SOURCE, REPEAT, SHUFFLE, BATCH, passes=passes), kind)
+    assert isinstance(example(SOURCE, REPEAT, SHUFFLE, BATCH, passes=passes), kind)
 
 
 @pytest.mark.parametrize(("times", "kind"), [(1, Healthy), (2, Finding)])
 def test_a_repetition_of_one_is_none(times: int, kind: type) -> None:
-    repeat = ("Repeat", {"parameters": DatasetParameters(count=times)})
-    assert isinstance(check(SOURCE, repeat, SHUFFLE, BATCH), kind)
+    repeat = replace(REPEAT, parameters=DatasetParameters(count=times), cardinality=5000)
+    assert isinstance(example(SOURCE, repeat, SHUFFLE, BATCH), kind)
 
 
-@pytest.mark.parametrize(("size", "kind"), [(99, Finding), (100, Healthy)])
+@pytest.mark.parametrize(("size", "kind"), [(49, Finding), (50, Healthy)])
 def test_a_buffer_of_less_than_a_hundredth(size: int, kind: type) -> None:
-    shuffle = ("Shuffle", {"parameters": DatasetParameters(buffer_size=size)})
-    assert isinstance(check(SOURCE, shuffle, BATCH), kind)
+    assert isinstance(example(SOURCE, of_buffer(size), BATCH), kind)
 
 
 def test_the_memory_of_a_full_buffer_is_evidence_if_it_is_known() -> None:
     element = "TensorSpec(shape=(25,), dtype=tf.float32, name=None)"
-    shuffle = ("Shuffle", {"parameters": DatasetParameters(buffer_size=10), "element": element})
-    measures = [item for item in finding(SOURCE, shuffle).evidence if isinstance(item, Measure)]
+    verdict = finding(SOURCE, of_buffer(5, element=element))
+    measures = [item for item in verdict.evidence if isinstance(item, Measure)]
 
-    assert [measure.value for measure in measures] == [ratio(0.001), nbytes(100.0 * COUNT)]
+    assert [measure.value for measure in measures] == [ratio(0.001), nbytes(100.0 * 5000)]
 
 
 @pytest.mark.parametrize(
     "steps",
     [
         (SOURCE, SHUFFLE, BATCH, SHUFFLE),
-        (SOURCE, ("ParallelInterleave", {"function": "f"}), BATCH, SHUFFLE),
-        (("FlatMap", {"function": "generator"}), BATCH, SHUFFLE),
-        (SOURCE, BATCH, SHUFFLE, ("Unbatch", {})),
+        (SOURCE, Dataset.of("ParallelInterleave", function="f"), BATCH, SHUFFLE),
+        (Dataset.of("FlatMap", function="generator"), BATCH, SHUFFLE),
+        (SOURCE, BATCH, SHUFFLE, Dataset.of("Unbatch")),
     ],
 )
-def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Step, ...]) -> None:
-    assert isinstance(check(*steps), NotApplicable)
+def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Dataset, ...]) -> None:
+    assert isinstance(example(*steps), NotApplicable)
 
 
 def test_pipelines_that_a_library_builds_are_not_judged() -> None:
     """image_dataset_from_directory has the file names in random order before its small shuffle."""
-    load = ("Map", {"function": "<lambda>"})
-    small = ("Shuffle", {"parameters": DatasetParameters(buffer_size=8)})
-    assert isinstance(check(SOURCE, load, small, BATCH), NotApplicable)
+    load = Dataset.of("Map", function="<lambda>", cardinality=5000)
+    assert isinstance(example(SOURCE, load, of_buffer(8), BATCH), NotApplicable)
 
 
 def test_sources_that_meet_are_not_judged() -> None:
     pair = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    shuffle = Dataset(
-        id=3, kind="_ShuffleDataset", inputs=(2,), parameters=DatasetParameters(buffer_size=1)
-    )
+    shuffle = of_buffer(1, id=3, inputs=(2,))
     assert isinstance(shuffle_order.check(DatasetProperties((shuffle, pair))), NotApplicable)
 
 
 def test_a_pipeline_without_a_shuffle_is_not_told_to_have_one() -> None:
-    assert isinstance(check(SOURCE, BATCH), Healthy)
+    assert isinstance(example(SOURCE, BATCH), Healthy)
 
 
 def test_it_is_a_note_and_promises_no_time() -> None:

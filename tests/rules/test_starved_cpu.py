@@ -15,46 +15,20 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map, starved_cpu
+from tfdoctor.rules.starved_cpu import example
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-
-
-def stage(work: float, **more: Any) -> StageTime:
-    parts: dict[str, Any] = {
-        "path": "Root::Prefetch::ParallelMapV2",
-        "kind": "ParallelMapV2",
-        "work_ms": work,
-        "wall_ms": work / 3.9,
-        "asynchronous": True,
-    } | more
-    return StageTime(**parts)
 
 
 def check(
-    work: float = 76.0,
-    *,
-    wait: float = 15.0,
-    cores: Cores = FULL,
-    device: Device = ON_CPU,
-    pressure: CpuPressure | None = None,
-    host: float = 0.0,
-    **more: Any,
+    work: float = 76.0, *, wait: float = 15.0, host: float = 0.0, cores: Cores = FULL, **more: Any
 ) -> Verdict:
     """Steps of 20 ms, in which four cores offer 80 ms."""
-    breakdown = Breakdown.of(input=wait, host=host, device=20.0 - wait - host)
-    return starved_cpu.check(
-        InputPipeline.of(AHEAD, stage(work, **more)),
-        breakdown,
-        cores,
-        device,
-        pressure,
-        CpuContention.measure(device, cores, breakdown),
-        None,
-    )
+    step = Breakdown.of(input=wait, host=host, device=20.0 - wait - host)
+    return example(work, breakdown=step, cores=cores, **more)
 
 
 def actions(verdict: Verdict) -> str:
@@ -148,8 +122,8 @@ def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     """Both rules on one recording: a sequential map, while the compute fills the other cores."""
-    mapped = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=20.0, wall_ms=20.0)
-    pipeline = InputPipeline.of(AHEAD, mapped)
+    mapped = StageTime.of("Root::Prefetch::Map", 20.0)
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), mapped)
     breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
     model = StepModel(
         device=DeviceKind.CPU,
@@ -184,16 +158,6 @@ def test_a_cpus_compute_gains_what_the_input_leaves(device: Device, stages: set[
 def test_images_larger_than_used_are_left_to_their_own_rule(
     decoded: tuple[int, int], share: float, kind: type
 ) -> None:
-    slow = stage(76.0)
+    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 76.0)
     image = DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share)
-    breakdown = Breakdown.of(input=15.0, device=5.0)
-    verdict = starved_cpu.check(
-        InputPipeline.of(AHEAD, slow),
-        breakdown,
-        FULL,
-        ON_CPU,
-        None,
-        CpuContention.measure(ON_CPU, FULL, breakdown),
-        DecodedImages((image,)),
-    )
-    assert isinstance(verdict, kind)
+    assert isinstance(check(decodes=DecodedImages((image,))), kind)

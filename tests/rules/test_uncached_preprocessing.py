@@ -1,6 +1,7 @@
 """uncached-preprocessing: identical work in every epoch, whose output a cache could store."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,14 +12,12 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.rules import uncached_preprocessing
+from tfdoctor.rules.uncached_preprocessing import SOURCE, example
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
     RepeatablePrefix,
     RepeatablePrefixes,
@@ -36,17 +35,10 @@ from tfdoctor.verdict import (
 )
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
-ROOM = HostMemory(total=10e6, used=6e6)
-
-
-def source(**more: Any) -> Dataset:
-    parts: dict[str, Any] = {"id": 0, "kind": "_TensorSliceDataset", "cardinality": 1000}
-    return Dataset(**(parts | more))
 
 
 def stage(number: int, kind: str, **more: Any) -> Dataset:
-    parts: dict[str, Any] = {"inputs": (number - 1,)}
-    return Dataset(id=number, kind=f"_{kind}Dataset", **(parts | more))
+    return Dataset.of(kind, **{"id": number, "inputs": (number - 1,), **more})
 
 
 def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:
@@ -61,50 +53,9 @@ def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Datas
     return stage(number, "Map", **(parts | more))
 
 
-ALONE = CpuContention(crowded=False)
 CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
-UNKNOWN = CpuContention(crowded=None)
-
-
-def check(  # noqa: PLR0913 - what the rule takes
-    *datasets: Dataset,
-    passes: float | None = 4.0,
-    wait: float = 30.0,
-    memory: HostMemory | Unavailable = ROOM,
-    contention: CpuContention = ALONE,
-    fit_at: Location | None = None,
-    prefixes: tuple[RepeatablePrefix, ...] = (),
-    idle: tuple[Dataset, ...] = (),
-    starts: PassStarts | None = None,
-) -> Verdict:
-    """Each dataset with a function works for 10 ms, without the idle ones."""
-    chain = tuple(reversed(datasets))
-    properties = DatasetProperties(chain, passes, fit_at=fit_at)
-    stages = [
-        StageTime(
-            path=f"Root::Prefetch::{dataset.id}",
-            kind="Map",
-            work_ms=10.0,
-            wall_ms=10.0,
-            dataset=dataset,
-        )
-        for dataset in datasets
-        if dataset.function and dataset not in idle
-    ]
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    cacheable, pipeline = Cacheable.measure(properties), InputPipeline.of(ahead, *stages)
-    pipeline = replace(pipeline, idle=idle)
-    return uncached_preprocessing.check(
-        cacheable,
-        properties,
-        pipeline,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        RepeatablePrefixes(prefixes),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        memory,
-        contention,
-        starts,
-    )
+ALONE, UNKNOWN = CpuContention(crowded=False), CpuContention(crowded=None)
+check = partial(example, passes=4.0, work=10.0, memory=HostMemory(total=10e6, used=6e6))
 
 
 def subjects(verdict: Verdict) -> list[str]:
@@ -113,7 +64,7 @@ def subjects(verdict: Verdict) -> list[str]:
 
 
 def test_a_function_that_gives_the_same_is_found() -> None:
-    verdict = check(source(), mapped(1, "DecodePng"))
+    verdict = check(SOURCE, mapped(1, "DecodePng"))
     assert isinstance(verdict, Finding)
     assert verdict.remedies[0].at == Location("train.py", 21)
     assert verdict.remedies[0].edit_id == "cache"
@@ -121,36 +72,36 @@ def test_a_function_that_gives_the_same_is_found() -> None:
 
 
 def test_only_what_comes_before_a_random_function() -> None:
-    verdict = check(source(), mapped(1, "DecodePng"), mapped(2, "RandomUniform", name="flip"))
+    verdict = check(SOURCE, mapped(1, "DecodePng"), mapped(2, "RandomUniform", name="flip"))
     assert subjects(verdict) == ["1"]
 
 
 def test_a_cache_after_a_random_function_is_not_advised() -> None:
     """It would freeze the augmentation."""
-    verdict = check(source(), mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
+    verdict = check(SOURCE, mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
     assert isinstance(verdict, Healthy)
     assert "flip" in verdict.summary
 
 
 def test_work_before_an_existing_cache_is_healthy() -> None:
-    assert isinstance(check(source(), mapped(1, "DecodePng"), stage(2, "Cache")), Healthy)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng"), stage(2, "Cache")), Healthy)
 
 
 def test_a_cache_that_froze_the_augmentation_is_mentioned() -> None:
     random = mapped(1, "RandomUniform", name="flip")
-    verdict = check(source(), random, stage(2, "Cache"))
+    verdict = check(SOURCE, random, stage(2, "Cache"))
     assert isinstance(verdict, Healthy)
     assert "flip" in verdict.summary
 
 
 def test_work_after_a_cache_is_found() -> None:
-    verdict = check(source(), mapped(1, "Mul"), stage(2, "Cache"), mapped(3, "DecodePng"))
+    verdict = check(SOURCE, mapped(1, "Mul"), stage(2, "Cache"), mapped(3, "DecodePng"))
     assert subjects(verdict) == ["3"]
 
 
 @pytest.mark.parametrize("kind", ["Shuffle", "Repeat"])
 def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
-    verdict = check(source(), stage(1, kind), mapped(2, "DecodePng"))
+    verdict = check(SOURCE, stage(1, kind), mapped(2, "DecodePng"))
     assert isinstance(verdict, Finding)
     assert kind.lower() in verdict.remedies[0].action
     assert f".{kind.lower()}(" in verdict.remedies[0].code
@@ -160,12 +111,12 @@ def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
 def test_batches_of_shuffled_elements_differ_each_time(kind: str, of: type) -> None:
     batch = stage(2, "Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
-    assert isinstance(check(source(), stage(1, kind), batch, mapped(3, "DecodePng")), of)
+    assert isinstance(check(SOURCE, stage(1, kind), batch, mapped(3, "DecodePng")), of)
 
 
 def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
     fixed = stage(1, "Shuffle", parameters=DatasetParameters(reshuffle_each_iteration=False))
-    verdict = check(source(), fixed, mapped(2, "DecodePng"))
+    verdict = check(SOURCE, fixed, mapped(2, "DecodePng"))
     assert isinstance(verdict, Finding)
     assert "shuffle" not in verdict.remedies[0].code
 
@@ -174,17 +125,17 @@ def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
     ("passes", "kind"), [(None, NotApplicable), (1.0, Healthy), (1.9, Healthy), (2.0, Finding)]
 )
 def test_one_pass_gains_nothing(passes: float | None, kind: type) -> None:
-    assert isinstance(check(source(), mapped(1, "DecodePng"), passes=passes), kind)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng"), passes=passes), kind)
 
 
 @pytest.mark.parametrize(("used", "kind"), [(8e6, Finding), (8.1e6, Healthy)])
 def test_a_megabyte_must_fit_into_half_of_the_free_memory(used: float, kind: type) -> None:
     memory = HostMemory(total=10e6, used=used)
-    assert isinstance(check(source(), mapped(1, "DecodePng"), memory=memory), kind)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng"), memory=memory), kind)
 
 
 def test_unknown_memory_is_no_room() -> None:
-    verdict = check(source(), mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
+    verdict = check(SOURCE, mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
     assert isinstance(verdict, NotApplicable)
     assert "no memory was sampled" in verdict.reason
 
@@ -199,16 +150,18 @@ def test_unknown_memory_is_no_room() -> None:
     ],
 )
 def test_what_is_not_known_is_not_advised(more: dict[str, Any]) -> None:
-    assert isinstance(check(source(), mapped(1, "DecodePng", **more)), NotApplicable)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng", **more)), NotApplicable)
 
 
 def test_files_of_unknown_length_are_not_advised() -> None:
-    assert isinstance(check(source(cardinality=None), mapped(1, "DecodePng")), NotApplicable)
+    assert isinstance(
+        check(replace(SOURCE, cardinality=None), mapped(1, "DecodePng")), NotApplicable
+    )
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(check(source(), mapped(1, "DecodePng"), wait=wait), kind)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng"), wait=wait), kind)
 
 
 def test_pipelines_that_meet_must_all_give_the_same() -> None:
@@ -217,18 +170,18 @@ def test_pipelines_that_meet_must_all_give_the_same() -> None:
     both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 9), cardinality=1000)
     other = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
 
-    assert isinstance(check(labels, source(), both, mapped(2, "DecodePng")), Finding)
-    assert isinstance(check(labels, shuffled, source(), other, mapped(2, "DecodePng")), Healthy)
+    assert isinstance(check(labels, SOURCE, both, mapped(2, "DecodePng")), Finding)
+    assert isinstance(check(labels, shuffled, SOURCE, other, mapped(2, "DecodePng")), Healthy)
 
 
 def test_pipelines_of_keras_fit_are_not_judged() -> None:
     """The user cannot put a cache into the pipeline that fit makes of arrays."""
-    verdict = check(source(), mapped(1, "DecodePng", function_at=None), fit_at=FIT)
+    verdict = check(SOURCE, mapped(1, "DecodePng", function_at=None), fit_at=FIT)
     assert isinstance(verdict, Healthy)
 
 
 def test_a_function_of_the_users_on_the_line_of_fit_is_judged() -> None:
-    assert isinstance(check(source(), mapped(1, "DecodePng"), fit_at=FIT), Finding)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng"), fit_at=FIT), Finding)
 
 
 FIT = Location("train.py", 21)
@@ -242,7 +195,7 @@ def library(number: int, kind: str, **more: Any) -> Dataset:
 def test_what_a_library_returns_is_cached_as_a_whole() -> None:
     batch = library(2, "Batch", parameters=DatasetParameters(batch_size=10))
     decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
-    verdict = check(source(), decode, batch)
+    verdict = check(SOURCE, decode, batch)
     assert isinstance(verdict, Finding)
     (remedy,) = verdict.remedies
     assert (remedy.at, remedy.edit_id) == (FIT, "cache")
@@ -255,7 +208,7 @@ def test_what_a_library_returns_is_cached_as_a_whole() -> None:
 def test_a_library_that_shuffles_must_return_single_examples() -> None:
     batch = library(3, "Batch", parameters=DatasetParameters(batch_size=10))
     decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
-    verdict = check(source(), decode, library(2, "Shuffle"), batch)
+    verdict = check(SOURCE, decode, library(2, "Shuffle"), batch)
     assert isinstance(verdict, Finding)
     (remedy,) = verdict.remedies
     assert "batch_size=None" in remedy.code
@@ -263,7 +216,7 @@ def test_a_library_that_shuffles_must_return_single_examples() -> None:
 
 
 def test_a_layer_that_the_user_maps_is_the_users() -> None:
-    verdict = check(source(), mapped(1, "Mul", function_at=None, made_by="map"))
+    verdict = check(SOURCE, mapped(1, "Mul", function_at=None, made_by="map"))
     assert isinstance(verdict, Finding)
     assert "map(function," in verdict.remedies[0].code
 
@@ -272,7 +225,7 @@ def test_pipelines_that_are_mixed_at_random_are_judged_by_themselves() -> None:
     """sample_from_datasets draws which of them gives the next element."""
     one, other = mapped(1, "DecodePng"), mapped(3, "DecodePng", name="other", inputs=(2,))
     mixed = Dataset(id=4, kind="_DirectedInterleaveDataset", inputs=(1, 3))
-    verdict = check(source(), one, source(id=2), other, mixed, mapped(5, "Mul"))
+    verdict = check(SOURCE, one, replace(SOURCE, id=2), other, mixed, mapped(5, "Mul"))
     assert subjects(verdict) == ["1", "3"]
     assert isinstance(verdict, Finding)
     assert [remedy.at for remedy in verdict.remedies] == [
@@ -284,7 +237,7 @@ def test_pipelines_that_are_mixed_at_random_are_judged_by_themselves() -> None:
 def test_a_random_branch_leaves_the_others() -> None:
     one, other = mapped(1, "DecodePng"), mapped(3, "RandomUniform", name="noise", inputs=(2,))
     both = Dataset(id=4, kind="_ZipDataset", inputs=(1, 3), cardinality=1000)
-    assert subjects(check(source(), one, source(id=2), other, both)) == ["1"]
+    assert subjects(check(SOURCE, one, replace(SOURCE, id=2), other, both)) == ["1"]
 
 
 def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
@@ -292,7 +245,7 @@ def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
     series = Dataset(id=7, kind="_TensorDataset", cardinality=1)
     repeated = Dataset(id=8, kind="_RepeatDataset", inputs=(7,), cardinality=-1)
     both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
-    verdict = check(series, repeated, source(), both, mapped(2, "GatherV2", cardinality=1000))
+    verdict = check(series, repeated, SOURCE, both, mapped(2, "GatherV2", cardinality=1000))
     assert isinstance(verdict, Finding)
     assert verdict.remedies[0].edit_id == "cache"
 
@@ -300,14 +253,14 @@ def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
 def test_a_branch_that_is_cached_costs_nothing() -> None:
     cached = Dataset(id=8, kind="CacheDataset", inputs=(1,))
     both = Dataset(id=9, kind="_ZipDataset", inputs=(8, 0), cardinality=1000)
-    verdict = check(source(), mapped(1, "DecodePng"), cached, both, mapped(2, "Mul", inputs=(9,)))
+    verdict = check(SOURCE, mapped(1, "DecodePng"), cached, both, mapped(2, "Mul", inputs=(9,)))
     assert subjects(verdict) == ["2"]
 
 
 def test_a_cache_that_is_never_complete_is_another_rules() -> None:
     repeated = stage(2, "Repeat", cardinality=-1)
     cache = stage(3, "Cache", cardinality=-1)
-    verdict = check(source(), mapped(1, "DecodePng"), repeated, cache)
+    verdict = check(SOURCE, mapped(1, "DecodePng"), repeated, cache)
     assert isinstance(verdict, NotApplicable)
     assert "cache-order" in verdict.reason
 
@@ -319,7 +272,7 @@ def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
     contention: CpuContention, of: type
 ) -> None:
     """A CPU computes and makes batches: a step may be slow for work that it never waits for."""
-    verdict = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=contention)
+    verdict = check(SOURCE, mapped(1, "DecodePng"), wait=0.0, contention=contention)
     assert isinstance(verdict, of)
     if isinstance(verdict, Finding):
         _, relief = verdict.effects
@@ -333,7 +286,7 @@ def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(
 ) -> None:
     """Measured: 8 to 13 % of the step in theory saved 15, 3 and -6 % in trials."""
     some = CpuContention(crowded=True, cores=cores, compute_ms=40.0)
-    verdict = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=some)
+    verdict = check(SOURCE, mapped(1, "DecodePng"), wait=0.0, contention=some)
     assert isinstance(verdict, kind)
 
 
@@ -346,7 +299,7 @@ def prefix(share: float, nbytes: int | None = 1000, **more: Any) -> RepeatablePr
 @pytest.mark.parametrize(("share", "kind"), [(0.5, Finding), (0.49, Healthy)])
 def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, kind: type) -> None:
     found = prefix(share)
-    verdict = check(source(), found.part.last, prefixes=(found,))
+    verdict = check(SOURCE, found.part.last, prefixes=(found,))
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         assert verdict.effects[0].scales == 1.0 - share
@@ -356,14 +309,14 @@ def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, 
 def test_a_function_is_not_divided_for_cores_alone() -> None:
     """How much the compute gains is a ceiling: a trial that divided such a function gained little."""
     found = prefix(0.99)
-    verdict = check(source(), found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
+    verdict = check(SOURCE, found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
     assert isinstance(verdict, NotApplicable)
     assert "only a trial" in verdict.reason
 
 
 def test_a_division_without_known_size_is_not_advised() -> None:
     found = prefix(0.9, None)
-    assert isinstance(check(source(), found.part.last, prefixes=(found,)), NotApplicable)
+    assert isinstance(check(SOURCE, found.part.last, prefixes=(found,)), NotApplicable)
 
 
 def measured(*operations: tuple[str, list[int], float]) -> RepeatablePrefix | None:
@@ -378,7 +331,7 @@ def measured(*operations: tuple[str, list[int], float]) -> RepeatablePrefix | No
     data = mapped(1, "DecodePng", "RandomUniform", name="load")
     times = {name: ms for name, (_, _, ms) in zip(names, operations, strict=True)}
     work = StageTime(path="Root::1", kind="Map", work_ms=20.0, operations=times, dataset=data)
-    properties = DatasetProperties((data, source()), 4.0)
+    properties = DatasetProperties((data, SOURCE), 4.0)
     found = RepeatablePrefixes.measure(
         Cacheable.measure(properties), InputPipeline.of(work), FunctionGraphs({1: graph})
     )
@@ -429,7 +382,7 @@ SHUFFLE = stage(2, "Shuffle")
 
 
 def at_starts(*datasets: Dataset, starts: PassStarts | None = STARTS, **more: Any) -> Verdict:
-    return check(source(), *datasets, wait=0.1, idle=(IDLE,), starts=starts, **more)
+    return check(SOURCE, *datasets, wait=0.1, idle=(IDLE,), starts=starts, **more)
 
 
 def test_a_map_that_fills_a_shuffle_at_each_pass_is_found() -> None:
@@ -461,7 +414,7 @@ def test_a_map_that_did_not_run_for_another_reason_stays_unknown() -> None:
 
 def test_a_random_map_at_the_first_step_of_a_pass_has_no_cache() -> None:
     flip = mapped(1, "RandomUniform", name="flip")
-    verdict = check(source(), flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS)
+    verdict = check(SOURCE, flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS)
     assert isinstance(verdict, NotApplicable)
 
 

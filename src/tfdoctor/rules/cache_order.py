@@ -40,7 +40,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import number
 from tfdoctor.rule import Topic, limit
@@ -256,40 +256,31 @@ dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
 dataset = dataset.map(augment, num_parallel_calls=tf.data.AUTOTUNE)  # draws anew in every epoch"""
 
 
-def sick() -> Verdict:
+def example(
+    *stages: Dataset,
+    passes: float | None = 10.0,
+    work: float = 40.0,
+    calls: float = 0.0,
+    wait: float = 30.0,
+    crowded: bool = False,
+    remade: bool = False,
+) -> Verdict:
     """A decode of 40 ms per step is repeated for ever, because the cache stands after repeat()."""
-    return _example("Repeat", "Cache")
-
-
-def healthy() -> Verdict:
-    """The cache stands before repeat()."""
-    return _example("Cache", "Repeat")
-
-
-def _example(*kinds: str) -> Verdict:
-    endless = kinds.index("Repeat")
-    chain = (
-        Dataset(id=0, kind="_TensorSliceDataset", cardinality=1000),
-        DECODE,
-        *(
-            Dataset(
-                id=at + 2,
-                kind=f"{kind}Dataset",
-                inputs=(at + 1,),
-                parameters=DatasetParameters(count=-1 if kind == "Repeat" else None),
-                cardinality=-1 if at >= endless else 1000,
-                element=DECODE.element,
-                at=Location("train.py", 21 + at),
-            )
-            for at, kind in enumerate(kinds)
-        ),
-    )
-    properties = DatasetProperties(tuple(reversed(chain)), passes=10.0)
+    chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), line=19)
+    properties = DatasetProperties(chain, passes, remade)
     cacheable = Cacheable.measure(properties)
     pipeline = InputPipeline.of(
-        StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
-        StageTime(
-            path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0, dataset=DECODE
+        StageTime.of("Root::Prefetch"),
+        *(
+            StageTime.of(
+                f"Root::Prefetch::{one.id}",
+                work if one.function else 0.0,
+                kind="Map",
+                dataset=one,
+                calls=calls or 1.0,
+            )
+            for one in chain
+            if one.function or calls
         ),
     )
     return check(
@@ -297,20 +288,34 @@ def _example(*kinds: str) -> Verdict:
         properties,
         RepeatedWork.measure(cacheable, properties, pipeline),
         pipeline,
-        Breakdown.of(input=30.0, device=10.0),
-        CpuContention(crowded=False),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        CpuContention(crowded=crowded, compute_ms=30.0, cores=2.0),
     )
 
 
-DECODE = Dataset(
-    id=1,
-    kind="_MapDataset",
-    inputs=(0,),
-    function="decode",
-    function_at=Location("train.py", 9),
-    at=Location("train.py", 20),
-    cardinality=1000,
-    element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
-    types=frozenset(("DecodePng",)),
-    stateful=frozenset(),
-)
+def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
+    """Build a map whose function runs operations of these types."""
+    return Dataset.of(
+        "Map",
+        function=name,
+        function_at=Location("train.py", 9),
+        types=frozenset(types),
+        stateful=frozenset(kind for kind in types if "Random" in kind),
+        cardinality=cardinality,
+        element=ELEMENT,
+    )
+
+
+ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
+SOURCE = Dataset.of("TensorSlice", cardinality=1000)
+DECODE = mapped("DecodePng")
+REPEAT = Dataset.of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
+CACHE = Dataset.of("Cache", cardinality=1000, element=ELEMENT)
+ENDLESS = replace(CACHE, cardinality=-1)
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The cache stands before repeat()."""
+    return example(SOURCE, DECODE, CACHE, REPEAT)

@@ -157,15 +157,25 @@ def _remedy(stage: StageTime) -> Remedy:
     )
 
 
-def sick() -> Verdict:
+def example(
+    *stages: StageTime,
+    wait: float = 30.0,
+    left: float | None = None,
+    subjects: frozenset[str] = frozenset(),
+) -> Verdict:
     """A function takes 40 ms per step, and steps wait 30 ms for it."""
-    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0)
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    pipeline = InputPipeline.of(ahead, slow)
-    return check(Unexplained({Stage.INPUT: 30.0}), Breakdown.of(input=30.0, device=10.0), pipeline)
+    slow = StageTime.of("Root::Prefetch::Map", 40.0)
+    unexplained = wait if left is None else left
+    return check(
+        Unexplained({Stage.INPUT: unexplained} if unexplained else {}, subjects),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Steps do not wait."""
-    stage = StageTime(path="Root::Map", kind="Map", work_ms=0.5, wall_ms=0.5)
-    return check(Unexplained(), Breakdown.of(input=0.1, device=10.0), InputPipeline.of(stage))
+    return example(StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)

@@ -253,14 +253,25 @@ CACHED = """\
 dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
-def sick() -> Verdict:
+def example(
+    breakdown: Breakdown | None = None,
+    *stages: StageTime,
+    cacheable: Cacheable | None = None,
+    steps: Steps | None = None,
+    cost: TracingCost | None = None,
+) -> Verdict:
     """Steps of 52 ms wait 43 ms for a sequential map."""
-    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=50.0, wall_ms=50.0)
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    pipeline = InputPipeline.of(ahead, slow)
-    return check(Breakdown.of(input=43.0, host=0.5, device=8.5), pipeline, None, None, None)
+    waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
+    slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
+    made = stages if breakdown else slow
+    return check(
+        breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Steps of 9 ms wait 0.1 ms."""
-    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None, None, None, None)
+    return example(Breakdown.of(input=0.1, host=0.5, device=8.4))

@@ -189,37 +189,38 @@ small = tf.image.resize(tf.io.decode_image(tf.io.read_file(path)), {image.used},
 tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))"""
 
 
-def sick() -> Verdict:
+def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
+    decoded: tuple[int, int] = (720, 960),
+    used: tuple[int, int] = (96, 96),
+    share: float = 0.9,
+    ratio: int = 1,
+    work: float = 60.0,
+    step: Breakdown | None = None,
+    contention: CpuContention = CpuContention(crowded=False),
+    cores: Cores | None = None,
+) -> Verdict:
     """Photos of 960 by 720 pixels are resized to 96 by 96."""
-    return _example((720, 960))
+    made = Dataset(
+        id=1,
+        kind="_ParallelMapDataset",
+        function="load",
+        function_at=Location("train.py", 12),
+        at=Location("train.py", 20),
+    )
+    stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
+    image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, Location("train.py", 14))
+    return check(
+        DecodedImages((image,)),
+        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        step or Breakdown.of(input=20.0, device=10.0),
+        contention,
+        cores,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same network with stored images of 128 by 128."""
-    return _example((128, 128))
-
-
-def _example(decoded: tuple[int, int]) -> Verdict:
-    stage = StageTime(
-        path="Root::Prefetch::ParallelMapV2",
-        kind="ParallelMapV2",
-        work_ms=60.0,
-        wall_ms=30.0,
-        asynchronous=True,
-        dataset=Dataset(
-            id=1,
-            kind="_ParallelMapDataset",
-            function="load",
-            function_at=Location("train.py", 12),
-            at=Location("train.py", 20),
-        ),
-    )
-    image = DecodedImage(stage, "DecodeJpeg", decoded, (96, 96), 0.9, 1, Location("train.py", 14))
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    return check(
-        DecodedImages((image,)),
-        InputPipeline.of(ahead, stage),
-        Breakdown.of(input=20.0, device=10.0),
-        CpuContention(crowded=False),
-        None,
-    )
+    return example((128, 128))

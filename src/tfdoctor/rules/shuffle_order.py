@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
@@ -44,7 +44,6 @@ from tfdoctor.verdict import (
     Evidence,
     Finding,
     Healthy,
-    Location,
     Measure,
     NotApplicable,
     Remedy,
@@ -237,31 +236,19 @@ def _finding(
     return Finding(summary=summary, evidence=proof, remedies=(remedy,), severity=Severity.NOTE)
 
 
-def sick() -> Verdict:
+def example(*stages: Dataset, passes: float | None = None) -> Verdict:
     """Batches of 32 examples are shuffled as a whole."""
-    return _example("Batch", "Shuffle")
+    chain = stages or (SOURCE, BATCH, SHUFFLE)
+    return check(DatasetProperties(chained(*chain), passes))
+
+
+SOURCE = Dataset.of("TensorSlice", cardinality=5000)
+BATCH = Dataset.of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
+SHUFFLE = Dataset.of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Examples are shuffled, then batched."""
-    return _example("Shuffle", "Batch")
-
-
-def _example(*kinds: str) -> Verdict:
-    parameters = {
-        "Shuffle": DatasetParameters(buffer_size=1000),
-        "Batch": DatasetParameters(batch_size=32),
-    }
-    chain = [Dataset(id=0, kind="_TensorSliceDataset", cardinality=5000)]
-    chain += [
-        Dataset(
-            id=at,
-            kind=f"_{kind}Dataset",
-            inputs=(at - 1,),
-            parameters=parameters[kind],
-            cardinality=5000,
-            at=Location("train.py", 20 + at),
-        )
-        for at, kind in enumerate(kinds, start=1)
-    ]
-    return check(DatasetProperties(tuple(reversed(chain))))
+    return example(SOURCE, SHUFFLE, BATCH)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Self
+from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
@@ -129,6 +129,29 @@ class Dataset:
     )
     files: FileList | None = None  # the paths it yields or reads
     made_by: str = ""  # the function that the line calls: "map"; "" is unknown
+
+    @classmethod
+    def of(cls, kind: str, **more: Any) -> Self:  # noqa: ANN401 - its fields
+        """Build the dataset of a stage, for examples and tests."""
+        parts: dict[str, Any] = {"id": 0, "kind": f"_{kind}Dataset"}
+        return cls(**(parts | more))
+
+
+def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
+    """Number stages in the order of their code, each made of the one before on a line below; the last first.
+
+    For examples and tests.
+    """
+    made = (
+        replace(
+            stage,
+            id=number,
+            inputs=(number - 1,) if number else (),
+            at=stage.at or Location("train.py", line + number),
+        )
+        for number, stage in enumerate(stages)
+    )
+    return tuple(made)[::-1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,25 +171,28 @@ def _remedy(buffer: Buffer) -> Remedy:
     return Remedy(f"Move {name} {_place(buffer)}", f"{first}\n{second}", buffer.dataset.at)
 
 
-def sick() -> Verdict:
+def example(
+    elements: int = 10_000,
+    each: int = 602_112,
+    least: int = 1024,
+    *,
+    grows: bool = True,
+    unknown: tuple[Dataset, ...] = (),
+    memory: HostMemory | None = None,
+) -> Verdict:
     """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
-    return check(Buffers((_images(grows=True),)), None)
+    size = DatasetParameters(buffer_size=elements)
+    shuffle = Dataset.of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
+    decode = Dataset.of("ParallelMap", function="decode")
+    held = Buffer(
+        dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows
+    )
+    return check(Buffers((held,), unknown), memory)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same shuffle buffer holds file names."""
-    names = Dataset(id=1, kind="_ShuffleDataset", parameters=DatasetParameters(buffer_size=10_000))
-    return check(Buffers((Buffer(dataset=names, elements=10_000, each=100, least=100),)), None)
-
-
-def _images(*, grows: bool) -> Buffer:
-    shuffle = Dataset(
-        id=1,
-        kind="_ShuffleDataset",
-        parameters=DatasetParameters(buffer_size=10_000),
-        at=Location("train.py", 9),
-    )
-    decode = Dataset(id=0, kind="_ParallelMapDataset", function="decode")
-    return Buffer(
-        dataset=shuffle, elements=10_000, each=602_112, least=1024, by=decode, grows=grows
-    )
+    return example(each=100, least=100)

@@ -38,6 +38,7 @@ is not checked.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -283,42 +284,33 @@ dataset = dataset.apply(  # after batch(), before prefetch(); the files must be 
 )"""
 
 
-def sick() -> Verdict:
+def example(
+    work: float = 28.0,
+    *,
+    breakdown: Breakdown | None = None,
+    cores: Cores = Cores(2.0, 1.9),
+    device: Device = Device(DeviceKind.CPU, 1, 1),
+    pressure: CpuPressure | None = None,
+    decodes: DecodedImages | None = None,
+    **more: Any,  # noqa: ANN401 - of the stage
+) -> Verdict:
     """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
+    stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
+    step = breakdown or Breakdown.of(input=11.0, device=4.0)
     return check(
-        _pipeline(28.0),
-        Breakdown.of(input=11.0, device=4.0),
-        Cores(2.0, 1.9),
-        CPU,
-        CpuPressure(),
-        CpuContention(crowded=True, cores=2.0, compute_ms=4.0, beside=4 / 15),
-        None,
+        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        step,
+        cores,
+        device,
+        pressure or CpuPressure(),
+        CpuContention.measure(device, cores, step),
+        decodes,
     )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """A smaller decode, for which the step does not wait."""
-    return check(
-        _pipeline(5.0),
-        Breakdown.of(input=0.1, device=4.0),
-        Cores(2.0, 1.5),
-        CPU,
-        CpuPressure(),
-        CpuContention(crowded=False),
-        None,
-    )
-
-
-CPU = Device(DeviceKind.CPU, 1, 1)
-
-
-def _pipeline(work: float) -> InputPipeline:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::ParallelMapV2",
-        kind="ParallelMapV2",
-        work_ms=work,
-        wall_ms=work / 1.9,
-        asynchronous=True,
-    )
-    return InputPipeline.of(ahead, stage)
+    return example(5.0, breakdown=Breakdown.of(input=0.1, device=4.0), cores=Cores(2.0, 1.5))

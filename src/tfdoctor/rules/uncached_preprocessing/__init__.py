@@ -471,16 +471,6 @@ REPEAT = "dataset = dataset.repeat()  # after the cache, which is filled when a 
 SHUFFLE = "dataset = dataset.shuffle(buffer_size)  # after the cache, for a different order in every epoch"
 
 
-def sick() -> Verdict:
-    """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
-    return _example(passes=10.0)
-
-
-def healthy() -> Verdict:
-    """The same pipeline in a run of a single epoch."""
-    return _example(passes=1.0)
-
-
 DECODE = Dataset(
     id=1,
     kind="_MapDataset",
@@ -495,25 +485,47 @@ DECODE = Dataset(
 )
 
 
-def _example(passes: float) -> Verdict:
-    properties = DatasetProperties((DECODE, Dataset(id=0, kind="_TensorSliceDataset")), passes)
-    cacheable, pipeline = Cacheable.measure(properties), _pipeline()
+SOURCE = Dataset.of("TensorSlice", cardinality=1000)
+
+
+def example(  # noqa: PLR0913 - what the rule takes
+    *datasets: Dataset,
+    passes: float | None = 10.0,
+    work: float = 40.0,
+    wait: float = 30.0,
+    memory: HostMemory | Unavailable = HostMemory(total=16e9, used=4e9),
+    contention: CpuContention = CpuContention(crowded=False),
+    fit_at: Location | None = None,
+    prefixes: tuple[RepeatablePrefix, ...] = (),
+    idle: tuple[Dataset, ...] = (),
+    starts: PassStarts | None = None,
+) -> Verdict:
+    """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
+    chain = tuple(reversed(datasets or (SOURCE, DECODE)))
+    properties = DatasetProperties(chain, passes, fit_at=fit_at)
+    stages = (
+        StageTime.of(f"Root::Prefetch::{made.id}", work, kind="Map", dataset=made)
+        for made in reversed(chain)
+        if made.function and made not in idle
+    )
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages)
+    pipeline, cacheable = replace(pipeline, idle=idle), Cacheable.measure(properties)
     return check(
         cacheable,
         properties,
         pipeline,
         RepeatedWork.measure(cacheable, properties, pipeline),
-        RepeatablePrefixes(),
-        Breakdown.of(input=30.0, device=10.0),
-        HostMemory(total=16e9, used=4e9),
-        CpuContention(crowded=False),
-        None,
+        RepeatablePrefixes(prefixes),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        memory,
+        contention,
+        starts,
     )
 
 
-def _pipeline() -> InputPipeline:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0, dataset=DECODE
-    )
-    return InputPipeline.of(ahead, stage)
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same pipeline in a run of a single epoch."""
+    return example(passes=1.0)
