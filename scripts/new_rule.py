@@ -38,12 +38,14 @@ TODO: versions of TensorFlow, and hardware.
 from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
 TOPIC = Topic.{topic}
 SINCE = "{since}"
+PRECONDITIONS = (timed_steps,)  # TODO: what is asked first, see preconditions.py; or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +73,34 @@ def check(breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     )
 
 
-def sick() -> Verdict:
-    """TODO: the smallest case that has the fault."""
-    return check(Breakdown.of(transfer=10.0, device=20.0))
+def example(transfer_ms: float = 10.0, device_ms: float = 20.0) -> Verdict:
+    """TODO: the smallest case that has the fault; its parameters are what the tests change."""
+    return check(Breakdown.of(transfer=transfer_ms, device=device_ms))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """TODO: the same case without it."""
-    return check(Breakdown.of(transfer=0.1, device=20.0))
+    return example(transfer_ms=0.1)
 '''
 
 TEST = '''\
 """{name}: both sides of each threshold."""
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.{module} import LIMITS, check
+from tfdoctor.rules.{module} import LIMITS, example
 from tfdoctor.verdict import Finding, Healthy
 
 
 def test_a_share_at_the_limit_is_found() -> None:
-    verdict = check(Breakdown.of(transfer=100 * LIMITS.share, device=100 * (1 - LIMITS.share)))
+    verdict = example(100 * LIMITS.share, 100 * (1 - LIMITS.share))
 
     assert isinstance(verdict, Finding)
 
 
 def test_a_share_below_the_limit_is_healthy() -> None:
-    verdict = check(Breakdown.of(transfer=99 * LIMITS.share, device=100 - 99 * LIMITS.share))
+    verdict = example(99 * LIMITS.share, 100 - 99 * LIMITS.share)
 
     assert isinstance(verdict, Healthy)
 '''

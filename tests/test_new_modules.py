@@ -57,7 +57,7 @@ def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
 
     tests = vars(load(path, "test_late_shrink"))
 
-    assert rule.check is tests["check"]
+    assert rule.example is tests["example"]
     for name in [name for name in tests if name.startswith("test_")]:
         tests[name]()
 
