@@ -17,7 +17,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules import padding_waste
+from tfdoctor.rules.padding_waste import ACTION, OWN, example
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
@@ -35,28 +35,15 @@ from tfdoctor.verdict import (
     Verdict,
 )
 
-DATASET = BatchSource(BatchMaker.DATASET)
-
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
     graph = Operation(name=name, type="X", inputs=tuple(("float32", shape) for shape in shapes))
     return OperationTime(name=name, type="X", ms=10.0, operation=graph, calls=calls)
 
 
-def check(
-    used: float,
-    *rows: OperationTime,
-    steps: int = 200,
-    breakdown: Breakdown | None = None,
-    loops: LoopWork | None = None,
-    program: Program | None = None,
-    overhead: PythonOverhead | None = None,
-) -> Verdict:
-    padding = SequencePadding((PaddedInput(steps, ((round(used * steps),) * 8,)),))
-    operations = Operations(rows or (row("a", (32, steps, 8)),))
-    parts = breakdown or Breakdown.of(device=30.0)
-    work = LengthWork.measure(padding, operations, loops, program)
-    return padding_waste.check(padding, DATASET, work, parts, program, overhead)
+def check(used: float, *rows: OperationTime, **more: Any) -> Verdict:
+    sequences = PaddedInput(200, ((round(used * 200),) * 8,))
+    return example(sequences, rows=rows or (row("a", (32, 200, 8)),), **more)
 
 
 def scales(verdict: Verdict) -> dict[str, float]:
@@ -164,10 +151,7 @@ def test_the_host_shrinks_by_the_calls_of_the_loop() -> None:
 
 def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     entry = PaddedInput(max(sizes), batches, batches=True, sizes=sizes)
-    padding = SequencePadding((entry,))
-    operations = Operations((row("a", (2, max(sizes), 8)),))
-    work = LengthWork.measure(padding, operations, None, None)
-    return padding_waste.check(padding, DATASET, work, Breakdown.of(device=30.0), None, None)
+    return example(entry, rows=(row("a", (2, max(sizes), 8)),))
 
 
 def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
@@ -286,10 +270,8 @@ def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
 
 def advice(maker: BatchMaker, **parts: Any) -> list[Remedy]:
     entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
-    padding = SequencePadding((entry,))
-    work = LengthWork.measure(padding, Operations((row("a", (8, 120, 8)),)), None, None)
     source = BatchSource(maker, Location("train.py", 7))
-    verdict = padding_waste.check(padding, source, work, Breakdown.of(device=30.0), None, None)
+    verdict = example(entry, rows=(row("a", (8, 120, 8)),), source=source)
     assert isinstance(verdict, Finding)
     return list(verdict.remedies)
 
@@ -397,9 +379,7 @@ def test_the_call_from_python_does_not_shrink() -> None:
     assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(36.0)]
 
 
-@pytest.mark.parametrize(
-    ("longest", "scale", "first"), [(60, 0.6, padding_waste.OWN), (61, 0.2, padding_waste.ACTION)]
-)
+@pytest.mark.parametrize(("longest", "scale", "first"), [(60, 0.6, OWN), (61, 0.2, ACTION)])
 def test_the_saving_is_that_of_the_remedy(longest: int, scale: float, first: str) -> None:
     """Of 100 positions 20 are used; a batch of its own longest sequence keeps half of the 80, or more."""
     rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))

@@ -15,21 +15,17 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.rules import python_input
+from tfdoctor.rules.python_input import example
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
-AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-
-
-def stage(kind: str, work: float, python: float) -> StageTime:
-    return StageTime(
-        path=f"Root::Prefetch::{kind}", kind=kind, work_ms=work, wall_ms=work, python_ms=python
-    )
-
-
 UNSAMPLED = Unavailable("the threads that make input were not sampled")
+NO_PIPELINE = Unavailable("no pipeline")
+
+
+def stage(kind: str, work: float, python: float, **more: Any) -> StageTime:
+    return StageTime.of(f"Root::Prefetch::{kind}", work, python_ms=python, **more)
 
 
 def check(
@@ -38,25 +34,17 @@ def check(
     fed_by: str = "",
     lines: InputLines | Unavailable = UNSAMPLED,
 ) -> Verdict:
-    return python_input.check(
-        InputPipeline.of(AHEAD, *stages, python_kind=fed_by),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        None,
-        None,
-        None,
-        lines,
-        None,
-    )
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages, python_kind=fed_by)
+    step = Breakdown.of(input=wait, device=40.0 - wait)
+    return example(pipeline=pipeline, breakdown=step, lines=lines)
 
 
 @pytest.mark.parametrize(("edges", "kind"), [(8.0, Finding), (6.9, Healthy)])
 def test_a_loop_that_waits_for_the_interpreter(edges: float, kind: type) -> None:
     """The input is ready in time, but its Python runs while the loop should start the next step."""
-    ahead = replace(AHEAD, path="Root::Prefetch", asynchronous=True)
-    pipeline = InputPipeline.of(ahead, stage("Map", 38.0, 30.0))
-    breakdown = Breakdown.of(input=0.5, host=20.0, device=19.5)
+    step = Breakdown.of(input=0.5, host=20.0, device=19.5)
     overhead = PythonOverhead(edges, 0.1)
-    verdict = python_input.check(pipeline, breakdown, None, None, None, UNSAMPLED, overhead)
+    verdict = example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead)
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         (host,) = [effect for effect in verdict.effects if effect.stage is Stage.HOST]
@@ -64,10 +52,9 @@ def test_a_loop_that_waits_for_the_interpreter(edges: float, kind: type) -> None
 
 
 def test_python_beside_a_loop_that_starts_at_once_is_healthy() -> None:
-    pipeline = InputPipeline.of(AHEAD, stage("Map", 38.0, 30.0))
-    breakdown = Breakdown.of(input=0.5, host=20.0, device=19.5)
+    step = Breakdown.of(input=0.5, host=20.0, device=19.5)
     overhead = PythonOverhead(1.0, 0.1)
-    verdict = python_input.check(pipeline, breakdown, None, None, None, UNSAMPLED, overhead)
+    verdict = example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead)
     assert isinstance(verdict, Healthy)
 
 
@@ -92,7 +79,7 @@ def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
 
 def test_waiting_for_a_core_between_operations_goes_with_the_python() -> None:
     """20 ms of threads that wait: the ceiling was exceeded by the change itself (see examples/)."""
-    crowded = replace(stage("Map", 40.0, 15.0), operations={"PyFunc": 15.0, "Roll": 5.0})
+    crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
     verdict = check(crowded)
     assert isinstance(verdict, Finding)
     assert verdict.effects[0].scales == pytest.approx(0.25)
@@ -101,37 +88,23 @@ def test_waiting_for_a_core_between_operations_goes_with_the_python() -> None:
 def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
-    verdict = python_input.check(
-        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None, UNSAMPLED, None
-    )
+    verdict = example(stage("Map", 40.0, 30.0), breakdown=steps)
     assert isinstance(verdict, Finding)
     (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
     assert effect.of
     assert effect.of.value == 8.0
     assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
-    inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
-    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None, UNSAMPLED, None)
+    inside = StageTime.of("Root::Map", 40.0, python_ms=30.0)
+    alone = example(pipeline=InputPipeline.of(inside), breakdown=steps)
     assert isinstance(alone, Finding)
     assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
 
 def test_python_on_another_thread_than_the_slowest_does_not_count() -> None:
     """The slowest segment is a native map; a generator elsewhere keeps up."""
-    slow = StageTime(
-        path="Root::Prefetch::ParallelMapV2",
-        kind="ParallelMapV2",
-        work_ms=90.0,
-        wall_ms=45.0,
-        asynchronous=True,
-    )
-    quick = StageTime(
-        path="Root::Prefetch::ParallelMapV2::Generator",
-        kind="Generator",
-        work_ms=10.0,
-        wall_ms=10.0,
-        python_ms=10.0,
-    )
+    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 90.0, threads=2)
+    quick = StageTime.of(f"{slow.path}::Generator", 10.0, python_ms=10.0)
     assert isinstance(check(slow, quick), Healthy)
 
 
@@ -157,14 +130,11 @@ def test_a_pipeline_without_work_is_healthy() -> None:
 def loop(between: float, makes: int, others: int = 0) -> Verdict:
     at = Location("train.py", 12)
     places = SampledLine(at, makes, makes=True), SampledLine(at, others, makes=False)
-    return python_input.check(
-        Unavailable("no pipeline"),
-        Breakdown.of(between=between, device=20.0 - between),
-        StackSamples(places, new_arguments=((128, 32),)),
-        LoopBody(0.0, between),
-        None,
-        UNSAMPLED,
-        None,
+    return example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=between, device=20.0 - between),
+        samples=StackSamples(places, new_arguments=((128, 32),)),
+        body=LoopBody(0.0, between),
     )
 
 
@@ -189,16 +159,12 @@ def test_the_line_that_makes_them_is_named() -> None:
     assert verdict.effects[0].bound is Bound.AT_MOST
 
 
-def converted(ms: float, *, same: bool, body: LoopBody | None = None) -> Verdict:
+def converted(ms: float, *, same: bool) -> Verdict:
     array = ConvertedArray("float32", (128, 784), 0.0, ms, same=same)
-    return python_input.check(
-        Unavailable("no pipeline"),
-        Breakdown.of(between=ms, device=20.0 - ms),
-        None,
-        body,
-        Conversions((array,), Location("train.py", 12)),
-        UNSAMPLED,
-        None,
+    return example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=ms, device=20.0 - ms),
+        conversions=Conversions((array,), Location("train.py", 12)),
     )
 
 
@@ -211,14 +177,10 @@ def test_converting_new_arrays_is_making_a_batch(ms: float, kind: type) -> None:
 def test_small_arrays_cost_no_more_than_a_batch_from_tf_data() -> None:
     """Trap: a replay buffer's arrays took 0.05 ms of a step of 0.7 ms, and tf.data would have taken as long."""
     array = ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False)
-    verdict = python_input.check(
-        Unavailable("no pipeline"),
-        Breakdown.of(between=0.43, device=0.27),
-        None,
-        None,
-        Conversions((array,), Location("train.py", 12)),
-        UNSAMPLED,
-        None,
+    verdict = example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=0.43, device=0.27),
+        conversions=Conversions((array,), Location("train.py", 12)),
     )
     assert isinstance(verdict, Healthy)
     finding = converted(1.4, same=False)
@@ -232,14 +194,11 @@ def test_arrays_that_stay_the_same_are_left_to_repeated_conversion() -> None:
 
 def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
     places = (SampledLine(Location("train.py", 12), 9, makes=True),)
-    verdict = python_input.check(
-        Unavailable("no pipeline"),
-        Breakdown.of(host=5.0, device=15.0),
-        StackSamples(places, new_arguments=((128, 32),)),
-        LoopBody(4.0, 0.0),
-        None,
-        UNSAMPLED,
-        None,
+    verdict = example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(host=5.0, device=15.0),
+        samples=StackSamples(places, new_arguments=((128, 32),)),
+        body=LoopBody(4.0, 0.0),
     )
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
@@ -261,8 +220,9 @@ def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = 
 
 def mapped(*lines: InputLine, **more: Any) -> Finding:
     """A map whose function is the user's own augment()."""
-    written = replace(stage("Map", 40.0, 40.0), dataset=replace(MAPPED, **more))
-    verdict = check(written, lines=InputLines(lines))
+    verdict = check(
+        stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines)
+    )
     assert isinstance(verdict, Finding)
     return verdict
 
@@ -314,7 +274,7 @@ def test_a_function_that_takes_little_gets_no_example() -> None:
 def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
     both = (
         stage("Generator", 20.0, 20.0),
-        replace(stage("Map", 20.0, 19.0), path="Root::Prefetch::Generator::Map", dataset=MAPPED),
+        stage("Generator::Map", 20.0, 19.0, dataset=MAPPED),
     )
     verdict = check(*both)
     assert isinstance(verdict, Finding)
@@ -382,14 +342,11 @@ def test_lines_that_were_not_sampled_are_said_to_be_unknown() -> None:
 
 def eager(*calls: str) -> Finding:
     places = [SampledLine(LOAD, 5, makes=True, calls=call) for call in calls]
-    verdict = python_input.check(
-        Unavailable("no pipeline"),
-        Breakdown.of(between=5.0, device=15.0),
-        StackSamples(tuple(places), new_arguments=((128, 32),), function="train_step"),
-        LoopBody(0.0, 5.0),
-        None,
-        UNSAMPLED,
-        None,
+    verdict = example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=5.0, device=15.0),
+        samples=StackSamples(tuple(places), new_arguments=((128, 32),), function="train_step"),
+        body=LoopBody(0.0, 5.0),
     )
     assert isinstance(verdict, Finding)
     return verdict

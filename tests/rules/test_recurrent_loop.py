@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules import recurrent_loop
+from tfdoctor.rules.recurrent_loop import example
 from tfdoctor.trace.measured import measured
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
@@ -19,8 +19,8 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Stage, 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     loop = GraphLoop("lstm/while", iterations, 4 * iterations, rest)
-    breakdown = Breakdown.of(host=scheduling, device=rest)
-    return recurrent_loop.check(LoopWork((loop,), scheduling), breakdown, None, None)
+    step = Breakdown.of(host=scheduling, device=rest)
+    return example(loop, scheduling_ms=scheduling, breakdown=step)
 
 
 @pytest.mark.parametrize(("iterations", "kind"), [(8, Finding), (7, Healthy), (3, Healthy)])
@@ -42,8 +42,8 @@ def test_a_loop_whose_operations_take_most_of_the_step_is_healthy(
 def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> None:
     """Of a step of 20 ms, in loops that start operations for 1 ms."""
     loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
-    breakdown = Breakdown.of(host=10.0, device=10.0)
-    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None, None)
+    step = Breakdown.of(host=10.0, device=10.0)
+    verdict = example(loop, scheduling_ms=1.0, breakdown=step)
     assert isinstance(verdict, Healthy)
     times = {time.part: time.of.value for time in verdict.necessary}
     assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
@@ -59,8 +59,8 @@ def test_the_ceiling_is_the_whole_loop() -> None:
     """What replaces the loop saves its waits and its operations as well, not only starting them."""
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
-    work = LoopWork((loop,), scheduling_ms=5.0, waiting_ms=6.0)
-    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None, None)
+    step = Breakdown.of(host=6.5, device=2.5)
+    verdict = example(loop, scheduling_ms=5.0, waiting_ms=6.0, breakdown=step)
     assert isinstance(verdict, Finding)
     assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
         (Stage.HOST, 0.0, ms(6.0)),
@@ -70,9 +70,13 @@ def test_the_ceiling_is_the_whole_loop() -> None:
 
 def test_the_ceiling_is_all_of_the_host_but_the_way_into_the_call() -> None:
     """Operations around the loop, which divide and join its tensors, go with it."""
-    work = LoopWork((GraphLoop("loss/while", 32.0, 32.0, 2.0),), scheduling_ms=5.0, waiting_ms=6.0)
-    breakdown = Breakdown.of(host=9.0, device=0.5)
-    verdict = recurrent_loop.check(work, breakdown, None, PythonOverhead(1.0, 0.5))
+    verdict = example(
+        GraphLoop("loss/while", 32.0, 32.0, 2.0),
+        scheduling_ms=5.0,
+        waiting_ms=6.0,
+        breakdown=Breakdown.of(host=9.0, device=0.5),
+        overhead=PythonOverhead(1.0, 0.5),
+    )
     assert isinstance(verdict, Finding)
     assert [effect.of for effect in verdict.effects] == [ms(8.0)]
 
@@ -197,7 +201,7 @@ def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
     layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    verdict = recurrent_loop.check(LoopWork((loop,), 6.0), Breakdown.of(host=7.0), program, None)
+    verdict = example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
     assert isinstance(verdict, Finding)
     return verdict
 
@@ -215,11 +219,9 @@ def test_a_recurrent_layer_is_told_at_its_own_line() -> None:
     assert first.at == Location("train.py", 9)
 
 
-def mapped(
-    *loops: GraphLoop, scheduling: float = 1.0, device: float = 50.0, host: float = 2.0
-) -> Verdict:
-    breakdown = Breakdown.of(host=host, device=device)
-    return recurrent_loop.check(LoopWork(loops, scheduling), breakdown, None, None)
+def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
+    step = Breakdown.of(host=2.0, device=50.0)
+    return example(*loops, scheduling_ms=scheduling, breakdown=step)
 
 
 def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> GraphLoop:

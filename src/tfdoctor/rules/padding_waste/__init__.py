@@ -50,6 +50,7 @@ something else than a dataset.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
@@ -273,21 +274,32 @@ CODE = {
 """How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them."""
 
 
-def sick() -> Verdict:
+def example(
+    *inputs: PaddedInput,
+    rows: tuple[OperationTime, ...] = (),
+    source: BatchSource = BatchSource(BatchMaker.DATASET),
+    breakdown: Breakdown | None = None,
+    loops: LoopWork | None = None,
+    program: Program | None = None,
+    overhead: PythonOverhead | None = None,
+) -> Verdict:
     """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
-    return _judged(50)
+    tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
+    graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
+    matmul = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
+    padding = SequencePadding(inputs or (of_length(50),))
+    work = LengthWork.measure(padding, Operations(rows or (matmul,)), loops, program)
+    return check(padding, source, work, breakdown or Breakdown.of(device=30.0), program, overhead)
+
+
+def of_length(length: int) -> PaddedInput:
+    """Build an input whose sequences are padded to the longest one of 200 positions."""
+    return PaddedInput(200, ((length,) * 31 + (200,),))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Sequences of 190 words are padded to 200."""
-    return _judged(190)
-
-
-def _judged(length: int) -> Verdict:
-    tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
-    graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
-    row = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
-    padding = SequencePadding((PaddedInput(200, ((length,) * 31 + (200,),)),))
-    work = LengthWork.measure(padding, Operations((row,)), None, None)
-    source = BatchSource(BatchMaker.DATASET)
-    return check(padding, source, work, Breakdown.of(device=30.0), None, None)
+    return example(of_length(190))

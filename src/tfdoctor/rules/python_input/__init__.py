@@ -538,30 +538,42 @@ class Batches(keras.utils.PyDataset):
         return make_batch(index)"""
 
 
+LINES = (
+    InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"),
+    InputLine(Location("train.py", 12), 5),
+)
+AUGMENT = Dataset.of("Map", id=1, function="augment", at=Location("train.py", 12))
+
+
+def example(  # noqa: PLR0913 - the facts of both places where batches are made
+    *stages: StageTime,
+    pipeline: InputPipeline | Unavailable | None = None,
+    breakdown: Breakdown | None = None,
+    samples: StackSamples | None = None,
+    body: LoopBody | None = None,
+    conversions: Conversions | None = None,
+    lines: InputLines | Unavailable = Unavailable("not sampled"),
+    overhead: PythonOverhead | None = None,
+) -> Verdict:
+    """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
+    slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
+    return check(
+        pipeline or InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+        breakdown or Breakdown.of(input=23.0, device=10.0),
+        samples,
+        body,
+        conversions,
+        lines,
+        overhead,
+    )
+
+
 def sick() -> Verdict:
     """A py_function takes 30 ms of each 33 ms step."""
-    at, make = Location("train.py", 14), Location("train.py", 12)
-    lines = InputLines((InputLine(at, 45, calls="PIL.Image.open"), InputLine(make, 5)))
-    steps = Breakdown.of(input=23.0, device=10.0)
-    return check(_pipeline(python_ms=30.0), steps, None, None, None, lines, None)
+    slow = StageTime.of("Root::Prefetch::Map", 31.0, python_ms=30.0, dataset=AUGMENT)
+    return example(slow, lines=InputLines(LINES))
 
 
 def healthy() -> Verdict:
     """The same map in TensorFlow operations."""
-    steps = Breakdown.of(input=23.0, device=10.0)
-    return check(
-        _pipeline(python_ms=0.0), steps, None, None, None, Unavailable("not sampled"), None
-    )
-
-
-def _pipeline(python_ms: float) -> InputPipeline:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    stage = StageTime(
-        path="Root::Prefetch::Map",
-        kind="Map",
-        work_ms=31.0,
-        wall_ms=31.0,
-        python_ms=python_ms,
-        dataset=Dataset(id=1, kind="_MapDataset", function="augment", at=Location("train.py", 12)),
-    )
-    return InputPipeline.of(ahead, stage)
+    return example()
