@@ -1,6 +1,7 @@
 """eager-step: more time in operations outside of tf.functions than in functions."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,26 +11,15 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.rules import eager_step
+from tfdoctor.rules.eager_step import example
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
+STEP = Breakdown.of(host=10.0, device=5.0)
 
-def check(  # noqa: PLR0913 - one argument for each fact of the rule
-    operations: float,
-    single: float,
-    whole: float = 0.0,
-    *,
-    asked: bool | None = None,
-    least: float = 0.0,
-    slow: SlowCalls | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
-    return eager_step.check(
-        EagerWork(operations, single, whole, asked=asked, least_ms=least),
-        Breakdown.of(host=10.0, device=5.0),
-        slow,
-        lines,
-    )
+
+def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
+    facts = {"slow": more.pop("slow", None), "lines": more.pop("lines", None)}
+    return example(EagerWork(operations, single, whole, **({"asked": None} | more)), STEP, **facts)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +106,7 @@ def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(
     least: float, left: float | None
 ) -> None:
     """Trap: unknown kernels, and kernels that take no less time, save nothing."""
-    finding = check(200.0, 5.0, least=least)
+    finding = check(200.0, 5.0, least_ms=least)
     assert isinstance(finding, Finding)
     scales = {effect.stage: effect.scales for effect in finding.effects}
     assert scales.get(Stage.DEVICE) == (None if left is None else pytest.approx(left))
@@ -172,10 +162,10 @@ def test_without_samples_of_a_function_no_step_is_named() -> None:
 def test_the_definition_is_the_place_and_the_call_is_shown() -> None:
     step, call = Location("nets.py", 23), Location("train.py", 38)
     work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=step, called_at=call)
-    finding = eager_step.check(work, Breakdown.of(host=10.0, device=5.0), None, None)
+    finding = example(work, STEP)
     assert isinstance(finding, Finding)
     assert finding.at == step
     assert [part.rows for part in finding.evidence if isinstance(part, Table)] == [((step, call),)]
-    asked = eager_step.check(replace(work, asked=True), Breakdown.of(host=10.0), None, None)
+    asked = example(replace(work, asked=True), Breakdown.of(host=10.0))
     assert isinstance(asked, Finding)
     assert asked.at == Location("nets.py", 18)  # the line of fit, whose step is Keras' own

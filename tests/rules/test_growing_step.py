@@ -1,6 +1,7 @@
 """growing-step: steps that certainly get slower, with what grows along; and what only looks like it."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.kinds import Phase
 from tfdoctor.rules import growing_step
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
+from tfdoctor.rules.growing_step import example
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
+from tfdoctor.rules.growing_step.step_lines import StepLine
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -40,22 +42,7 @@ STEPS = RunSteps(
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
 
 
-def check(
-    *trends: Trend,
-    lines: tuple[StepLine, ...] = (),
-    clocks: GpuClocks | None = None,
-    phases: RunPhases = PHASES,
-    calls: tuple[SlowingCall, ...] = (),
-) -> Verdict:
-    return applied(
-        growing_step,
-        phases,
-        RunGrowth(trends, 20.0),
-        STEPS,
-        StepLines(lines),
-        SlowingCalls(calls),
-        clocks,
-    )
+check = partial(example, steps=STEPS, phases=PHASES)
 
 
 def grows(what: Grows, first: float, last: float, name: str = "") -> Trend:
@@ -199,7 +186,9 @@ def test_counts_that_grow_by_little_are_no_cause(trend: Trend) -> None:
 
 def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
-    assert check(STEP, phases=part) == NotApplicable(reason="only its window was traced")
+    assert applied(growing_step, part, RunGrowth((STEP,), 20.0)) == NotApplicable(
+        reason="only its window was traced"
+    )
     assert isinstance(check(), NotApplicable)
 
 

@@ -1,6 +1,7 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
@@ -27,33 +27,15 @@ from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
-from tfdoctor.rules.small_batch import LIMITS
+from tfdoctor.rules.small_batch import LIMITS, example
 from tfdoctor.trace import xplane
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
-TENSORFLOW = Framework("TensorFlow")
-CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
+GPU = Device(DeviceKind.GPU, 1, 1)
+OF_TWO = Program(settings=RunSettings(batch_size=2))
 
 
-def check(  # noqa: PLR0913 - one argument for each fact of the rule
-    edges: float,
-    rest: float,
-    *,
-    between: float = 0.0,
-    input_ms: float = 0.0,
-    device: Device = CPU,
-    program: Program | None = None,
-    memory: DeviceMemory | None = None,
-    source: StepSource = StepSource.KERAS_FIT,
-    framework: Framework = TENSORFLOW,
-    compiling: CompileTime | None = None,
-) -> Verdict:
-    parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
-    steps = replace(Steps.uniform(20, parts.step_ms), source=source)
-    overhead = PythonOverhead(edges, between)
-    return small_batch.check(
-        parts, overhead, device, steps, program, memory, framework, compiling, None, None
-    )
+check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -231,11 +213,7 @@ def test_compiling_is_left_to_recompilation(ms: float, kind: type) -> None:
 @pytest.mark.parametrize(("number", "kind"), [(1, NotApplicable), (2, NotApplicable), (3, Finding)])
 def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, kind: type) -> None:
     """Trap: the first step of a run loads libraries and kernels, whatever the size of the batch."""
-    parts = Breakdown.of(host=5950.0, device=10.0)
-    steps = Steps.uniform(number, parts.step_ms)
-    verdict = small_batch.check(
-        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None, None, None
-    )
+    verdict = check(0.0, 10.0, starting=5950.0, count=number, device=GPU)
     assert isinstance(verdict, kind)
 
 
@@ -249,13 +227,8 @@ def test_a_healthy_way_into_the_call_is_necessary() -> None:
 
 def looping(batch: int | None, starting: float, computing: float) -> Verdict:
     """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
-    parts = Breakdown.of(host=0.5 + starting, device=computing)
-    steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
     program = Program(settings=RunSettings(batch_size=batch))
-    overhead = PythonOverhead(0.5, 0.0)
-    return small_batch.check(
-        parts, overhead, CPU, steps, program, None, TENSORFLOW, None, None, None
-    )
+    return check(0.5, computing, starting=starting, program=program)
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
@@ -279,13 +252,7 @@ def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
 @pytest.mark.parametrize(("pauses", "fixed"), [(0.1, 0.9), (5.0, 1.6)])
 def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> None:
     """Trap: an operation that the trace does not show, such as a wait for another process."""
-    parts = Breakdown.of(host=2.0, device=0.1)
-    steps = Steps.uniform(20, 2.1)
-    overhead = PythonOverhead(0.8, 0.0, pauses)
-    verdict = small_batch.check(
-        parts, overhead, CPU, steps, None, None, TENSORFLOW, None, None, None
-    )
-    (effect,) = finding(verdict).effects
+    (effect,) = finding(check(0.8, 0.1, starting=1.2, pauses=pauses)).effects
     assert effect.of is not None
     assert effect.of.value == pytest.approx(fixed)
 
@@ -298,21 +265,9 @@ def test_small_operations_take_no_longer_with_a_larger_batch(
     calls: float, limits: small_batch.Limits, saved: float
 ) -> None:
     """Trap: an operation of unknown size that takes longer than a small one."""
-    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
-    rows = Operations((OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls),))
-    program = Program(settings=RunSettings(batch_size=2))
-    verdict = small_batch.check(
-        parts,
-        PythonOverhead(0.5, 0.0),
-        CPU,
-        steps,
-        program,
-        None,
-        TENSORFLOW,
-        None,
-        rows,
-        None,
-        limits,
+    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls)
+    verdict = check(
+        0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits
     )
     of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
@@ -322,12 +277,7 @@ def test_small_operations_take_no_longer_with_a_larger_batch(
 def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: float) -> None:
     operation = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
     row = OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=operation)
-    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
-    program = Program(settings=RunSettings(batch_size=2))
-    overhead, rows = PythonOverhead(0.5, 0.0), Operations((row,))
-    verdict = small_batch.check(
-        parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows, None
-    )
+    verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)))
     of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
 
@@ -348,10 +298,6 @@ def test_several_batches_in_one_call_of_the_framework(name: str, code: str) -> N
 
 
 def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
-    parts, at = Breakdown.of(host=0.5, device=0.4), Location("train.py", 12)
-    steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
-    work = EagerWork(0.0, 0.0, 0.5, at=at)
-    verdict = small_batch.check(
-        parts, PythonOverhead(0.5, 0.0), CPU, steps, None, None, TENSORFLOW, None, None, work
-    )
+    at = Location("train.py", 12)
+    verdict = check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))
     assert finding(verdict).remedies[0].at == at

@@ -1,54 +1,22 @@
 """step-outlier: long steps that recur, and those that show no pattern."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
 from tfdoctor.facts.steps.pass_starts import PassStarts
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.rules import step_outlier
+from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
-
-def check(  # noqa: PLR0913, PLR0917 - the rule's own
-    extra: dict[int, tuple[str, float]],
-    count: int = 20,
-    compiling: CompileTime | None = None,
-    lines: LongStepLines | None = None,
-    epochs: EpochEnds | None = None,
-    starts: PassStarts | None = None,
-    cores: Cores | None = None,
-    pace: UntracedPace | None = None,
-    run: RunSteps | None = None,
-) -> Verdict:
-    """Steps of 10 ms, some of which have more of some part."""
-    rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
-    for at, (part, more) in extra.items():
-        rows[at][part] += more
-    steps, start = [], 0
-    for number, row in enumerate(rows):
-        end = start + round(sum(row.values()) * PS_PER_MS)
-        steps.append(Step(number, start, end, end))
-        start = end
-    return step_outlier.check(
-        Steps.of(steps),
-        Breakdown(tuple(rows), rows[0]),
-        compiling,
-        lines,
-        epochs,
-        starts,
-        cores,
-        pace,
-        run,
-    )
+check = partial(example, count=20, lines=None)
 
 
 @pytest.mark.parametrize(
@@ -60,12 +28,8 @@ def test_on_a_busy_machine_other_programs_may_be_the_cause(others: float, kind: 
 
 
 def test_on_a_busy_machine_a_callback_is_still_the_cause() -> None:
-    save = LongStepLine(
-        Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end"
-    )
-    lines = LongStepLines({Stage.BETWEEN: (save,)})
     extra = dict.fromkeys((4, 14), ("between", 100.0))
-    assert isinstance(check(extra, lines=lines, cores=Cores(2.0, 1.5, 1.0)), Finding)
+    assert isinstance(example(extra, cores=Cores(2.0, 1.5, 1.0)), Finding)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +177,7 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     finding = check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs)
     assert isinstance(finding, Finding)
     assert finding.remedies[0].at == AT
-    assert (finding.remedies[0].action == step_outlier.LONGER_EPOCHS) is own
+    assert (finding.remedies[0].action == LONGER_EPOCHS) is own
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.051, Finding), (0.049, Healthy)])

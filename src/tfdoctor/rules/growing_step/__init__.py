@@ -48,7 +48,7 @@ from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCalls
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -325,41 +325,40 @@ def _healthy(trend: Trend) -> str:
     return f"A training step took {span} of {number(trend.over_steps)} steps"
 
 
-def sick() -> Verdict:
-    """The default graph grows by 12 operations a step, and the steps get slower."""
-    graph = Trend(
-        what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190, steady=True, points=20,
-        over_steps=300,
-    )  # fmt: skip
-    lines = StepLines(
-        (
-            StepLine(
-                at=Location("train.py", 48),
-                first_ms=36.0,
-                last_ms=90.0,
-                samples=180,
-                calls="Session.run",
-            ),
-        )
-    )
-    return _example(GROWS, graph, lines=lines)
-
-
-def healthy() -> Verdict:
-    """The steps take the same time at the end."""
-    return _example(replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06))
-
-
 GROWS = Trend(
     what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
 )  # fmt: skip
 """The step time of the examples."""
 
 
-def _example(*trends: Trend, lines: StepLines | None = None) -> Verdict:
-    steps = RunSteps(
-        at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0, inside_ms=20_000.0,
-        mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
-    )  # fmt: skip
-    phases = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
-    return check(phases, RunGrowth(trends, 22.6), steps, lines, None, None)
+STEPS = RunSteps(
+    at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0, inside_ms=20_000.0,
+    mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
+)  # fmt: skip
+PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
+
+
+def example(
+    *trends: Trend,
+    steps: RunSteps = STEPS,
+    phases: RunPhases = PHASES,
+    lines: tuple[StepLine, ...] = (),
+    calls: tuple[SlowingCall, ...] = (),
+    clocks: GpuClocks | None = None,
+) -> Verdict:
+    """Judge a run of 330 steps with these trends."""
+    seen, slowing = StepLines(lines), SlowingCalls(calls)
+    return check(phases, RunGrowth(trends, 20.0), steps, seen, slowing, clocks)
+
+
+def sick() -> Verdict:
+    """The default graph grows by 12 operations a step, and the steps get slower."""
+    graph = replace(GROWS, what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190)
+    at = Location("train.py", 48)
+    line = StepLine(at=at, first_ms=36.0, last_ms=90.0, samples=180, calls="Session.run")
+    return example(GROWS, graph, lines=(line,))
+
+
+def healthy() -> Verdict:
+    """The steps take the same time at the end."""
+    return example(replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06))

@@ -298,19 +298,37 @@ def train_steps(params, batches):  # each array of batches has a first dimension
 LARGER = "batch_size = 4 * batch_size\nlearning_rate = 4 * learning_rate  # a common start, with a warm-up"
 
 
-def sick() -> Verdict:
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    edges: float = 0.55,
+    rest: float = 0.4,
+    *,
+    between: float = 0.05,
+    input_ms: float = 0.0,
+    pauses: float = 0.0,
+    starting: float = 0.0,
+    count: int = 20,
+    source: StepSource = StepSource.MARKERS,
+    device: Device = Device(DeviceKind.CPU, 1, 1),
+    program: Program | None = None,
+    memory: DeviceMemory | None = None,
+    framework: Framework = Framework(),
+    compiling: CompileTime | None = None,
+    operations: Operations | None = None,
+    eager: EagerWork | None = None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """A step of 1 ms whose operations take 0.4 ms."""
-    return _example(0.55, 0.4)
+    host = edges + starting
+    parts = Breakdown.of(host=host, device=rest, between=between, input=input_ms)
+    overhead = PythonOverhead(edges, between, pauses)
+    steps = replace(Steps.uniform(count, parts.step_ms), source=source)
+    facts = (parts, overhead, device, steps, program, memory, framework, compiling)
+    return check(*facts, operations, eager, limits)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same call with operations of 20 ms."""
-    return _example(0.55, 20.0)
-
-
-def _example(edges_ms: float, device_ms: float) -> Verdict:
-    breakdown = Breakdown.of(host=edges_ms, device=device_ms, between=0.05)
-    overhead = PythonOverhead(edges_ms, 0.05)
-    device = Device(DeviceKind.CPU, 1, 1)
-    steps = Steps.uniform(20, breakdown.step_ms)
-    return check(breakdown, overhead, device, steps, None, None, Framework(), None, None, None)
+    return example(rest=20.0)

@@ -43,8 +43,9 @@ occurs every 1000 steps.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
+from types import MappingProxyType
 
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -497,34 +498,39 @@ REMEDIES = {
 }
 
 
-def sick() -> Verdict:
+SAVE = LongStepLine(
+    Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end"
+)
+SAVES = LongStepLines({Stage.BETWEEN: (SAVE,)})
+
+
+def example(  # noqa: PLR0913 - the rule's own
+    extra: Mapping[int, tuple[str, float]] = MappingProxyType(
+        dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))
+    ),
+    *,
+    count: int = 30,
+    compiling: CompileTime | None = None,
+    lines: LongStepLines | None = SAVES,
+    epochs: EpochEnds | None = None,
+    starts: PassStarts | None = None,
+    cores: Cores | None = None,
+    pace: UntracedPace | None = None,
+    run: RunSteps | None = None,
+) -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
-    at = Location("train.py", 30)
-    save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-    return check(
-        *_example(100.0),
-        None,
-        LongStepLines({Stage.BETWEEN: (save,)}),
-        None,
-        None,
-        None,
-        None,
-        None,
-    )
+    rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
+    for at, (part, more) in extra.items():
+        rows[at][part] += more
+    ends = [0, *accumulate(round(sum(row.values()) * PS_PER_MS) for row in rows)]
+    steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
+    parts = Breakdown(tuple(rows), rows[0])
+    return check(Steps.of(steps), parts, compiling, lines, epochs, starts, cores, pace, run)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None, None, None, None, None, None)
-
-
-def _example(extra_ms: float) -> tuple[Steps, Breakdown]:
-    rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(30)]
-    for row in rows[5::10]:
-        row["between"] = extra_ms
-    steps, start = [], 0
-    for at, row in enumerate(rows):
-        end = start + round(sum(row.values()) * PS_PER_MS)
-        steps.append(Step(at, start, end, end))
-        start = end
-    return Steps.of(steps), Breakdown(tuple(rows), rows[0])
+    return example({}, lines=None)
