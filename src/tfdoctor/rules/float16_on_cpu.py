@@ -38,21 +38,17 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
-    Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -90,21 +86,10 @@ def check(
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
     rows = [row for row in operations.matrix if row.precision == "float16"]
-    half_ms = sum(row.ms for row in rows)
-    share = half_ms / operations.total_ms
-    measures = (
-        Measure("time in float16 matmuls and convolutions per step", ms(half_ms)),
-        Measure(
-            "share of the compute time in float16 matmuls and convolutions",
-            ratio(share),
-            ratio(limits.share),
-        ),
-    )
-    summary = (
-        f"Float16 matmuls and convolutions take {milliseconds(half_ms)} per step, {percent(share)} of the "
-        "compute time"
-    )
-    if share < limits.share:
+    part = operations.part(sum(row.ms for row in rows))
+    measures = part.measures("in float16 matmuls and convolutions", limits.share)
+    summary = f"Float16 matmuls and convolutions take {part}"
+    if part.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
     return Finding(
         summary=f"{summary}, on a CPU",
@@ -121,9 +106,7 @@ def check(
         ),
         remedies=(_remedy(hardware, program),),
         effects=tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for row in operations.rows
-            if _is_half(row) and row.ms
+            row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms
         ),
     )
 

@@ -38,7 +38,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
-from tfdoctor.humanize import counted, milliseconds, number, percent, quantity
+from tfdoctor.humanize import counted, number, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -98,16 +98,15 @@ def check(
     named, one = counted(len(frozen.layers), "frozen layer"), len(frozen.layers) == 1
     if not frozen.rows:
         return _nothing(named, operations)
-    share = frozen.ms / operations.total_ms
-    evidence = _evidence(frozen, share, limits)
-    taken = f"{milliseconds(frozen.ms)} per step, {percent(share)} of the compute time"
-    takes = f"{named} {'takes' if one else 'take'} {taken}"
-    if share >= limits.share and frozen.passes is None:
+    part = operations.part(frozen.ms)
+    evidence = _evidence(frozen, part.share, limits)
+    takes = f"{named} {'takes' if one else 'take'} {part}"
+    if part.share >= limits.share and frozen.passes is None:
         return NotApplicable(reason=f"{takes}, but {UNKNOWN_PASSES}")
-    if why := _why_healthy(frozen, takes, share, memory, limits):
+    if why := _why_healthy(frozen, takes, part.share, memory, limits):
         return Healthy(summary=why, evidence=evidence)
     return Finding(
-        summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {taken}",
+        summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {part}",
         evidence=evidence,
         remedies=(Remedy("Compute the results of the frozen layers once", ONCE, frozen.at),),
         effects=tuple(_effects(frozen, dispatch)),
@@ -118,7 +117,7 @@ def _effects(frozen: FrozenWork, dispatch: Dispatch | None) -> Iterator[Effect]:
     """Yield the operations, and the host's time between them: nothing starts them any more."""
     for row in frozen.rows:
         if row.ms:
-            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.EXPECTED)
+            yield row.scaled(0.0)
     host_ms = sum(map(dispatch.of_row, frozen.rows)) if dispatch else 0.0
     if host_ms:
         yield Effect(Stage.HOST, 0.0, DISPATCHING, ms(host_ms), bound=Bound.EXPECTED)

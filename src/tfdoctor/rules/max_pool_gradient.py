@@ -34,23 +34,11 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -85,15 +73,9 @@ LIMITS = Limits()
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Add up the gradients of max pooling, except those that oneDNN runs."""
     rows = [row for row in operations.rows if _is_gradient(row)]
-    total_ms = sum(row.ms for row in rows)
-    share = total_ms / operations.total_ms
-    taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"
-    summary = f"The gradients of max pooling take {taken}"
-    label = "share of the compute time in gradients of max pooling"
-    measures = (
-        Measure("time in gradients of max pooling per step", ms(total_ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
-    )
+    part = operations.part(sum(row.ms for row in rows))
+    summary = f"The gradients of max pooling take {part}"
+    measures = part.measures("in gradients of max pooling", limits.share)
     slow = [row for row in rows if not _by_onednn(row)]
     if not slow:
         return Healthy(summary=f"{summary}; oneDNN runs them fast", evidence=measures)
@@ -115,9 +97,7 @@ def _finding(
         summary=summary,
         evidence=(*measures, layers),
         remedies=(_remedy(slow, hardware),),
-        effects=tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in slow
-        ),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in slow),
     )
 
 

@@ -32,16 +32,17 @@ two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compil
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -105,15 +106,15 @@ def check(
     small = Small(work.small(limits.values, limits.each_ms), operations)
     evidence = _evidence(small, work, limits)
     on_cpu = hardware.kind == DeviceKind.CPU
-    if small.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
-        summary = f"The optimizer's operations on small tensors take {small.taken}"
+    if small.part.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
+        summary = f"The optimizer's operations on small tensors take {small.part}"
         return Healthy(summary=summary, evidence=evidence)
     scheduling = (_scheduling(small, breakdown),) if on_cpu else ()
     return Finding(
-        summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.taken}",
+        summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.part}",
         evidence=evidence,
         remedies=_remedies(small, on_cpu=on_cpu),
-        effects=(*(_effect(row) for row in small.rows), *scheduling),
+        effects=(*(row.scaled(0.0, Bound.AT_MOST) for row in small.rows), *scheduling),
     )
 
 
@@ -135,21 +136,14 @@ class Small:
         return sum(row.calls for row in self.rows)
 
     @property
-    def share(self) -> float:
+    def part(self) -> ComputePart:
         """Their part of the compute time."""
-        return self.ms / self.operations.total_ms
-
-    @property
-    def taken(self) -> str:
-        """Their time, as summaries state it."""
-        return f"{milliseconds(self.ms)} per step, {percent(self.share)} of the compute time"
+        return self.operations.part(self.ms)
 
 
 def _evidence(small: Small, work: OptimizerWork, limits: Limits) -> tuple[Measure, ...]:
-    share = "share of the compute time in the optimizer's small operations"
     return (
-        Measure("time in the optimizer's small operations per step", ms(small.ms)),
-        Measure(share, ratio(small.share), ratio(limits.share)),
+        *small.part.measures("in the optimizer's small operations", limits.share),
         Measure("small optimizer operations per step", count(small.calls)),
         Measure("time in all optimizer operations per step", ms(work.ms)),
     )
@@ -164,10 +158,6 @@ def _remedies(small: Small, *, on_cpu: bool) -> tuple[Remedy, ...]:
     if on_cpu:
         return (fewer,)
     return Remedy("Compile the step so that XLA fuses the update", FUSE, at, "jit-compile"), fewer
-
-
-def _effect(row: OperationTime) -> Effect:
-    return Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
 def _scheduling(small: Small, breakdown: Breakdown) -> Effect:

@@ -41,19 +41,16 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
-    Evidence,
     Finding,
     Healthy,
     Location,
-    Measure,
     PartTime,
     Remedy,
     Stage,
@@ -118,64 +115,31 @@ LIMITS = Limits()
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Price each expensive draw at what replaces it."""
     rows, drawn = _drawn(operations), _drawn(operations, normal=True)
-    if _share(rows, operations) >= limits.share:
-        return _finding(rows, hardware, operations, limits)
-    if _share(drawn, operations) >= limits.share:
-        return _necessary(drawn, operations, limits)
-    return Healthy(
-        summary=_summary(drawn, operations), evidence=_measures(drawn, operations, limits)
+    part, both = (operations.part(sum(row.ms for row in some)) for some in (rows, drawn))
+    work, takes = (
+        "drawing from expensive distributions",
+        "Drawing from expensive random distributions takes",
     )
+    if part.share >= limits.share:
+        return Finding(
+            summary=f"{takes} {part}",
+            evidence=(*part.measures(work, limits.share), _table(rows)),
+            remedies=(_remedy(rows),),
+            effects=tuple(_effect(row, hardware) for row in rows),
+        )
+    summary, measures = f"{takes} {both}", both.measures(work, limits.share)
+    if both.share < limits.share:
+        return Healthy(summary=summary, evidence=measures)
+    # The method may need normal noise: only another model avoids it.
+    why = f"{summary}; normal noise is often a part of the method"
+    time = PartTime(Stage.DEVICE, ms(both.ms), why)
+    return Healthy(summary=why, evidence=(*measures, _table(drawn)), necessary=(time,))
 
 
 def _drawn(operations: Operations, *, normal: bool = False) -> list[OperationTime]:
     """Return the draws from expensive distributions, and from normal ones after them."""
     rows = [row for row in operations.rows if row.type in REMAINING or row.type in OTHERS]
     return rows + [row for row in operations.rows if normal and row.type in NORMAL]
-
-
-def _share(rows: list[OperationTime], operations: Operations) -> float:
-    return sum(row.ms for row in rows) / operations.total_ms
-
-
-def _summary(rows: list[OperationTime], operations: Operations) -> str:
-    spent, share = milliseconds(sum(row.ms for row in rows)), percent(_share(rows, operations))
-    taken = f"{spent} per step, {share} of the compute time"
-    return f"Drawing from expensive random distributions takes {taken}"
-
-
-def _finding(
-    rows: list[OperationTime], hardware: Hardware, operations: Operations, limits: Limits
-) -> Finding:
-    return Finding(
-        summary=_summary(rows, operations),
-        evidence=(*_measures(rows, operations, limits), _table(rows)),
-        remedies=(_remedy(rows),),
-        effects=tuple(_effect(row, hardware) for row in rows),
-    )
-
-
-def _necessary(rows: list[OperationTime], operations: Operations, limits: Limits) -> Healthy:
-    """Account for normal noise, which the method may need: only another model avoids it."""
-    summary = _summary(rows, operations)
-    why = f"{summary}; normal noise is often a part of the method"
-    time = PartTime(Stage.DEVICE, ms(sum(row.ms for row in rows)), why)
-    evidence: tuple[Evidence, ...] = (*_measures(rows, operations, limits), _table(rows))
-    return Healthy(summary=why, evidence=evidence, necessary=(time,))
-
-
-def _measures(
-    rows: list[OperationTime], operations: Operations, limits: Limits
-) -> tuple[Measure, ...]:
-    label, share = (
-        "share of the compute time drawing from expensive distributions",
-        _share(rows, operations),
-    )
-    return (
-        Measure(
-            "time drawing from expensive distributions per step", ms(sum(row.ms for row in rows))
-        ),
-        Measure(label, ratio(share), ratio(limits.share)),
-    )
 
 
 def _table(rows: list[OperationTime]) -> Table:
@@ -191,8 +155,8 @@ def _table(rows: list[OperationTime]) -> Table:
 
 def _effect(row: OperationTime, hardware: Hardware) -> Effect:
     if hardware.kind == DeviceKind.CPU and row.type in REMAINING:
-        return Effect(Stage.DEVICE, REMAINING[row.type], row.name, ms(row.ms))
-    return Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        return row.scaled(REMAINING[row.type])
+    return row.scaled(0.0, Bound.AT_MOST)
 
 
 def _remedy(rows: list[OperationTime]) -> Remedy:

@@ -35,23 +35,12 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.units import count, ms
+from tfdoctor.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -99,18 +88,19 @@ def check(
 ) -> Verdict:
     """Remove the time of each elementwise operation: fusing saves that much at most."""
     rows = _elementwise(operations, optimizer, program)
-    total_ms, calls = sum(row.ms for row in rows), sum(row.calls for row in rows)
-    share = total_ms / operations.total_ms if operations.total_ms else 0.0
-    taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"
+    part, calls = operations.part(sum(row.ms for row in rows)), sum(row.calls for row in rows)
     if hardware.kind == DeviceKind.CPU:
-        return NotApplicable(reason=f"elementwise operations take {taken}; {ON_CPU}")
+        return NotApplicable(reason=f"elementwise operations take {part}; {ON_CPU}")
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    evidence = _evidence(total_ms, share, calls, limits)
-    if share < limits.share or calls < limits.operations:
-        return Healthy(summary=f"Elementwise operations take {taken}", evidence=evidence)
+    evidence = (
+        *part.measures("in elementwise operations", limits.share),
+        Measure("elementwise operations per step", count(calls), count(limits.operations)),
+    )
+    if part.share < limits.share or calls < limits.operations:
+        return Healthy(summary=f"Elementwise operations take {part}", evidence=evidence)
     number = counted(round(calls), "elementwise operation")
-    return _finding(f"{number} outside XLA take {taken}", evidence, rows)
+    return _finding(f"{number} outside XLA take {part}", evidence, rows)
 
 
 ON_CPU = "on a CPU, XLA may be slower even though it fuses them: try jit_compile=True and measure"
@@ -129,15 +119,6 @@ def _elementwise(
     ]
 
 
-def _evidence(total_ms: float, share: float, calls: float, limits: Limits) -> tuple[Measure, ...]:
-    label = "share of the compute time in elementwise operations"
-    return (
-        Measure("time in elementwise operations per step", ms(total_ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
-        Measure("elementwise operations per step", count(calls), count(limits.operations)),
-    )
-
-
 def _finding(summary: str, evidence: tuple[Measure, ...], rows: list[OperationTime]) -> Finding:
     at = next((row.at for row in rows if row.at), None)
     action = "Compile the step so that XLA fuses elementwise operations"
@@ -145,9 +126,7 @@ def _finding(summary: str, evidence: tuple[Measure, ...], rows: list[OperationTi
         summary=summary,
         evidence=(*evidence, _table(rows)),
         remedies=(Remedy(action, FUSE, at, "jit-compile"),),
-        effects=tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in rows
-        ),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows),
     )
 
 

@@ -7,7 +7,8 @@ from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_o
 from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.verdict import Location
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Location, Stage
 
 OF_HOST = re.compile(r"[^:]:\w+$")
 """The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
@@ -47,6 +48,10 @@ class OperationTime:
             return self.dtype
         kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
         return WIDE.get(precision_of(kernels), "") or _hlo_type(kernels)
+
+    def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
+        """Return the effect of a change after which it takes ``scales`` times as long."""
+        return Effect(Stage.DEVICE, scales, self.name, ms(self.ms), bound=bound)
 
     @property
     def is_matrix(self) -> bool:

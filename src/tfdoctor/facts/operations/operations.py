@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.flops import flops_of, nbytes_of
 from tfdoctor.facts.operations.kernel_kinds import multiplies
 from tfdoctor.facts.operations.operation_time import OF_HOST, OperationTime
@@ -94,6 +95,10 @@ class Operations:
     def total_ms(self) -> float:
         """The time of all operations, in ms per step."""
         return sum(row.ms for row in self.rows)
+
+    def part(self, ms: float) -> ComputePart:
+        """Return what work that takes so many ms per step is of the compute time."""
+        return ComputePart(ms, self.total_ms)
 
     @property
     def trains(self) -> bool:

@@ -150,10 +150,7 @@ def _expanded(
             ),
         ),
         remedies=tuple(map(_product, {one.at: one for one in reversed(large)}.values())),
-        effects=tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for row in rows.values()
-        ),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows.values()),
     )
 
 
@@ -273,7 +270,7 @@ def _effects(repeat: Broadcast, cost: Cost, dataflow: Dataflow | None) -> Iterat
     if cost.on_cpu:
         return
     for row in repeat.rows:
-        yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        yield row.scaled(0.0, Bound.AT_MOST)
     yield from _reader_effects(repeat, cost.operations, dataflow)
 
 
@@ -288,7 +285,7 @@ def _reader_effects(
     for row in operations.rows:
         if row.name in names and row.nbytes and written_bytes:
             remaining = max(0.0, 1.0 - written_bytes / row.nbytes)
-            yield Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(remaining, Bound.AT_MOST)
 
 
 DISTANCES = """\

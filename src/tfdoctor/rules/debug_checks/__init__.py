@@ -92,7 +92,7 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = LIMITS) ->
         evidence=evidence,
         remedies=(_remedy(checks),),
         effects=(
-            *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms)) for row in checks.rows if row.ms),
+            *(row.scaled(0.0) for row in checks.rows if row.ms),
             *((host,) if checks.host_ms else ()),
         ),
     )

@@ -69,7 +69,6 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Severity,
-    Stage,
     Table,
     Verdict,
 )
@@ -196,11 +195,7 @@ def _separable(
             Remedy("Convolve with the column of the kernel, then with its row", TWICE, at)
             for at in dict.fromkeys(one.at for one in found)
         ),
-        effects=tuple(
-            Effect(Stage.DEVICE, one.left, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for one in found
-            for row in one.rows
-        ),
+        effects=tuple(row.scaled(one.left, Bound.AT_MOST) for one in found for row in one.rows),
     )
 
 
@@ -261,7 +256,7 @@ def _of_regular(work: Depthwise, hardware: Hardware) -> tuple[Measure, ...]:
 
 def _effect(row: OperationTime, least_ms: float) -> Effect:
     scales = 0.0 if row.ms > least_ms else 1.0
-    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=Bound.AT_MOST)
+    return row.scaled(scales, Bound.AT_MOST)
 
 
 def _least_ms(row: OperationTime, rate: float | None) -> float:
@@ -275,11 +270,7 @@ def _measures(work: Depthwise, operations: Operations) -> tuple[Measure, ...]:
         "FLOP rate of the other convolutions and matmuls": work.others_flop_s,
     }
     return (
-        Measure("time in depthwise convolutions per step", ms(work.ms)),
-        Measure(
-            "share of the compute time in depthwise convolutions",
-            ratio(work.ms / operations.total_ms),
-        ),
+        *operations.part(work.ms).measures("in depthwise convolutions"),
         *(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate),
     )
 

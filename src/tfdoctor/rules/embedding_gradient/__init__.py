@@ -57,7 +57,7 @@ from tfdoctor.rules.embedding_gradient.embedding_tables import (
     OneHotTable,
 )
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Cell,
@@ -65,7 +65,6 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Location,
-    Measure,
     NotApplicable,
     Remedy,
     Stage,
@@ -199,13 +198,11 @@ class Faults:
 
 
 def _finding(faults: Faults, operations: Operations, hardware: Hardware) -> Finding:
-    share = ratio(faults.ms / operations.total_ms)
     return Finding(
         summary=f"{faults.names} process every row of an embedding table: "
         f"{milliseconds(faults.ms)} per step",
         evidence=(
-            Measure("time processing whole embedding tables per step", ms(faults.ms)),
-            Measure("share of the compute time processing whole embedding tables", share),
+            *operations.part(faults.ms).measures("processing whole embedding tables"),
             _table(faults),
         ),
         remedies=tuple(_remedies(faults)),
@@ -222,25 +219,19 @@ def _without_sum(table: TableSum) -> Iterator[Effect]:
     used = min(1.0, table.lookups / table.entries)
     for rows, scales in ((table.rows, 0.0), (table.update, used)):
         for row in rows:
-            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(scales, Bound.AT_MOST)
 
 
 def _lookup(table: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
     """Remove all operations but the shortest one that can stand for the lookup."""
     lookup_ms = _lookup_ms(table, operations) if hardware.kind == DeviceKind.CPU else None
     if not lookup_ms:
-        return tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for row in table.rows
-        )
+        return tuple(row.scaled(0.0, Bound.AT_MOST) for row in table.rows)
     longer = [row for row in table.rows if row.ms >= lookup_ms]
     if not longer:
-        return tuple(Effect(Stage.DEVICE, 1.0, row.name, ms(row.ms)) for row in table.rows)
+        return tuple(row.scaled(1.0) for row in table.rows)
     stays = min(longer, key=lambda row: row.ms)
-    return tuple(
-        Effect(Stage.DEVICE, lookup_ms / row.ms if row is stays else 0.0, row.name, ms(row.ms))
-        for row in table.rows
-    )
+    return tuple(row.scaled(lookup_ms / row.ms if row is stays else 0.0) for row in table.rows)
 
 
 def _lookup_ms(table: OneHotTable, operations: Operations) -> float | None:

@@ -192,13 +192,11 @@ def _finding(
 ) -> Finding:
     sixteen_bit = matmuls.sixteen_bit
     total_ms = sum(row.ms for row in matmuls.slow)
-    share = ratio(total_ms / operations.total_ms)
     return Finding(
         summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
         f"{sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
         evidence=(
-            Measure("time in float32 matmuls and convolutions per step", ms(total_ms)),
-            Measure("share of the compute time in float32 matmuls and convolutions", share),
+            *operations.part(total_ms).measures("in float32 matmuls and convolutions"),
             *_ratios(matmuls),
             Table.of(
                 by_layer(matmuls.slow),

@@ -13,8 +13,7 @@ from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, input_casts
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Stage
+from tfdoctor.verdict import Effect
 
 FIXED_MS = 0.1
 """Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
@@ -100,7 +99,7 @@ class Float32Work:
         for row in self.slow:
             scales = self._scales_on_cpu(row) if on_cpu else self._scales(row)
             bound = self.sixteen_bit.bound
-            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=bound)
+            yield row.scaled(scales, bound)
 
     @property
     def costs(self) -> Iterator[Effect]:
@@ -109,7 +108,7 @@ class Float32Work:
         for row in rows:
             if row.ms:
                 scales = 1.0 + (CAST_MS * row.calls + self.casts.get(row.name, 0.0)) / row.ms
-                yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
+                yield row.scaled(scales)
 
     def _scales_on_cpu(self, row: OperationTime) -> float:
         fixed = _fixed_ms(row) / row.ms

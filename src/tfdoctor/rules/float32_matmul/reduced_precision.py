@@ -85,7 +85,7 @@ def _halved(operations: Operations) -> Iterable[Effect]:
     variables = OptimizerWork.measure(operations).rows
     for row in operations.rows:
         if row.precision == "float32" and not row.is_matrix and row not in variables:
-            yield Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(HALF_THE_BYTES, Bound.AT_MOST)
 
 
 def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
@@ -100,7 +100,7 @@ def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
     """Return the cost of the gradients of strided depthwise convolutions."""
     for row in rows:
         if row.type == STRIDED_GRADIENT and _is_strided(row):
-            yield Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms))
+            yield row.scaled(STRIDED_SCALES)
 
 
 def _is_strided(row: OperationTime) -> bool:
@@ -114,7 +114,7 @@ def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
     for row in rows:
         scales = _scales(row) if row.precision in ("float32", "") else 1.0
         if scales > 1.0:
-            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
+            yield row.scaled(scales)
 
 
 def _scales(row: OperationTime) -> float:
@@ -130,4 +130,4 @@ def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterable[
     for row in rows:
         if row.type == "Mean" and row.layer in pooled and row.ms:
             cost = BOTH_WAYS_MS * values(row, program)
-            yield Effect(Stage.DEVICE, 1.0 + cost / row.ms, row.name, ms(row.ms))
+            yield row.scaled(1.0 + cost / row.ms)

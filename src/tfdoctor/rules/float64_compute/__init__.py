@@ -44,23 +44,12 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.units import count, ms
+from tfdoctor.verdict import Effect, Finding, Healthy, Location, Remedy, Table, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -86,15 +75,10 @@ def check(
     work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = LIMITS
 ) -> Verdict:
     """Price float64 operations at the time of float32 ones."""
-    share = work.ms / operations.total_ms
-    measures = (
-        Measure("time in float64 operations per step", ms(work.ms)),
-        Measure(
-            "share of the compute time in float64 operations", ratio(share), ratio(limits.share)
-        ),
-    )
-    summary = f"Operations in float64 take {milliseconds(work.ms)} per step, {percent(share)} of the compute time"
-    if not work.rows or share < limits.share:
+    part = operations.part(work.ms)
+    measures = part.measures("in float64 operations", limits.share)
+    summary = f"Operations in float64 take {part}"
+    if not work.rows or part.share < limits.share:
         unused = "The step computes nothing in float64"
         return Healthy(summary=summary if work.rows else unused, evidence=measures)
     return Finding(
@@ -114,7 +98,7 @@ def check(
         remedies=(_remedy(work),),
         effects=(
             *(_effect(row, hardware) for row in work.rows if row.ms),
-            *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms)) for row in work.casts if row.ms),
+            *(row.scaled(0.0) for row in work.casts if row.ms),
         ),
     )
 
@@ -122,7 +106,7 @@ def check(
 def _effect(row: OperationTime, hardware: Hardware) -> Effect:
     single = hardware.float32
     scales = single.matmuls if row.is_matrix else single.others
-    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=single.bound)
+    return row.scaled(scales, single.bound)
 
 
 def _remedy(work: Float64Work) -> Remedy:

@@ -38,7 +38,7 @@ from tfdoctor.facts.run.program import Shape
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -48,7 +48,6 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -106,14 +105,12 @@ def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIM
 def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> Finding:
     total_ms = sum(group.ms for group in small)
     number = sum(len(group.rows) for group in small)
-    share = "share of the compute time in small matmuls of shared tensors"
     at = next((group.at for group in small if group.at), None)
     return Finding(
         summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
         f"{counted(len(small), 'larger matmul')} (gradients included) could replace them",
         evidence=(
-            Measure("time in small matmuls of shared tensors per step", ms(total_ms)),
-            Measure(share, ratio(total_ms / operations.total_ms)),
+            *operations.part(total_ms).measures("in small matmuls of shared tensors"),
             Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
             Table.of(
                 small,
@@ -132,10 +129,7 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
 def _effects(group: Siblings) -> tuple[Effect, ...]:
     """Keep the time of one call, forward and backward."""
     remaining = 1.0 / len(group.matmuls)
-    return tuple(
-        Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
-        for row in group.rows
-    )
+    return tuple(row.scaled(remaining, Bound.AT_MOST) for row in group.rows)
 
 
 def _size(shape: Shape) -> str:

@@ -44,7 +44,7 @@ from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic
 from tfdoctor.rules.layout_change.layouts import Conversion, Layouts
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
     Cell,
@@ -52,10 +52,8 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Location,
-    Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -102,12 +100,10 @@ def _finding(
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
-    share = ratio(total_ms / operations.total_ms)
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
         evidence=(
-            Measure("time in avoidable layout changes per step", ms(total_ms)),
-            Measure("share of the compute time in avoidable layout changes", share),
+            *operations.part(total_ms).measures("in avoidable layout changes"),
             _table(layouts.superfluous, inside),
         ),
         remedies=_remedies(layouts.superfluous, inside, hardware),
@@ -120,11 +116,11 @@ def _effects(layouts: Layouts, hardware: Hardware) -> Iterator[Effect]:
     bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
     for conversion in layouts.superfluous:
         for row in conversion.rows:
-            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound)
+            yield row.scaled(0.0, bound)
 
 
 def _effect_inside(row: OperationTime, time: float) -> Effect:
-    return Effect(Stage.DEVICE, 1.0 - time / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
+    return row.scaled(1.0 - time / row.ms, Bound.AT_MOST)
 
 
 def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:

@@ -239,7 +239,7 @@ def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
     host = Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST)
     return (
         *((host,) if waiting.value else ()),
-        *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in rows),
+        *(row.scaled(0.0, Bound.AT_MOST) for row in rows),
     )
 
 

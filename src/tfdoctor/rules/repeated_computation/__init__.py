@@ -179,9 +179,9 @@ def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterat
     """Yield one effect for each operation: of a repetition all of its time goes."""
     for one in repeats:
         for row in one.rows:
-            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.EXPECTED)
+            yield row.scaled(0.0)
         for row in one.gradients:
-            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(0.0, Bound.AT_MOST)
         for added in one.sums:
             left, row = 1.0 - added.spared, added.row
             yield Effect(
@@ -189,7 +189,7 @@ def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterat
             )
     for constant in constants:
         for row in constant.rows:
-            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(0.0, Bound.AT_MOST)
 
 
 def sick() -> Verdict:

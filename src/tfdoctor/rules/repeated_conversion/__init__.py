@@ -170,7 +170,7 @@ def _again(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
 def _casts(arrays: Iterable[ConvertedArray], bound: Bound) -> tuple[Effect, ...]:
     """Return the effects of casting once; a batch that Python makes may have to be cast there at each step."""
     casts = [array.cast for array in arrays if array.cast]
-    return tuple(Effect(Stage.DEVICE, 0.0, cast.name, ms(cast.ms), bound=bound) for cast in casts)
+    return tuple(cast.scaled(0.0, bound) for cast in casts)
 
 
 def _converted(same: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:

@@ -40,18 +40,7 @@ from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -113,11 +102,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = LIM
         f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time",
         evidence=evidence,
         remedies=tuple(_remedy(one) for one in sparse),
-        effects=tuple(
-            Effect(Stage.DEVICE, one.density, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for one in sparse
-            for row in one.rows
-        ),
+        effects=tuple(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
     )
 
 

@@ -43,7 +43,7 @@ def beside_slow(
     for row in operations.rows if widths else ():
         least_ms = aligned.least_ms.get(row.name, row.ms)
         if row.is_fused and least_ms < row.ms and widths & _last_dimensions(row):
-            yield Effect(Stage.DEVICE, least_ms / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield row.scaled(least_ms / row.ms, Bound.AT_MOST)
 
 
 def _last_dimensions(row: OperationTime) -> set[int | None]:
