@@ -43,34 +43,15 @@ from dataclasses import dataclass
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.run_work.call_overhead import (
-    CallOverhead,
-    OverheadKind,
-    call_overheads,
-    recurrence,
-    rows_per_batch,
-)
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.call_overhead import CallOverhead, OverheadKind, call_overheads
+from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
-from tfdoctor.humanize import location, milliseconds, number, percent
+from tfdoctor.facts.run_work.lost_time import LostTime, code_at
+from tfdoctor.humanize import milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    RunEffect,
-    Severity,
-    Verdict,
-)
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
@@ -122,51 +103,29 @@ def check(
 ) -> Verdict:
     """Find evaluations whose time goes into many calls and batches, or into Python."""
     made = [call for call in calls.of(RunCall.EVALUATE) if call.within not in WITHIN_FIT]
-    loops = [group for group in _sampled(phases) if _is_loop(group)]
-    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    python = [group for group in loops if group.ms >= least_ms]
-    if not made and not python and not phases.of(Phase.EVALUATION):
-        return NotApplicable(reason="the run evaluates no model")
     found = call_overheads(
         calls, RunCall.EVALUATE, phases.at(Phase.EVALUATION), steps.count if steps else 0
     )
-    small = [one for one in found if one.call in made or one.kind is OverheadKind.CALL]
-    longest_ms = max([*(one.saved_ms for one in small), *(one.ms for one in loops)], default=0.0)
-    measures = (
-        Measure("time of evaluation", ms(phases.of(Phase.EVALUATION))),
-        Measure("longest time that a change at one line saves", ms(longest_ms), ms(least_ms)),
+    lost = LostTime.of(
+        phases,
+        [one for one in found if one.call in made or one.kind is OverheadKind.CALL],
+        # Metrics are computed during evaluations, and after the last one.
+        line_groups(phases.at(Phase.EVALUATION, Phase.END)),
+        max(limits.least_ms, limits.share * phases.total_ms),
     )
-    slow = [one for one in small if one.saved_ms >= least_ms]
-    if not slow and not python:
+    if not made and not lost.python and not phases.of(Phase.EVALUATION):
+        return NotApplicable(reason="the run evaluates no model")
+    measures = lost.measures("evaluation", Phase.EVALUATION)
+    if not lost.slow and not lost.python:
         return Healthy(summary=_usual(phases, made), evidence=measures, concern=Concern.RUN)
     return Finding(
-        summary=_summary(slow, python, phases),
-        evidence=(
-            *measures,
-            *call_table([one.call for one in slow], phases.total_ms),
-            *line_table(python, phases.total_ms),
-        ),
-        remedies=(*map(_remedy, slow[:SHOWN]), *map(_of_group, python[:SHOWN])),
-        run_effects=(*(_effect(one, calls) for one in slow), *map(_of_loop, python)),
-        severity=None if slow else _severity(python, phases),
+        summary=lost.summary("Results"),
+        evidence=(*measures, *lost.tables),
+        remedies=(*map(_remedy, lost.slow[:SHOWN]), *map(_of_group, lost.python[:SHOWN])),
+        run_effects=lost.effects(Phase.EVALUATION, calls),
+        severity=lost.severity,
         concern=Concern.RUN,
     )
-
-
-def _sampled(phases: RunPhases) -> tuple[LineGroup, ...]:
-    """Return what samples show of evaluations, and after the last one: there metrics are computed."""
-    return line_groups(phases.at(Phase.EVALUATION, Phase.END))
-
-
-def _is_loop(group: LineGroup) -> bool:
-    known = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
-    return known and group.at is not None and any(line.repeats for line in group.lines)
-
-
-def _severity(python: Sequence[LineGroup], phases: RunPhases) -> Severity:
-    """Return at most a warning: samples do not tell how many examples a call of the model gets."""
-    share = sum(group.ms for group in python) / phases.total_ms
-    return min(Severity.WARNING, Severity.of(share))
 
 
 def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
@@ -180,59 +139,18 @@ def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
     return f"{text}, of it {milliseconds(sum(call.ms for call in made))} in {calls} outside of fit"
 
 
-def _summary(slow: Sequence[CallOverhead], python: Sequence[LineGroup], phases: RunPhases) -> str:
-    if not slow:
-        return _of_python(python[0], phases)
-    call, share = slow[0].call, percent(slow[0].call.ms / phases.total_ms)
-    name, at = call_name(call), location(call.at)
-    time = f"{milliseconds(call.ms)} ({share} of the run), {milliseconds(call.each_ms)} each"
-    if slow[0].kind is OverheadKind.CALL:
-        return f"A loop calls {name} {number(call.count)} times at {at}, which takes {time}"
-    rows = number(rows_per_batch(call))
-    return f"{name} at {at} works in batches of {rows} examples, which takes {time}"
-
-
-def _of_python(group: LineGroup, phases: RunPhases) -> str:
-    time = f"{milliseconds(group.ms)} ({percent(group.ms / phases.total_ms)} of the run)"
-    if group.work is CalledWork.MODEL:
-        return f"A loop calls the model from Python at {location(group.at)}, operation by operation: {time}"
-    return f"Results are processed one by one in Python at {location(group.at)}: {time}"
-
-
 def _remedy(one: CallOverhead) -> Remedy:
     batches = one.kind is OverheadKind.BATCH
     action = "Evaluate in larger batches" if batches else "Evaluate all examples with one call"
-    return Remedy(action, _at(one.at, ALL_AT_ONCE), one.at)
+    return Remedy(action, code_at(one.at, ALL_AT_ONCE), one.at)
 
 
 def _of_group(group: LineGroup) -> Remedy:
     if group.work is CalledWork.MODEL:
         action = "Evaluate with one call, or call the model and its metrics in a tf.function"
-        return Remedy(action, _at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
+        return Remedy(action, code_at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
     return Remedy(
-        "Compute metrics with the arrays of all results", _at(group.at, METRICS), group.at
-    )
-
-
-def _at(at: Location | None, code: str) -> str:
-    return f"# {location(at)}\n{code}"
-
-
-def _effect(one: CallOverhead, calls: RunCalls) -> RunEffect:
-    return RunEffect(
-        phase=Phase.EVALUATION,
-        of=ms(one.of_ms),
-        subject=location(one.at),
-        scales=one.left,
-        recurs=recurrence(one.call, calls),
-        times=one.call.count,
-        bound=one.bound,
-    )
-
-
-def _of_loop(group: LineGroup) -> RunEffect:
-    return RunEffect(
-        phase=group.phase, of=ms(group.ms), subject=location(group.at), bound=Bound.AT_MOST
+        "Compute metrics with the arrays of all results", code_at(group.at, METRICS), group.at
     )
 
 

@@ -39,34 +39,15 @@ from dataclasses import dataclass
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.run_work.call_overhead import (
-    CallOverhead,
-    OverheadKind,
-    call_overheads,
-    recurrence,
-    rows_per_batch,
-)
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
+from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
-from tfdoctor.humanize import location, milliseconds, number, percent
+from tfdoctor.facts.run_work.lost_time import LostTime, code_at
+from tfdoctor.humanize import milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    RunEffect,
-    Severity,
-    Verdict,
-)
+from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"
@@ -118,43 +99,25 @@ def check(
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
         return NotApplicable(reason="the run makes no predictions")
-    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    small = call_overheads(
-        calls, RunCall.PREDICT, phases.at(Phase.PREDICTION), steps.count if steps else 0
+    lost = LostTime.of(
+        phases,
+        call_overheads(
+            calls, RunCall.PREDICT, phases.at(Phase.PREDICTION), steps.count if steps else 0
+        ),
+        line_groups(phases.at(Phase.PREDICTION)),
+        max(limits.least_ms, limits.share * phases.total_ms),
     )
-    loops = [group for group in line_groups(phases.at(Phase.PREDICTION)) if _is_loop(group)]
-    longest_ms = max([*(one.saved_ms for one in small), *(one.ms for one in loops)], default=0.0)
-    measures = (
-        Measure("time of prediction", ms(phases.of(Phase.PREDICTION))),
-        Measure("longest time that a change at one line saves", ms(longest_ms), ms(least_ms)),
-    )
-    slow = [one for one in small if one.saved_ms >= least_ms]
-    python = [group for group in loops if group.ms >= least_ms]
-    if not slow and not python:
+    measures = lost.measures("prediction", Phase.PREDICTION)
+    if not lost.slow and not lost.python:
         return Healthy(summary=_usual(phases, made), evidence=measures, concern=Concern.RUN)
     return Finding(
-        summary=_summary(slow, python, phases),
-        evidence=(
-            *measures,
-            *call_table([one.call for one in slow], phases.total_ms),
-            *line_table(python, phases.total_ms),
-        ),
-        remedies=tuple(_remedies(slow, python)),
-        run_effects=(*(_effect(one, calls) for one in slow), *map(_of_loop, python)),
-        severity=None if slow else _severity(python, phases),
+        summary=lost.summary("Predictions"),
+        evidence=(*measures, *lost.tables),
+        remedies=tuple(_remedies(lost)),
+        run_effects=lost.effects(Phase.PREDICTION, calls),
+        severity=lost.severity,
         concern=Concern.RUN,
     )
-
-
-def _is_loop(group: LineGroup) -> bool:
-    known = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
-    return known and group.at is not None and any(line.repeats for line in group.lines)
-
-
-def _severity(python: Sequence[LineGroup], phases: RunPhases) -> Severity:
-    """Return at most a warning: samples do not tell how many examples a call of the model gets."""
-    share = sum(group.ms for group in python) / phases.total_ms
-    return min(Severity.WARNING, Severity.of(share))
 
 
 def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
@@ -168,43 +131,23 @@ def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
     return f"{text} in {calls}, {milliseconds(sum(call.ms for call in made) / times)} each"
 
 
-def _summary(slow: Sequence[CallOverhead], python: Sequence[LineGroup], phases: RunPhases) -> str:
-    if not slow:
-        return _of_python(python[0], phases)
-    first = slow[0]
-    call, share = first.call, percent(first.call.ms / phases.total_ms)
-    time = f"{milliseconds(call.ms)} ({share} of the run), {milliseconds(call.each_ms)} each"
-    if first.kind is OverheadKind.CALL:
-        return (
-            f"A loop calls {call_name(call)} {number(call.count)} times at {location(call.at)}, "
-            f"which takes {time}"
-        )
-    rows = number(rows_per_batch(call))
-    return f"{call_name(call)} at {location(call.at)} works in batches of {rows} examples, which takes {time}"
-
-
-def _of_python(group: LineGroup, phases: RunPhases) -> str:
-    time = f"{milliseconds(group.ms)} ({percent(group.ms / phases.total_ms)} of the run)"
-    if group.work is CalledWork.MODEL:
-        return f"A loop calls the model from Python at {location(group.at)}, operation by operation: {time}"
-    return f"Predictions are processed one by one in Python at {location(group.at)}: {time}"
-
-
-def _remedies(slow: Sequence[CallOverhead], python: Sequence[LineGroup]) -> list[Remedy]:
+def _remedies(lost: LostTime) -> list[Remedy]:
     found = []
-    for one in slow[:SHOWN]:
+    for one in lost.slow[:SHOWN]:
         if one.kind is OverheadKind.BATCH:
-            found.append(Remedy("Predict in larger batches", _at(one.at, LARGE), one.at))
+            found.append(Remedy("Predict in larger batches", code_at(one.at, LARGE), one.at))
             continue
         found += [
-            Remedy("Predict all examples with one call", _at(one.at, ALL_AT_ONCE), one.at, ONCE),
+            Remedy(
+                "Predict all examples with one call", code_at(one.at, ALL_AT_ONCE), one.at, ONCE
+            ),
             Remedy(
                 "Where an input depends on the last prediction, call the model in a tf.function",
-                _at(one.at, COMPILED),
+                code_at(one.at, COMPILED),
                 one.at,
             ),
         ]
-    return found + [_of_group(group) for group in python[:SHOWN]]
+    return found + [_of_group(group) for group in lost.python[:SHOWN]]
 
 
 ONCE = "predict-once"
@@ -214,30 +157,8 @@ ONCE = "predict-once"
 def _of_group(group: LineGroup) -> Remedy:
     if group.work is CalledWork.MODEL:
         action = "Predict all examples with one call, or call the model in a tf.function"
-        return Remedy(action, _at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
-    return Remedy("Compute with the array of all predictions", _at(group.at, ARRAYS), group.at)
-
-
-def _at(at: Location | None, code: str) -> str:
-    return f"# {location(at)}\n{code}"
-
-
-def _effect(one: CallOverhead, calls: RunCalls) -> RunEffect:
-    return RunEffect(
-        phase=Phase.PREDICTION,
-        of=ms(one.of_ms),
-        subject=location(one.at),
-        scales=one.left,
-        recurs=recurrence(one.call, calls),
-        times=one.call.count,
-        bound=one.bound,
-    )
-
-
-def _of_loop(group: LineGroup) -> RunEffect:
-    return RunEffect(
-        phase=group.phase, of=ms(group.ms), subject=location(group.at), bound=Bound.AT_MOST
-    )
+        return Remedy(action, code_at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
+    return Remedy("Compute with the array of all predictions", code_at(group.at, ARRAYS), group.at)
 
 
 def sick() -> Verdict:
