@@ -1,47 +1,21 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
+from functools import partial
+
 import pytest
 
 from tests.rules.applied import applied
-from tests.rules.run_facts import line, made, phases, steps
+from tests.rules.run_facts import line, made
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import epoch_boundary
-from tfdoctor.rules.epoch_boundary import check
-from tfdoctor.verdict import (
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-    Severity,
-    Verdict,
-)
+from tfdoctor.rules.epoch_boundary import example
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Recurrence, Severity
 
 EPOCHS = 10
-PHASES = {
-    RunCall.EVALUATE: Phase.EVALUATION,
-    RunCall.PREDICT: Phase.PREDICTION,
-    RunCall.SAVE: Phase.SAVING,
-}
-
-
-def judged(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    long: LongSteps | None = None,
-    epochs: int = EPOCHS,
-) -> Verdict:
-    times: dict[Phase, float] = {}
-    for call in calls:
-        if call.call in PHASES:
-            times[PHASES[call.call]] = times.get(PHASES[call.call], 0.0) + call.ms
-    for one in lines:
-        times[one.phase] = times.get(one.phase, 0.0) + one.ms
-    run = phases(100_000.0, times, *lines)
-    return check(run, RunCalls(calls, epochs), steps(5_000, 4.0, long))
+judged = partial(example, total_ms=100_000.0)
 
 
 def found(
@@ -104,7 +78,7 @@ def test_a_validation_many_times_in_an_epoch_is_more() -> None:
 def test_a_prediction_for_each_epoch_is_found_within_fit_and_in_a_loop() -> None:
     callback = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, within=RunCall.EPOCH)
     loop = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, looped=True)
-    after = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, looped=True, after=True)
+    after = made(RunCall.PREDICT, 12, EPOCHS, 2_000.0, looped=True, after_training=True)
     assert "Each epoch makes predictions at train.py:12" in found(callback).summary
     assert "Each epoch makes predictions at train.py:12" in found(loop).summary
     assert isinstance(judged(after), Healthy)

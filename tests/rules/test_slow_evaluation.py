@@ -1,30 +1,28 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from tests.rules.applied import applied
-from tests.rules.run_facts import line, made, phases
+from tests.rules.run_facts import line, made
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_evaluation
-from tfdoctor.rules.slow_evaluation import check
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.rules.slow_evaluation import example
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable
+
+judged = partial(example, total_ms=100_000.0)
 
 
-def judged(*calls: MadeCall, lines: tuple[RunLine, ...] = (), epochs: int = 0) -> Verdict:
-    times = {Phase.EVALUATION: sum(call.ms for call in calls)}
-    for one in lines:
-        times[one.phase] = times.get(one.phase, 0.0) + one.ms
-    return check(phases(100_000.0, times, *lines), RunCalls(calls, epochs), None)
-
-
-def evaluated(count: int, each_ms: float, **given: object) -> MadeCall:
-    return made(RunCall.EVALUATE, 31, count, each_ms, **given)  # type: ignore[arg-type]  # by name
+def evaluated(count: int, each_ms: float, **given: Any) -> MadeCall:
+    return made(RunCall.EVALUATE, 31, count, each_ms, **given)
 
 
 def test_a_loop_over_batches_could_be_one_call() -> None:
-    verdict = judged(evaluated(600, 50.0, looped=True, examples=32.0, after=True))
+    verdict = judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True))
     assert isinstance(verdict, Finding)
     assert "600 times at train.py:31" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 31)

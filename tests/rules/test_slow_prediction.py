@@ -1,43 +1,32 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
 from tests.rules.applied import applied
-from tests.rules.run_facts import line, made, phases, steps
+from tests.rules.run_facts import line, made, steps
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_prediction
-from tfdoctor.rules.slow_prediction import check
-from tfdoctor.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-    Severity,
-    Verdict,
-)
+from tfdoctor.rules.slow_prediction import check, example
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence, Severity
 
 AT = Location("train.py", 20)
 
 
-def predicted(count: int, each_ms: float, **given: object) -> MadeCall:
-    return made(RunCall.PREDICT, 20, count, each_ms, **given)  # type: ignore[arg-type]  # by name
+judged = partial(example, total_ms=60_000.0)
 
 
-def judged(
-    *calls: MadeCall, total: float = 60_000.0, lines: tuple[RunLine, ...] = (), epochs: int = 0
-) -> Verdict:
-    time_ms = sum(call.ms for call in calls) + sum(one.ms for one in lines)
-    return check(phases(total, {Phase.PREDICTION: time_ms}, *lines), RunCalls(calls, epochs), None)
+def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
+    return made(RunCall.PREDICT, 20, count, each_ms, **given)
 
 
-def found(*calls: MadeCall, **given: object) -> Finding:
-    verdict = judged(*calls, **given)  # type: ignore[arg-type]  # by name
+def found(*calls: MadeCall, **given: Any) -> Finding:
+    verdict = judged(*calls, **given)
     assert isinstance(verdict, Finding), verdict
     return verdict
 
@@ -63,13 +52,13 @@ def test_what_samples_show_as_executed_remains() -> None:
     executed = replace(
         line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0
     )
-    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
+    run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
     finding = check(run, RunCalls((call,)), None)
     assert isinstance(finding, Finding)
     assert finding.run_effects[0].scales == pytest.approx(0.2)
     assert finding.run_effects[0].bound is Bound.EXPECTED
     computing = replace(executed, executes_ms=39_000.0)
-    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
+    run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
     assert isinstance(check(run, RunCalls((call,)), None), Healthy)
 
 
@@ -99,10 +88,9 @@ def test_a_loop_in_a_callback_is_found() -> None:
 
 
 def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
-    calls = RunCalls((predicted(1000, 40.0, looped=True),), epochs=1)
-    run = phases(60_000.0, {Phase.PREDICTION: 40_000.0})
-    assert isinstance(check(run, calls, steps(1000, 5.0)), Healthy)
-    assert isinstance(check(run, calls, steps(400, 5.0)), Finding)
+    call = predicted(1000, 40.0, looped=True)
+    assert isinstance(judged(call, epochs=1, steps=steps(1000, 5.0)), Healthy)
+    assert isinstance(judged(call, epochs=1, steps=steps(400, 5.0)), Finding)
 
 
 def test_batches_of_single_examples_are_found() -> None:
@@ -110,7 +98,7 @@ def test_batches_of_single_examples_are_found() -> None:
     assert effect.of.value == pytest.approx(9_000.0)
     assert effect.scales == pytest.approx(1 / 32)
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)  # 20 ms for one example
-    assert isinstance(judged(slow, total=120_000.0), Healthy)
+    assert isinstance(judged(slow, total_ms=120_000.0), Healthy)
 
 
 def test_single_examples_by_predict_on_batch_are_found() -> None:
@@ -126,7 +114,7 @@ def test_loops_in_python_are_a_warning_at_most(calls: str, says: str) -> None:
     finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
     assert says in finding.summary
     assert finding.severity is Severity.WARNING
-    small = found(lines=(line(Phase.PREDICTION, 20, 3_000.0, calls),), total=60_000.0)
+    small = found(lines=(line(Phase.PREDICTION, 20, 3_000.0, calls),))
     assert small.severity is Severity.WARNING
 
 
@@ -138,7 +126,7 @@ def test_the_line_of_a_timed_call_is_not_judged_by_its_samples(calls: str) -> No
 
 
 def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:
-    after = found(predicted(1000, 40.0, looped=True, after=True), epochs=5)
+    after = found(predicted(1000, 40.0, looped=True, after_training=True), epochs=5)
     during = found(predicted(1000, 40.0, looped=True), epochs=5)
     assert after.run_effects[0].recurs is Recurrence.ONCE
     assert during.run_effects[0].recurs is Recurrence.PER_EPOCH

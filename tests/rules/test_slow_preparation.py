@@ -1,13 +1,16 @@
 """slow-preparation: loops over items are found by line, one call for all data is not."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_preparation
-from tfdoctor.rules.slow_preparation import check
+from tfdoctor.rules.slow_preparation import example
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Bound,
@@ -21,47 +24,27 @@ from tfdoctor.verdict import (
 )
 
 
-def line(  # noqa: PLR0913 - what a sampled line has
-    number: int,
-    ms: float,
-    calls: str = "",
-    *,
-    repeats: bool | None = True,
-    samples: int | None = None,
-    function: str = "<module>",
-    caller: int | None = None,
+def line(
+    number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any
 ) -> RunLine:
-    return RunLine(
-        phase=Phase.PREPARING,
-        at=Location("train.py", number),
-        ms=ms,
-        samples=int(ms / 50) if samples is None else samples,
-        function=function,
-        caller=Location("train.py", caller) if caller else None,
-        calls=calls,
-        repeats=repeats,
-    )
+    called = Location("train.py", caller) if caller else None
+    given = {"samples": int(ms / 50), "caller": called} | more
+    return RunLine.of(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
 
 
-def judged(*lines: RunLine, total: float = 60_000.0) -> Verdict:
-    times = {Phase.PREPARING: sum(one.ms for one in lines)}
-    times[Phase.STEPS] = total - times[Phase.PREPARING]
-    return check(RunPhases(total_ms=total, times=times, lines=lines), None)
+judged = partial(example, total_ms=60_000.0)
 
 
-def found(*lines: RunLine, total: float = 60_000.0) -> Finding:
-    verdict = judged(*lines, total=total)
+def found(*lines: RunLine) -> Finding:
+    verdict = judged(*lines)
     assert isinstance(verdict, Finding), verdict
     return verdict
 
 
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
-    call = MadeCall(
-        call=RunCall.ADAPT, name="Normalization.adapt", at=Location("train.py", 22), count=1, ms=ms,
-        batches=batches, examples=batches * rows,
-    )  # fmt: skip
-    phases = RunPhases(total_ms=24_000.0, times={Phase.PREPARING: ms, Phase.STEPS: 24_000.0 - ms})
-    return check(phases, RunCalls((call,)))
+    given = {"name": "Normalization.adapt", "batches": batches, "examples": batches * rows}
+    call = MadeCall.of(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
+    return example(calls=(call,), total_ms=24_000.0)
 
 
 def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
@@ -161,7 +144,7 @@ def test_one_call_for_all_data_is_necessary(calls: str, *, repeats: bool | None)
     ],
 )
 def test_both_limits_count(ms: float, total: float, kind: type) -> None:
-    assert isinstance(judged(line(3, ms, ITERROWS, samples=100), total=total), kind)
+    assert isinstance(judged(line(3, ms, ITERROWS, samples=100), total_ms=total), kind)
 
 
 def test_four_samples_name_no_line() -> None:

@@ -1,14 +1,17 @@
 """slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
 
+from typing import Any
+
 import pytest
 
 from tests.rules.applied import applied
-from tests.rules.run_facts import line, made, phases
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tests.rules.run_facts import line, made
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_start
-from tfdoctor.rules.slow_start import check
+from tfdoctor.rules.slow_start import IMPORTED as TENSORFLOW
+from tfdoctor.rules.slow_start import example
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 
@@ -16,18 +19,12 @@ def imported(number: int, ms: float, module: str) -> RunLine:
     return line(Phase.IMPORTS, number, ms, module, repeats=False)
 
 
-def judged(*lines: RunLine, calls: tuple[MadeCall, ...] = (), total: float = 60_000.0) -> Verdict:
-    times = {Phase.BUILDING: sum(call.ms for call in calls)}
-    for one in lines:
-        times[one.phase] = times.get(one.phase, 0.0) + one.ms
-    return check(phases(total, times, *lines), RunCalls(calls))
-
-
-TENSORFLOW = imported(2, 6_000.0, "tensorflow")
+def judged(*lines: RunLine, **more: Any) -> Verdict:
+    return example(*more.pop("calls", ()), lines=lines, **more)
 
 
 def test_the_import_of_tensorflow_is_necessary_however_short_the_run_is() -> None:
-    verdict = judged(TENSORFLOW, total=8_000.0)
+    verdict = judged(TENSORFLOW, total_ms=8_000.0)
     assert isinstance(verdict, Healthy)
     assert "6.00 s" in verdict.summary
 

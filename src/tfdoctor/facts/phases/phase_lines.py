@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from tfdoctor.facts.phases.bucket_pieces import PieceLine, RunPiece
 from tfdoctor.facts.run.program import Places
@@ -46,6 +47,12 @@ class RunLine:
     loops: int = 0
     exact: bool = False
     executes_ms: float = 0.0
+
+    @classmethod
+    def of(cls, phase: Phase, at: Location, ms: float, calls: str = "", **more: Any) -> Self:  # noqa: ANN401 - its fields
+        """Build a line in a loop of the script, for examples and tests."""
+        parts: dict[str, Any] = {"samples": 100, "function": "<module>", "repeats": True}
+        return cls(phase=phase, at=at, ms=ms, calls=calls, **(parts | more))
 
     @property
     def sure(self) -> bool:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
@@ -57,6 +57,12 @@ class MadeCall:
     before_training: bool = False
     after_training: bool = False
     models: int | None = None  # different model objects that it was made on; None is unknown
+
+    @classmethod
+    def of(cls, call: RunCall, at: Location, count: int, each_ms: float, **more: Any) -> Self:  # noqa: ANN401 - its fields
+        """Build calls from their mean time, for examples and tests."""
+        parts: dict[str, Any] = {"name": f"Model.{call}", "ms": count * each_ms}
+        return cls(call=call, at=at, count=count, **(parts | more))
 
     @property
     def each_ms(self) -> float:

@@ -68,6 +68,12 @@ class RunPhases:
         return cls._of_window(steps, recording)
 
     @classmethod
+    def divided(cls, total_ms: float, times: Mapping[Phase, float], *lines: RunLine) -> Self:
+        """Build the account of a run, for examples and tests; what is left of its time is in steps."""
+        steps = times.get(Phase.STEPS, 0.0) + total_ms - sum(times.values())
+        return cls(total_ms=total_ms, times={**times, Phase.STEPS: steps}, lines=lines)
+
+    @classmethod
     def _of_log(cls, log: RunLog, recording: Recording) -> Self:
         manifest, place = recording.manifest, Places.of(recording)
         tree = CallTree.of(log)

@@ -1,7 +1,7 @@
 """The training steps of the whole run: how long each took, and which of them the traced window is like."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +63,21 @@ class RunSteps:
     traced_ms: float | None = None  # median of the traced steps
     window_share: float | None = None
     loops: int = 1  # that train, of which this one takes longest
+
+    @classmethod
+    def of(cls, at: Location, count: int, each_ms: float, long: LongSteps | None = None) -> Self:
+        """Build steps of the same time, for examples and tests."""
+        whole_ms = count * each_ms
+        each: dict[str, Any] = dict.fromkeys(("mean_ms", "median_ms", "p10_ms", "p90_ms"), each_ms)
+        return cls(
+            at=at,
+            source="keras-fit",
+            count=count,
+            total_ms=whole_ms,
+            inside_ms=whole_ms,
+            long=long,
+            **each,
+        )
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:

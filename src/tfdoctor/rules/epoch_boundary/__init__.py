@@ -36,12 +36,13 @@ assume that it is done in every tenth epoch, of validation in every fifth.
 - [BackupAndRestore](https://keras.io/api/callbacks/backup_and_restore/)
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
@@ -197,39 +198,42 @@ def _details(
     return (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
 
 
+FIT = Location("train.py", 40)
+PHASES = {
+    RunCall.EVALUATE: Phase.EVALUATION,
+    RunCall.PREDICT: Phase.PREDICTION,
+    RunCall.SAVE: Phase.SAVING,
+}
+
+
+def example(
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (),
+    total_ms: float = 67_000.0,
+    epochs: int = 10,
+    long: LongSteps | None = None,
+) -> Verdict:
+    """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
+    times: dict[Phase, float] = defaultdict(float)
+    for call in calls:
+        if call.call in PHASES:
+            times[PHASES[call.call]] += call.ms
+    for line in lines:
+        times[line.phase] += line.ms
+    run, steps = RunPhases.divided(total_ms, times, *lines), RunSteps.of(FIT, 5_000, 4.0, long)
+    return check(run, RunCalls(calls, epochs, fits=1), steps)
+
+
 def sick() -> Verdict:
     """A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps."""
-    return _example(40_000.0, 3_125.0, 100_000.0)
+    return example(_validated(4_000.0, 3_125.0))
 
 
 def healthy() -> Verdict:
     """A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps."""
-    return _example(3_000.0, 100.0, 3_200.0)
+    return example(_validated(300.0, 100.0), total_ms=30_000.0)
 
 
-def _example(validation_ms: float, batches: float, examples: float) -> Verdict:
-    fit = Location("train.py", 40)
-    call = MadeCall(
-        call=RunCall.EVALUATE,
-        name="Model.evaluate",
-        at=fit,
-        count=10,
-        ms=validation_ms,
-        within=RunCall.EPOCH,
-        examples=examples,
-        batches=batches,
-    )
-    times = {Phase.IMPORTS: 7_000.0, Phase.STEPS: 20_000.0, Phase.EVALUATION: validation_ms}
-    phases = RunPhases(total_ms=sum(times.values()), times=times)
-    steps = RunSteps(
-        at=fit,
-        source="keras-fit",
-        count=5_000,
-        total_ms=20_000.0,
-        inside_ms=19_000.0,
-        mean_ms=4.0,
-        median_ms=4.0,
-        p10_ms=3.8,
-        p90_ms=4.4,
-    )
-    return check(phases, RunCalls((call,), epochs=10, fits=1), steps)
+def _validated(each_ms: float, batches: float) -> MadeCall:
+    given = {"batches": batches, "examples": 32 * batches, "within": RunCall.EPOCH}
+    return MadeCall.of(RunCall.EVALUATE, FIT, 10, each_ms, **given)

@@ -41,7 +41,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.call_overhead import CallOverhead, OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
@@ -154,30 +154,29 @@ def _of_group(group: LineGroup) -> Remedy:
     )
 
 
+AT = Location("evaluate.py", 31)
+
+
+def example(
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (),
+    total_ms: float = 110_000.0,
+    epochs: int = 0,
+) -> Verdict:
+    """Judge a run with these calls and lines, whose other time is in training steps."""
+    times = {Phase.EVALUATION: sum(call.ms for call in calls)}
+    for line in lines:
+        times[line.phase] = times.get(line.phase, 0.0) + line.ms
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls, epochs), None)
+
+
 def sick() -> Verdict:
     """A loop calls evaluate for each of 600 batches after the training: 30 of 110 s."""
-    return _example(count=600, total_ms=30_000.0, examples=32.0, looped=True)
+    each = {"looped": True, "examples": 32.0, "batches": 1.0, "after_training": True}
+    return example(MadeCall.of(RunCall.EVALUATE, AT, 600, 50.0, **each))
 
 
 def healthy() -> Verdict:
     """One call evaluates 50,000 examples in 24 s: 15 ms for each batch of 32."""
-    return _example(count=1, total_ms=24_000.0, examples=50_000.0, batches=1563.0)
-
-
-def _example(
-    *, count: int, total_ms: float, examples: float, batches: float = 1.0, looped: bool = False
-) -> Verdict:
-    call = MadeCall(
-        call=RunCall.EVALUATE,
-        name="Model.evaluate",
-        at=Location("evaluate.py", 31),
-        count=count,
-        ms=total_ms,
-        looped=looped,
-        examples=examples,
-        batches=batches,
-        after_training=True,
-    )
-    times = {Phase.IMPORTS: 8_000.0, Phase.STEPS: 72_000.0, Phase.EVALUATION: total_ms}
-    phases = RunPhases(total_ms=sum(times.values()), times=times)
-    return check(phases, RunCalls((call,)), None)
+    call = MadeCall.of(RunCall.EVALUATE, AT, 1, 24_000.0, examples=50_000.0, batches=1563.0)
+    return example(call, total_ms=104_000.0)

@@ -37,7 +37,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
@@ -161,34 +161,28 @@ def _of_group(group: LineGroup) -> Remedy:
     return Remedy("Compute with the array of all predictions", code_at(group.at, ARRAYS), group.at)
 
 
+AT = Location("predict.py", 20)
+
+
+def example(
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (),
+    total_ms: float = 50_000.0,
+    epochs: int = 0,
+    steps: RunSteps | None = None,
+) -> Verdict:
+    """Judge a run with these calls and lines, whose other time is in training steps."""
+    predicting = sum(one.ms for one in calls) + sum(one.ms for one in lines)
+    phases = RunPhases.divided(total_ms, {Phase.PREDICTION: predicting}, *lines)
+    return check(phases, RunCalls(calls, epochs), steps)
+
+
 def sick() -> Verdict:
     """A loop calls predict for each of 1,000 examples: 40 of 50 s."""
-    return _example(count=1_000, total_ms=40_000.0, examples=1.0, looped=True)
+    return example(MadeCall.of(RunCall.PREDICT, AT, 1_000, 40.0, looped=True, examples=1.0))
 
 
 def healthy() -> Verdict:
     """One call predicts 100,000 examples in 12 s, in batches of 256."""
-    return _example(count=1, total_ms=12_000.0, examples=100_000.0, batches=391.0)
-
-
-def _example(
-    *,
-    count: int,
-    total_ms: float,
-    examples: float,
-    batches: float = 1.0,
-    looped: bool = False,
-) -> Verdict:
-    call = MadeCall(
-        call=RunCall.PREDICT,
-        name="Model.predict",
-        at=Location("predict.py", 20),
-        count=count,
-        ms=total_ms,
-        looped=looped,
-        examples=examples,
-        batches=batches,
-    )
-    times = {Phase.IMPORTS: 8_000.0, Phase.BUILDING: 2_000.0, Phase.PREDICTION: total_ms}
-    phases = RunPhases(total_ms=sum(times.values()), times=times)
-    return check(phases, RunCalls((call,)), None)
+    call = MadeCall.of(RunCall.PREDICT, AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
+    return example(call, total_ms=22_000.0)

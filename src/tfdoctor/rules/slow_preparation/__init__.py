@@ -44,7 +44,7 @@ saving is an upper bound, for the vectorized form takes time as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import line_table
@@ -164,33 +164,28 @@ def _summary(slow: Sequence[SlowPlace], phases: RunPhases) -> str:
     return f"{text}; with {more} {milliseconds(all_ms)}"
 
 
+def example(
+    *lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()
+) -> Verdict:
+    """Judge a run that prepares data at these lines and in these calls, and trains otherwise."""
+    preparing = sum(line.ms for line in lines) + sum(call.ms for call in calls)
+    phases = RunPhases.divided(total_ms, {Phase.PREPARING: preparing}, *lines)
+    return check(phases, RunCalls(calls))
+
+
 def sick() -> Verdict:
     """A table of 100,000 rows is read by iterrows: 21 of 131 s."""
-    line = RunLine(
-        phase=Phase.PREPARING,
-        at=Location("prepare.py", 33),
-        ms=21_000.0,
-        samples=420,
-        function="load_table",
-        calls="pandas.core.frame.DataFrame.iterrows",
-        repeats=True,
+    at, calls = Location("prepare.py", 33), "pandas.core.frame.DataFrame.iterrows"
+    saved = RunLine.of(
+        Phase.PREPARING, Location("prepare.py", 60), 400.0, "numpy.save", repeats=False
     )
-    return check(_example(21_400.0, line), None)
+    return example(
+        RunLine.of(Phase.PREPARING, at, 21_000.0, calls, samples=420, function="load_table"), saved
+    )
 
 
 def healthy() -> Verdict:
     """The same table is read by read_csv in 2 s, and used as columns."""
-    line = RunLine(
-        phase=Phase.PREPARING,
-        at=Location("prepare.py", 12),
-        ms=2_000.0,
-        samples=40,
-        calls="pandas.read_csv",
-        repeats=False,
-    )
-    return check(_example(2_300.0, line), None)
-
-
-def _example(preparing_ms: float, line: RunLine) -> RunPhases:
-    times = {Phase.IMPORTS: 6_000.0, Phase.PREPARING: preparing_ms, Phase.STEPS: 103_600.0}
-    return RunPhases(total_ms=sum(times.values()), times=times, lines=(line,))
+    at = Location("prepare.py", 12)
+    line = RunLine.of(Phase.PREPARING, at, 2_000.0, "pandas.read_csv", repeats=False)
+    return example(line, total_ms=112_000.0)

@@ -214,33 +214,26 @@ def _tables(causes: Sequence[Cause], phases: RunPhases, calls: RunCalls) -> tupl
     return (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms))
 
 
+IMPORTED = RunLine.of(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
+
+
+def example(
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (IMPORTED,), total_ms: float = 60_000.0
+) -> Verdict:
+    """Judge a run with these imports and calls, whose other time is in training steps."""
+    times = {Phase.BUILDING: sum(call.ms for call in calls)}
+    for line in lines:
+        times[line.phase] = times.get(line.phase, 0.0) + line.ms
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls))
+
+
 def sick() -> Verdict:
     """A loop loads the model before each of 40 predictions: 32 of 60 s."""
-    call = MadeCall(
-        call=RunCall.BUILD,
-        name="load_model",
-        at=Location("serve.py", 14),
-        count=40,
-        ms=32_000.0,
-        looped=True,
-    )
-    return _example(32_000.0, call)
+    at = Location("serve.py", 14)
+    return example(MadeCall.of(RunCall.BUILD, at, 40, 800.0, name="load_model", looped=True))
 
 
 def healthy() -> Verdict:
     """TensorFlow is imported in 6 s and one model is built in 2 s, in a run of 36 s."""
-    return _example(2_000.0)
-
-
-def _example(building_ms: float, *calls: MadeCall) -> Verdict:
-    times = {Phase.IMPORTS: 6_000.0, Phase.BUILDING: building_ms, Phase.PREDICTION: 22_000.0}
-    imported = RunLine(
-        phase=Phase.IMPORTS,
-        at=Location("serve.py", 1),
-        ms=6_000.0,
-        samples=120,
-        calls="tensorflow",
-        repeats=False,
-    )
-    phases = RunPhases(total_ms=sum(times.values()), times=times, lines=(imported,))
-    return check(phases, RunCalls(calls))
+    at = Location("serve.py", 14)
+    return example(MadeCall.of(RunCall.BUILD, at, 1, 2_000.0, name="Sequential"), total_ms=36_000.0)
