@@ -1,6 +1,7 @@
 """growing-memory: a leak, told from what warms up, levels off, is small or is what the run must keep."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import growing_memory
+from tfdoctor.rules.growing_memory import example
 from tfdoctor.verdict import (
     Concern,
     Finding,
@@ -37,21 +39,7 @@ PHASES = RunPhases(
 )
 
 
-def check(  # noqa: PLR0913 - what the severity depends on
-    resident: Trend,
-    *counts: Trend,
-    limit: float | None = 32e9,
-    planned_s: float = 0.0,
-    ran_out: bool = False,
-    phases: RunPhases = PHASES,
-    calls: RunCalls | None = None,
-    program: Program | None = None,
-    seconds: float = 100.0,
-    kept: KeptResults | None = None,
-) -> Verdict:
-    memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
-    growth = RunGrowth((resident, *counts), seconds)
-    return applied(growing_memory, phases, MemoryTrends((memory,)), growth, calls, program, kept)
+check = partial(example, phases=PHASES, seconds=100.0)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -221,9 +209,14 @@ def test_models_built_one_after_another_are_left_to_tuning_loop(models: int, kin
     assert isinstance(check(RESIDENT, calls=RunCalls((fit,), fits=9, epochs=9)), kind)
 
 
+MEMORY = MemoryTrends((FillingMemory(trend=RESIDENT),))
+
+
 def test_a_window_is_not_judged() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
-    assert check(RESIDENT, phases=part) == NotApplicable(reason="only its window was traced")
+    assert applied(growing_memory, part, MEMORY, RunGrowth((RESIDENT,), 100.0)) == NotApplicable(
+        reason="only its window was traced"
+    )
 
 
 def test_healthy_states_the_growth() -> None:

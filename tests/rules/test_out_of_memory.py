@@ -8,9 +8,9 @@ from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.rules import out_of_memory
+from tfdoctor.rules.out_of_memory import GPU_FULL, example
 from tfdoctor.verdict import (
     Concern,
     Finding,
@@ -24,10 +24,7 @@ from tfdoctor.verdict import (
 
 AT = Location("train.py", 52)
 
-DIED = RunEnding(
-    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=AT, phase=Phase.STEPS, shape=(256, 64, 112, 112),
-    dtype="float", allocator="GPU_0_bfc", peak_bytes=3e9, limit_bytes=64e9,
-)  # fmt: skip
+DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
 
 READ = replace(
     DIED,
@@ -37,16 +34,6 @@ READ = replace(
     dtype="float64",
     allocator="",
 )
-
-
-def check(
-    ending: RunEnding,
-    *lines: RunLine,
-    calls: RunCalls | None = None,
-    memory: MemoryTrends | None = None,
-) -> Verdict:
-    phases = RunPhases(total_ms=60e3, times={Phase.STEPS: 60e3}, lines=lines)
-    return out_of_memory.check(ending, phases, calls, memory, None)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -59,7 +46,7 @@ def actions(verdict: Verdict) -> str:
 
 
 def test_what_died_where_and_for_what_is_told() -> None:
-    finding = found(check(DIED))
+    finding = found(example(DIED))
     assert finding.summary == (
         "The run ran out of memory of GPU_0_bfc during the training steps at train.py:52, "
         "which asked for 822 MB of shape [256, 64, 112, 112]"
@@ -70,16 +57,16 @@ def test_what_died_where_and_for_what_is_told() -> None:
 
 
 def test_the_batch_is_halved() -> None:
-    finding = found(check(DIED))
+    finding = found(example(DIED))
     assert "to 128 at first" in finding.remedies[0].action
     assert "batch_size=128" in finding.remedies[0].code
-    assert "16 bit" in actions(check(DIED))
-    assert "16 bit" not in actions(check(replace(DIED, allocator="")))  # the CPU's memory
+    assert "16 bit" in actions(example(DIED))
+    assert "16 bit" not in actions(example(replace(DIED, allocator="")))  # the CPU's memory
 
 
 @pytest.mark.parametrize("shape", [(1_000_000, 8), (512,), ()])
 def test_a_first_dimension_that_is_no_batch_is_not_taken_for_one(shape: tuple[int, ...]) -> None:
-    assert "to 32 at first" in actions(check(replace(DIED, shape=shape)))
+    assert "to 32 at first" in actions(example(replace(DIED, shape=shape)))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +80,7 @@ def test_a_first_dimension_that_is_no_batch_is_not_taken_for_one(shape: tuple[in
     ],
 )
 def test_the_remedy_follows_the_phase(ending: RunEnding, words: str) -> None:
-    assert words in actions(check(ending))
+    assert words in actions(example(ending))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +96,7 @@ def test_one_hot_rows_are_recognized_by_their_function(
 ) -> None:
     line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
     ending = replace(READ, shape=(1_000_000, classes))
-    assert ("sparse loss" in actions(check(ending, line))) is sparse
+    assert ("sparse loss" in actions(example(ending, line))) is sparse
 
 
 def test_what_grew_before_comes_first() -> None:
@@ -124,9 +111,9 @@ def test_what_grew_before_comes_first() -> None:
         points=80,
     )
     memory = MemoryTrends((FillingMemory(trend=trend),))
-    assert actions(check(DIED, memory=memory)).startswith("Find what grows")
+    assert actions(example(DIED, memory=memory)).startswith("Find what grows")
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=3, ms=9e4, models=3)
-    assert actions(check(DIED, memory=memory, calls=RunCalls((fit,)))).startswith(
+    assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith(
         "Forget each model"
     )
 
@@ -153,18 +140,18 @@ def test_growth_is_a_reason_only_where_it_filled_the_memory(
         points=80,
     )
     memory = MemoryTrends((FillingMemory(trend=trend),))
-    verdict = check(replace(DIED, limit_bytes=limit), memory=memory)
+    verdict = example(replace(DIED, limit_bytes=limit), memory=memory)
     assert actions(verdict).startswith("Find what grows") is grows
 
 
 def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
     killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)
-    finding = found(check(killed, sure))
+    finding = found(example(killed, sure))
     assert "The kernel killed the run" in finding.summary
     assert AT.path not in finding.summary
     assert finding.at == AT
-    assert found(check(killed, replace(sure, samples=4))).at is None
+    assert found(example(killed, replace(sure, samples=4))).at is None
 
 
 @pytest.mark.parametrize(
@@ -178,4 +165,4 @@ def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> 
     ],
 )
 def test_other_ends_are_no_fault(kind: EndKind, expected: type) -> None:
-    assert isinstance(check(replace(DIED, kind=kind)), expected)
+    assert isinstance(example(replace(DIED, kind=kind)), expected)

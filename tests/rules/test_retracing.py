@@ -10,21 +10,14 @@ from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
-from tfdoctor.rules import retracing
+from tfdoctor.rules.retracing import example
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 from tfdoctor.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
-    return retracing.check(
-        Retracing(functions, host_ms=4.0, between_ms=6.0),
-        Breakdown.of(device=5.0, host=5.0, between=7.0),
-        None,
-        run,
-        None,
-        None,
-        None,
-    )
+    traced = Retracing(functions, host_ms=4.0, between_ms=6.0)
+    return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0), run=run)
 
 
 @pytest.mark.parametrize(

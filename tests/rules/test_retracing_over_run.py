@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_traces import ChangingNumber, RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_traces import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.rules import retracing
+from tfdoctor.rules.retracing import example
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -51,17 +51,11 @@ def check(
     *functions: TracedDefinition,
     calls: tuple[MadeCall, ...] = (COMPILED, FITTED),
     phases: RunPhases = PHASES,
-    window: Retracing | Unavailable | None = None,
+    window: Retracing | None = None,
 ) -> Verdict:
-    return retracing.check(
-        window or Unavailable("no trace"),
-        Breakdown.of(device=5.0, host=5.0) if isinstance(window, Retracing) else None,
-        None,
-        None,
-        RunTraces(functions, sum(function.ms for function in functions)),
-        phases,
-        RunCalls(calls, epochs=10, fits=10),
-    )
+    step = Breakdown.of(device=5.0, host=5.0) if window else None
+    untraced = Unavailable("no trace")
+    return example(window or untraced, step, *functions, phases=phases, calls=calls)
 
 
 def found(verdict: Verdict) -> Finding:

@@ -1,19 +1,20 @@
 """tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_traces import TracedDefinition
 from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import tuning_loop
+from tfdoctor.rules.tuning_loop import example
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -52,21 +53,7 @@ STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms
 PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
 
 
-def check(  # noqa: PLR0913 - what the verdict depends on
-    fit: MadeCall | None = FIT,
-    resident: Trend | None = RESIDENT,
-    step: TracedDefinition = STEP,
-    phases: RunPhases = PHASES,
-    *,
-    limit: float | None = 32e9,
-    kept: KeptResults | None = None,
-    ran_out: bool = False,
-) -> Verdict:
-    filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
-    memory = MemoryTrends((filling,)) if filling else None
-    calls = RunCalls((fit,) if fit else (), fits=8)
-    growth = RunGrowth((resident,), 60.0) if resident else None
-    return applied(tuning_loop, phases, calls, memory, growth, RunTraces((step,)), kept)
+check = partial(example, fit=FIT, resident=RESIDENT, step=STEP, phases=PHASES)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -88,7 +75,7 @@ def found(verdict: Verdict) -> Finding:
 )
 def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None:
     fit = replace(FIT, count=models, models=models)
-    assert isinstance(check(fit, replace(RESIDENT, last=0.9e9 + grown)), kind)
+    assert isinstance(check(fit=fit, resident=replace(RESIDENT, last=0.9e9 + grown)), kind)
 
 
 def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
@@ -147,10 +134,10 @@ def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() ->
         phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, function="build",
         caller=Location("tune.py", 30),
     )  # fmt: skip
-    again = RunTraces((replace(STEP, alike_ms=9e3),))
-    calls, phases = RunCalls((FIT, compiled), fits=8), replace(PHASES, lines=(line,))
-    assert found(applied(tuning_loop, phases, calls, None, None, again, None)).at == line.caller
-    assert found(applied(tuning_loop, PHASES, calls, None, None, again, None)).at == compiled.at
+    again, phases = replace(STEP, alike_ms=9e3), replace(PHASES, lines=(line,))
+    made = partial(check, compiled, resident=None, step=again)
+    assert found(made(phases=phases)).at == line.caller
+    assert found(made()).at == compiled.at
 
 
 def test_graphs_of_other_models_are_necessary() -> None:
@@ -164,12 +151,14 @@ def test_functions_that_are_made_once_are_none_of_the_models() -> None:
 
 @pytest.mark.parametrize("fit", [None, replace(FIT, models=None)])
 def test_models_that_are_not_told_apart_are_not_judged(fit: MadeCall | None) -> None:
-    assert isinstance(check(fit), NotApplicable)
+    assert isinstance(check(fit=fit), NotApplicable)
 
 
 def test_a_window_is_not_judged() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
-    assert check(phases=part) == NotApplicable(reason="only its window was traced")
+    assert applied(tuning_loop, part, RunCalls(())) == NotApplicable(
+        reason="only its window was traced"
+    )
 
 
 def test_growth_although_the_session_is_cleared_is_a_note() -> None:

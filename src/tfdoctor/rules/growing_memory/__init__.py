@@ -40,7 +40,7 @@ in it, as far as the file shows. It alone makes no finding. In a first epoch the
 - [Model.predict](https://www.tensorflow.org/api_docs/python/tf/keras/Model)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import (
@@ -240,30 +240,38 @@ def _healthy(memory: MemoryTrends, growth: RunGrowth) -> str:
     return f"{grew}, which is little" if one.trend.grows else f"{grew}, and not steadily"
 
 
+RESIDENT = Trend(
+    what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120
+)  # fmt: skip
+PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3)
+
+
+def example(  # noqa: PLR0913 - what the severity depends on
+    resident: Trend = RESIDENT,
+    *counts: Trend,
+    limit: float | None = 32e9,
+    planned_s: float = 0.0,
+    ran_out: bool = False,
+    phases: RunPhases = PHASES,
+    calls: RunCalls | None = None,
+    program: Program | None = None,
+    seconds: float = 120.0,
+    kept: KeptResults | None = None,
+) -> Verdict:
+    """Judge memory that grows by 20 MB a second, with the counts that grow along."""
+    memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
+    growth = RunGrowth((resident, *counts), seconds)
+    return check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
+
+
 def sick() -> Verdict:
     """Memory grows by 20 MB a second, and live tensors with it, which a list in the loop keeps."""
-    tensors = Trend(
-        what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000, slope=500, low=480, high=520,
-        steady=True, points=20,
-    )  # fmt: skip
-    return _example(Trend(
-        what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120,
-    ), tensors, kept=KeptResults((KeptResult(
-        Location("train.py", 47), "history", "(loss, outputs)", KeptValue.RESULT, each=True,
-    ),)))  # fmt: skip
+    counts = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000)
+    at, value = Location("train.py", 47), "(loss, outputs)"
+    kept = KeptResult(at, "history", value, KeptValue.RESULT, each=True)
+    return example(RESIDENT, counts, kept=KeptResults((kept,)))
 
 
 def healthy() -> Verdict:
     """A list of losses grows by 3 MB in two minutes."""
-    return _example(Trend(
-        what=Grows.RESIDENT, first=1.1e9, last=1.103e9, slope=25e3, low=2e4, high=3e4, steady=True, points=120,
-    ))  # fmt: skip
-
-
-def _example(resident: Trend, *counts: Trend, kept: KeptResults | None = None) -> Verdict:
-    growth = RunGrowth((resident, *counts), 120.0)
-    memory = MemoryTrends((FillingMemory(trend=resident, limit=32e9),))
-    phases = RunPhases(
-        total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3
-    )
-    return check(phases, memory, growth, None, None, kept)
+    return example(replace(RESIDENT, last=1.103e9, slope=25e3, low=2e4, high=3e4))

@@ -36,7 +36,7 @@ from math import prod
 from tfdoctor.facts.growth.filling_memory import MemoryTrends
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import location, quantity
 from tfdoctor.kinds import Phase
@@ -207,17 +207,27 @@ def _healthy(ending: RunEnding) -> str:
     return f"{ended}; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
 
 
-def sick() -> Verdict:
+GPU_FULL = RunEnding(
+    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
+    shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
+    device_peak_bytes=15.2e9,
+)  # fmt: skip
+
+
+def example(
+    ending: RunEnding = GPU_FULL,
+    *lines: RunLine,
+    calls: RunCalls | None = None,
+    memory: MemoryTrends | None = None,
+) -> Verdict:
     """The activations of a batch of 512 do not fit on the GPU."""
-    ending = RunEnding(
-        kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
-        shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
-        device_peak_bytes=15.2e9,
-    )  # fmt: skip
-    return check(ending, None, None, None, None)
+    phases = RunPhases.divided(60e3, {}, *lines) if lines else None
+    return check(ending, phases, calls, memory, None)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The run ends by itself, with a tenth of the memory."""
-    ending = RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9)
-    return check(ending, None, None, None, None)
+    return example(RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9))

@@ -37,7 +37,7 @@ it is cleared, growth is a note. The statement that keeps models is read from th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
@@ -342,47 +342,49 @@ for rate in (1e-2, 1e-3, 1e-4):
     model.fit(x, y)  # the optimizer's own variables (momentum) stay: assign zeros where that matters"""
 
 
+FIT = MadeCall.of(
+    RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12
+)  # fmt: skip
+RESIDENT = Trend(
+    what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
+)  # fmt: skip
+STEP = TracedDefinition(
+    name="one_step_on_iterator", at=FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12
+)
+PHASES = RunPhases(
+    total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3}
+)
+
+
+def example(  # noqa: PLR0913 - what the verdict depends on
+    *others: MadeCall,
+    fit: MadeCall | None = FIT,
+    resident: Trend | None = RESIDENT,
+    counts: tuple[Trend, ...] = (),
+    step: TracedDefinition = STEP,
+    phases: RunPhases = PHASES,
+    limit: float | None = 32e9,
+    kept: KeptResults | None = None,
+    ran_out: bool = False,
+) -> Verdict:
+    """Judge 12 models that are fitted one after another."""
+    filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
+    return check(
+        phases,
+        RunCalls((*([fit] if fit else []), *others), fits=12),
+        MemoryTrends((filling,)) if filling else None,
+        RunGrowth((resident, *counts), 60.0) if resident else None,
+        RunTraces((step,), step.ms),
+        kept,
+    )
+
+
 def sick() -> Verdict:
     """Each of 12 models leaves 90 MB and 900 operations."""
-    resident = Trend(
-        what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
-    )  # fmt: skip
-    graph = Trend(
-        what=Grows.GRAPH,
-        first=900,
-        last=10_800,
-        slope=160,
-        low=150,
-        high=170,
-        steady=True,
-        points=60,
-    )
-    return _example(12, resident, graph)
+    graph = replace(RESIDENT, what=Grows.GRAPH, first=900, last=10_800)
+    return example(counts=(graph,))
 
 
 def healthy() -> Verdict:
     """The session is cleared, and memory stays as it is after the first models."""
-    resident = Trend(
-        what=Grows.RESIDENT, first=0.9e9, last=0.91e9, slope=1e5, low=-1e5, high=3e5, steady=False, points=60
-    )  # fmt: skip
-    return _example(12, resident)
-
-
-def _example(models: int, resident: Trend, *counts: Trend) -> Verdict:
-    fit = MadeCall(
-        call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=models, ms=55e3, looped=True,
-        models=models,
-    )  # fmt: skip
-    step = TracedDefinition(
-        name="one_step_on_iterator", at=fit.at, tracings=models, ms=6e3, first_ms=500.0, made=models
-    )
-    return check(
-        RunPhases(
-            total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3}
-        ),
-        RunCalls((fit,), fits=models),
-        MemoryTrends((FillingMemory(trend=resident, limit=32e9),)),
-        RunGrowth((resident, *counts), 60.0),
-        RunTraces((step,), 6e3),
-        None,
-    )
+    return example(resident=replace(RESIDENT, last=0.91e9, steady=False))
