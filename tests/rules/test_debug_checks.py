@@ -7,31 +7,24 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks import LIMITS
+from tfdoctor.rules.debug_checks import LIMITS, example
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork, Verdict
-
-REST = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=90.0)
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:
     return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
 
 
-def check(*rows: OperationTime, host_ms: float = 0.0, everywhere: bool = True) -> Verdict:
-    checks = DebugChecks(rows, 0.0, host_ms, everywhere=everywhere, at=Location("train.py", 5))
-    return applied(
-        debug_checks, checks, Operations((*rows, REST)), Breakdown.of(host=50.0, device=50.0)
+@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.99, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(
+        example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind
     )
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.99, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(check(row(ms)), kind)
-
-
 def test_the_time_to_start_checks_counts() -> None:
-    finding = check(row(1.0), host_ms=9.0)
+    finding = example(row(1.0), host_ms=9.0)
     assert isinstance(finding, Finding)
     assert [(effect.stage, effect.scales) for effect in finding.effects] == [
         (Stage.DEVICE, 0.0),
@@ -42,7 +35,7 @@ def test_the_time_to_start_checks_counts() -> None:
 
 
 def test_checks_of_the_users_own_are_named_by_their_line() -> None:
-    finding = check(row(9.0, "CheckNumerics"), everywhere=False)
+    finding = example(row(9.0, "CheckNumerics"), everywhere=False)
     assert isinstance(finding, Finding)
     assert finding.remedies[0].at == Location("train.py", 9)
     assert "enable" not in finding.remedies[0].action

@@ -1,7 +1,5 @@
 """float16-on-cpu: float16 matmuls and convolutions, priced at bfloat16's time."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import matmul
@@ -12,25 +10,16 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import CPU_UNITS
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import float16_on_cpu
-from tfdoctor.rules.float16_on_cpu import LIMITS
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.rules.float16_on_cpu import LIMITS, example
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
-PLAIN = Hardware(DeviceKind.CPU, "x")
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
-
-
-def check(
-    dtype: str = "float16", ms: float = 50.0, kind: str = "Conv2D", hardware: Hardware = AMX
-) -> Verdict:
-    row = matmul(kind, ms, dtype=dtype)
-    rest = replace(REST, ms=100.0 - ms)
-    return applied(float16_on_cpu, Operations((row, rest)), hardware, None)
 
 
 @pytest.mark.parametrize("kind", ["Conv2D", "Conv2DBackpropFilter", "MatMul"])
 def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
-    finding = check(kind=kind)
+    finding = example(kind=kind, hardware=AMX)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
@@ -45,7 +34,7 @@ def test_other_operations_in_float16_count_too() -> None:
 
 
 def test_a_processor_without_16_bit_units_trains_in_float32() -> None:
-    finding = check(hardware=PLAIN)
+    finding = example()
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.AT_MOST
     assert "float32" in finding.remedies[0].action
@@ -53,18 +42,20 @@ def test_a_processor_without_16_bit_units_trains_in_float32() -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_other_types_are_healthy(dtype: str) -> None:
-    assert isinstance(check(dtype), Healthy)
+    assert isinstance(example(dtype), Healthy)
 
 
 def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     """Trap: the same policy on other hardware."""
-    assert isinstance(check(hardware=Hardware(DeviceKind.GPU, "x")), NotApplicable)
+    operations = Operations.training(100.0, matmul(dtype="float16"))
+    verdict = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
+    assert isinstance(verdict, NotApplicable)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(70 * LIMITS.share, Finding), (3.4, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(check(ms=ms), kind)
+    assert isinstance(example(time_ms=ms), kind)
 
 
 def test_unknown_types_give_no_verdict() -> None:
-    assert isinstance(check(dtype=""), NotApplicable)
+    assert isinstance(example(dtype=""), NotApplicable)

@@ -3,29 +3,19 @@
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
+from tfdoctor.rules.repeated_computation import FIRST, example
+from tfdoctor.rules.repeated_computation import named as row
 from tfdoctor.rules.repeated_computation.repeated_results import (
     Constant,
     GradientSum,
     Repeat,
     RepeatedResults,
 )
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
-FIRST, AGAIN = Location("train.py", 7), Location("train.py", 9)
-
-
-def row(name: str, time_ms: float) -> OperationTime:
-    return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms)
-
-
-def check(work: RepeatedResults, rest_ms: float) -> Verdict:
-    named = [row for one in work.repeats for row in (*one.rows, *one.gradients)]
-    named += [row for one in work.constants for row in one.rows]
-    rest = row("gradient_tape/dense/MatMul", rest_ms)
-    return applied(repeated_computation, work, Operations((*named, rest)))
+AGAIN = Location("train.py", 9)
 
 
 def repeated(time_ms: float) -> RepeatedResults:
@@ -37,21 +27,21 @@ def repeated(time_ms: float) -> RepeatedResults:
     [(3.0, 97.0, Finding), (2.9, 97.1, Healthy), (0.1, 0.1, Finding), (0.09, 0.1, Healthy)],
 )
 def test_its_share_and_its_time_decide(time_ms: float, rest_ms: float, kind: type) -> None:
-    assert isinstance(check(repeated(time_ms), rest_ms), kind)
+    assert isinstance(example(repeated(time_ms), rest_ms), kind)
 
 
 def test_the_remedy_is_at_the_line_that_computes_again() -> None:
-    finding = check(repeated(20.0), 80.0)
+    finding = example(repeated(20.0), 80.0)
     assert isinstance(finding, Finding)
     (remedy,) = finding.remedies
     assert remedy.at == AGAIN
-    assert "train.py:7" in remedy.action
+    assert "train.py:31" in remedy.action
 
 
 def test_gradients_and_constants_are_ceilings() -> None:
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), (row("gradient_tape/b/MatMul", 30.0),))
     constant = Constant(AGAIN, (row("Sum", 10.0),))
-    finding = check(RepeatedResults((again,), (constant,)), 40.0)
+    finding = example(RepeatedResults((again,), (constant,)), 40.0)
     assert isinstance(finding, Finding)
     assert [(effect.scales, effect.bound) for effect in finding.effects] == [
         (0.0, Bound.EXPECTED),
@@ -63,7 +53,7 @@ def test_gradients_and_constants_are_ceilings() -> None:
 def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
     sums = (GradientSum(row("AddN", 8.0), 0.75),)
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=sums)
-    finding = check(RepeatedResults((again,)), 40.0)
+    finding = example(RepeatedResults((again,)), 40.0)
     assert isinstance(finding, Finding)
     effect = finding.effects[-1]
     assert (effect.subject, effect.scales, effect.bound) == ("AddN", 0.25, Bound.AT_MOST)
@@ -72,7 +62,7 @@ def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
 def test_scattered_repetitions_are_not_named() -> None:
     lines = [Location("train.py", line) for line in range(20)]
     scattered = tuple(Repeat(FIRST, line, (row(f"b{line.line}/Cast", 1.0),)) for line in lines)
-    assert isinstance(check(RepeatedResults(scattered), 10.0), Healthy)
+    assert isinstance(example(RepeatedResults(scattered), 10.0), Healthy)
 
 
 def test_operations_that_xla_compiled_are_not_judged() -> None:

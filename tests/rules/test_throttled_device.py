@@ -8,41 +8,35 @@ import pytest
 from tests.builders import chart, line, markers, recording, trace, v100
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
-from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.rule import Rule
 from tfdoctor.rules import throttled_device
-from tfdoctor.rules.throttled_device import LIMITS, check
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, Verdict
+from tfdoctor.rules.throttled_device import LIMITS, example
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
 
 
-def clock(samples: int, held: int, reason: str = HEAT, mhz: float | None = 1000.0) -> Verdict:
-    clocks = {reason: mhz} if mhz else {}
-    return check(GpuClocks((GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0),)))
-
-
 @pytest.mark.parametrize(("held", "kind"), [(2, Finding), (1, Healthy)])
 def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
-    assert isinstance(clock(20, held), kind)
+    assert isinstance(example(20, held), kind)
 
 
 @pytest.mark.parametrize(("samples", "kind"), [(int(LIMITS.samples), Finding), (2, NotApplicable)])
 def test_a_few_samples_are_not_judged(samples: int, kind: type) -> None:
-    assert isinstance(clock(samples, samples), kind)
+    assert isinstance(example(samples, samples), kind)
 
 
 @pytest.mark.parametrize(("mhz", "kind"), [(1190.0, Finding), (1210.0, Healthy)])
 def test_a_power_cap_counts_where_the_clock_is_far_down(mhz: float, kind: type) -> None:
     """Trap: at full load most GPUs run at their power cap."""
-    assert isinstance(clock(20, 20, CAP, mhz), kind)
+    assert isinstance(example(20, 20, CAP, mhz), kind)
 
 
 def test_without_a_clock_the_cost_is_not_known() -> None:
-    verdict = clock(20, 20, mhz=None)
+    verdict = example(20, 20, mhz=None)
     assert isinstance(verdict, Finding)
     assert (verdict.effects, verdict.severity) == ((), Severity.WARNING)
-    assert isinstance(clock(20, 20, CAP, None), Healthy)
+    assert isinstance(example(20, 20, CAP, None), Healthy)
 
 
 def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:

@@ -137,21 +137,24 @@ def _remedy(hardware: Hardware, program: Program | None) -> Remedy:
     return Remedy(f"Train in {policy}", code, at)
 
 
-def sick() -> Verdict:
+def example(
+    dtype: str = "float16",
+    time_ms: float = 60.0,
+    kind: str = "Conv2D",
+    hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
+) -> Verdict:
     """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
-    return _judged("float16")
+    tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
+    graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
+    row = OperationTime(
+        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9), operation=graph
+    )  # fmt: skip
+    return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The convolution runs in bfloat16."""
-    return _judged("bfloat16")
-
-
-def _judged(dtype: str) -> Verdict:
-    tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
-    row = OperationTime(
-        name="model/conv2d/convolution", type="Conv2D", ms=60.0, layer="conv2d", at=Location("train.py", 9),
-        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
-    )  # fmt: skip
-    rest = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=10.0)
-    return check(Operations((row, rest)), Hardware(DeviceKind.CPU, "example"), None)
+    return example("bfloat16")

@@ -128,26 +128,27 @@ CPU = (
 )
 
 
-def sick() -> Verdict:
+NAME = "gradient_tape/model/pool/MaxPoolGrad"
+
+
+def example(
+    time_ms: float = 3.0,
+    ran: str = "void cudnn::pooling_bw_kernel_max",
+    kind: str = "MaxPoolGrad",
+    hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
+) -> Verdict:
     """The gradient takes a tenth of the compute time of a GPU."""
-    return check(Operations((_row("void cudnn::pooling_bw_kernel_max"), _work())), GPU)
+    row = OperationTime(
+        name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17)
+    )
+    return check(Operations.training(30.0, row), hardware)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The gradient runs in oneDNN on a CPU."""
-    row = _row("gradient_tape/pool/MaxPoolGrad:_MklNativeMaxPoolGrad")
-    return check(Operations((row, _work())), Hardware(DeviceKind.CPU, "example"))
-
-
-GPU = Hardware(DeviceKind.GPU, "example")
-
-
-def _row(ran: str) -> OperationTime:
-    return OperationTime(
-        name="gradient_tape/model/pool/MaxPoolGrad", type="MaxPoolGrad", ms=3.0, ran=(ran,),
-        layer="pool", at=Location("train.py", 17),
-    )  # fmt: skip
-
-
-def _work() -> OperationTime:
-    return OperationTime(name="gradient_tape/model/conv/d", type="Conv2DBackpropFilter", ms=27.0)
+    return example(
+        ran=f"{NAME}:_MklNativeMaxPoolGrad", hardware=Hardware(DeviceKind.CPU, "example")
+    )

@@ -178,27 +178,22 @@ self.gains = self.add_weight(shape=(len(names),), name="gains")
 # or fewer updates: optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)"""
 
 
-def sick() -> Verdict:
+def example(
+    *rows: OperationTime,
+    number: int = 1000,
+    host_ms: float = 0.0,
+    hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
+) -> Verdict:
     """A thousand small operations take a fifth of the compute time of a GPU."""
-    return _examine([_row(f"adam/Mul_{n}", 0.003) for n in range(1000)])
+    small = [OperationTime(name=f"adam/Mul_{n}", type="Mul", ms=0.003) for n in range(number)]
+    operations = Operations.training(15.0, *(rows or small))
+    step = Breakdown.of(device=operations.total_ms, host=host_ms)
+    return check(OptimizerWork.measure(operations), operations, hardware, step)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The optimizer runs ten small operations."""
-    return _examine([_row(f"adam/Mul_{n}", 0.003) for n in range(10)])
-
-
-def _examine(rows: list[OperationTime]) -> Verdict:
-    rest = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=12.0)
-    operations = Operations((*rows, rest))
-    breakdown = Breakdown.of(device=operations.total_ms)
-    return check(
-        OptimizerWork.measure(operations),
-        operations,
-        Hardware(DeviceKind.GPU, "example"),
-        breakdown,
-    )
-
-
-def _row(name: str, ms: float) -> OperationTime:
-    return OperationTime(name=name, type="Mul", ms=ms)
+    return example(number=10)

@@ -186,15 +186,17 @@ def _clock(throttle: Throttle) -> str:
     return f"{mhz:.0f} of {maximum:.0f} MHz" if maximum else f"{mhz:.0f} MHz"
 
 
-def sick() -> Verdict:
+def example(
+    samples: int = 30, held: int = 10, reason: str = "software-thermal", mhz: float | None = 1000.0
+) -> Verdict:
     """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
-    return _example("software-thermal", 10, 1000.0)
+    clocks = {reason: mhz} if mhz else {}
+    return check(GpuClocks((GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0),)))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """A GPU at its power cap that runs at 1400 of 1500 MHz."""
-    return _example(POWER_CAP, 25, 1400.0)
-
-
-def _example(reason: str, samples: int, mhz: float) -> Verdict:
-    return check(GpuClocks((GpuClock("GPU", 0, 30, {reason: samples}, {reason: mhz}, 1500.0),)))
+    return example(30, 25, POWER_CAP, 1400.0)

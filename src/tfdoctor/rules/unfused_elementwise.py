@@ -34,7 +34,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
@@ -146,19 +146,27 @@ def _table(rows: list[OperationTime]) -> Table:
 FUSE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"
 
 
-def sick() -> Verdict:
+def example(
+    total: float = 10.0,
+    number: int = 20,
+    scope: str = "model",
+    layer: str = "",
+    kind: DeviceKind = DeviceKind.GPU,
+) -> Verdict:
     """Twenty elementwise operations take a third of the compute time of a GPU."""
-    return _examine(20)
+    rows = [
+        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer)
+        for n in range(number)
+    ]
+    operations = Operations.training(30.0, *rows)
+    program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
+    work = OptimizerWork.measure(operations)
+    return check(operations, work, Hardware(kind, "example"), program)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The step runs two elementwise operations."""
-    return _examine(2)
-
-
-def _examine(number: int) -> Verdict:
-    rows = [OperationTime(name=f"model/mul_{n}", type="Mul", ms=0.5) for n in range(number)]
-    rest = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=20.0)
-    operations = Operations((*rows, rest))
-    work = OptimizerWork.measure(operations)
-    return check(operations, work, Hardware(DeviceKind.GPU, "example"), None)
+    return example(1.0, 2)

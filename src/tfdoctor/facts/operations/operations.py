@@ -96,6 +96,14 @@ class Operations:
         """The time of all operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
+    @classmethod
+    def training(
+        cls, total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter"
+    ) -> Self:
+        """Build a step with a gradient of type ``rest`` that takes what is left, for examples and tests."""
+        left = total_ms - sum(row.ms for row in rows)
+        return cls((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))
+
     def part(self, ms: float) -> ComputePart:
         """Return what work that takes so many ms per step is of the compute time."""
         return ComputePart(ms, self.total_ms)

@@ -127,19 +127,25 @@ if step % 100 == 0 and not np.isfinite(float(loss)):
     raise FloatingPointError(f"the loss is {loss} in step {step}")"""
 
 
-def sick() -> Verdict:
+def example(
+    *rows: OperationTime,
+    calls: float = 456.0,
+    host_ms: float | None = None,
+    step: Breakdown | None = None,
+    everywhere: bool = True,
+) -> Verdict:
     """The checks of all tensors take 3 of 13 ms of compute, and half of the host's time."""
-    return _examine(456.0)
+    kind = "CheckNumericsV2"
+    checking = rows or (OperationTime(name=kind, type=kind, ms=0.007 * calls, calls=calls),)
+    starting_ms = 6.0 * calls / (calls + 500) if host_ms is None else host_ms
+    at = Location("train.py", 5)
+    checks = DebugChecks(checking, 0.0, starting_ms, everywhere=everywhere, at=at)
+    return check(checks, step or Breakdown.of(host=6.0, device=checks.ms + 10.0))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """A single assertion takes 7 microseconds."""
-    return _examine(1.0)
-
-
-def _examine(calls: float) -> Verdict:
-    kind = "CheckNumericsV2"
-    checking = OperationTime(name=kind, type=kind, ms=0.007 * calls, calls=calls)
-    starting_ms = 6.0 * calls / (calls + 500)
-    checks = DebugChecks((checking,), 0.0, starting_ms, everywhere=True, at=Location("train.py", 5))
-    return check(checks, Breakdown.of(host=6.0, device=checking.ms + 10.0))
+    return example(calls=1.0)

@@ -127,19 +127,23 @@ index = tf.argmax(matrix, axis=1)  # once, where all ones are 1.0
 y = tf.gather(x, index)"""
 
 
-def sick() -> Verdict:
+def example(
+    time_ms: float = 95.0,
+    density: float = 0.002,
+    fullest: int | None = None,
+    *,
+    diagonal: bool = False,
+) -> Verdict:
     """An adjacency matrix with 0.2 % of values takes 95 of 110 ms of compute."""
-    return _example(density=0.002)
+    row = OperationTime(name="gcn/MatMul", type="MatMul", ms=time_ms, at=Location("train.py", 31))
+    most = max(1, round(2708 * density)) if fullest is None else fullest
+    operand = SparseOperand("matrix", (2708, 2708), Zeros(1.0 - density, most, diagonal), (row,))
+    return check(SparseOperands((operand,)), Operations.training(110.0, row))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same product with a triangular matrix, half of which are zeros."""
-    return _example(density=0.5)
-
-
-def _example(density: float) -> Verdict:
-    row = OperationTime(name="gcn/MatMul", type="MatMul", ms=95.0, at=Location("train.py", 31))
-    rest = OperationTime(name="gradient_tape/dense/MatMul", type="MatMul", ms=15.0)
-    zeros = Zeros(1.0 - density, fullest=max(1, round(2708 * density)))
-    operand = SparseOperand("matrix", (2708, 2708), zeros, (row,))
-    return check(SparseOperands((operand,)), Operations((row, rest)))
+    return example(density=0.5)
