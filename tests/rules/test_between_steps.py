@@ -1,40 +1,21 @@
 """between-steps: the time between two calls without tracing and making batches, and the lines it is spent on."""
 
+from functools import partial
+
 import pytest
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.rules import between_steps
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table, Verdict
+from tfdoctor.facts.step_time.stack_samples import SampledLine
+from tfdoctor.rules.between_steps import example
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
 
-def check(  # noqa: PLR0913 - each may explain the time between two steps
-    between: float,
-    *places: SampledLine,
-    step: float = 20.0,
-    retracing: Retracing | None = None,
-    new_arguments: tuple[tuple[int, ...], ...] = (),
-    slow: SlowCalls | None = None,
-    untraced: float | None = None,
-    single: SingleOperations | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
-    return between_steps.check(
-        Breakdown.of(between=between, device=step - between),
-        StackSamples(places, new_arguments=new_arguments) if places else None,
-        retracing,
-        slow,
-        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
-        single,
-        lines,
-    )
+check = partial(example, step=20.0)
 
 
 @pytest.mark.parametrize(

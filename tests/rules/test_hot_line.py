@@ -1,11 +1,12 @@
 """hot-line: the lines that take the host's time, where no other finding explains it."""
 
+from typing import Any
+
 import pytest
 
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
-from tfdoctor.rules import hot_line
+from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
+from tfdoctor.rules.hot_line import example
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -21,21 +22,13 @@ from tfdoctor.verdict import (
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 
 
-def check(
-    *lines: HostLine,
-    left: float = 8.0,
-    between: tuple[HostLine, ...] = (),
-    subjects: frozenset[str] = frozenset(),
-) -> Verdict:
+def check(*lines: HostLine, host: float = 8.0, **more: Any) -> Verdict:
     """Judge lines of steps of 20 ms, 8 of them the host's."""
-    parts: dict[str, float] = {Stage.HOST: left}
-    if between:
-        parts[Stage.BETWEEN] = 4.0
-    return hot_line.check(
-        Unexplained(parts, subjects),
-        Breakdown.of(host=8.0, between=4.0, device=8.0),
-        HostLines({Stage.HOST: lines, Stage.BETWEEN: between}),
-    )
+    left: dict[str, float] = {Stage.HOST: host}
+    if more.get("between"):
+        left[Stage.BETWEEN] = 4.0
+    step = Breakdown.of(host=8.0, between=4.0, device=8.0)
+    return example(*lines, step=step, left=left, **more)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +59,7 @@ def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None
 
 
 def test_explained_time_is_not_reported_again() -> None:
-    breakdown, lines = Breakdown.of(host=8.0), HostLines({Stage.HOST: (HostLine(LINE, 20, 8.0),)})
-    assert isinstance(hot_line.check(Unexplained(), breakdown, lines), Healthy)
+    assert isinstance(example(HostLine(LINE, 20, 8.0), left={}), Healthy)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +96,7 @@ def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None
 
 
 def test_no_more_is_promised_than_is_unexplained() -> None:
-    finding = check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), left=6.0)
+    finding = check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), host=6.0)
     assert isinstance(finding, Finding)
     times = [effect.of.value for effect in finding.effects if effect.of]
     assert times == pytest.approx([5.0, 1.0])

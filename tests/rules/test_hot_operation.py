@@ -10,15 +10,15 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
-from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import hot_operation
+from tfdoctor.rules.hot_operation import example
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -42,35 +42,25 @@ def group(
     calls: float = 1.0,
     **more: Any,
 ) -> OperationGroup:
-    row = OperationTime(name=f"loss/{kind}", type=kind, ms=time_ms, calls=calls, at=AT)
-    missing = "" if least is not None else "shapes unknown"
-    return OperationGroup(
-        type=kind, at=AT, layers=(), rows=(row,), least_ms=least, missing=missing, **more
-    )
+    return hot_operation.group(kind, time_ms, least, calls, **more)
 
 
-def check(  # noqa: PLR0913 - one argument for each fact of the rule
+def check(
     *groups: OperationGroup,
     left: float = 30.0,
     host: float = 0.0,
-    subjects: frozenset[str] = frozenset(),
     dispatching: float = 0.0,
-    unnamed: str = "",
-    calls: LayerCalls | None = None,
-    loops: LoopWork | None = None,
-    model: StepModel | None = None,
+    **more: Any,
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
-    parts = {Stage.DEVICE: left, Stage.HOST: host}
+    parts: dict[str, float] = {Stage.DEVICE: left, Stage.HOST: host}
     waits = HostLine(AT, 9, dispatching, work=LineWork.DISPATCHING)
-    return hot_operation.check(
-        Unexplained({part: ms for part, ms in parts.items() if ms}, subjects),
-        Breakdown.of(device=30.0, host=10.0),
-        OperationGroups(groups, unnamed),
-        HostLines({Stage.HOST: (waits,)}),
-        calls,
-        loops,
-        model,
+    return example(
+        *groups,
+        step=Breakdown.of(device=30.0, host=10.0),
+        left={part: ms for part, ms in parts.items() if ms},
+        lines=HostLines({Stage.HOST: (waits,)}),
+        **more,
     )
 
 
@@ -84,15 +74,8 @@ def test_time_and_distance_decide(time_ms: float, least: float, kind: type) -> N
 
 @pytest.mark.parametrize(("time_ms", "kind"), [(0.2, Finding), (0.199, Healthy)])
 def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type) -> None:
-    short = hot_operation.check(
-        Unexplained({Stage.DEVICE: 0.3}),
-        Breakdown.of(device=0.3, host=0.1),
-        OperationGroups((group(time_ms=time_ms, least=0.0),)),
-        None,
-        None,
-        None,
-        None,
-    )
+    step = Breakdown.of(device=0.3, host=0.1)
+    short = example(group(time_ms=time_ms, least=0.0), step=step, left={Stage.DEVICE: 0.3})
     assert isinstance(short, kind)
 
 

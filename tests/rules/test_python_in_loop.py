@@ -1,36 +1,20 @@
 """python-in-loop: Python of the loop's body within each step, by its lines."""
 
+from typing import Any
+
 import pytest
 
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.rules import python_in_loop
-from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
+from tfdoctor.rules.python_in_loop import HISTOGRAM, example
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
-HISTOGRAM, PRINT = Location("train.py", 36), Location("train.py", 39)
 
-
-def check(
-    *times: float,
-    seen: int = 9,
-    step: float = 10.0,
-    aside: bool = True,
-    syncs_ms: float = 0.0,
-    single: SingleOperations | None = None,
-) -> Verdict:
-    places = (HISTOGRAM, PRINT)
-    lines = tuple(
-        LoopLine(place, ms, aside) for place, ms in zip(places, times, strict=False) if ms
-    )
-    syncs = HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None
-    return python_in_loop.check(
-        LoopLines(lines, seen, 9, sum(times)),
-        Breakdown.of(host=sum(times), device=step - sum(times)),
-        syncs,
-        single,
-    )
+def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:
+    places = (HISTOGRAM, Location("train.py", 39))
+    aside = more.pop("aside", True)
+    lines = [LoopLine(place, ms, aside) for place, ms in zip(places, times, strict=False)]
+    return example(*lines, seen=seen, step=step, **more)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +64,7 @@ def test_logging_every_hundred_steps_is_healthy() -> None:
 
 def test_even_lines_are_not_named_in_the_summary() -> None:
     places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
-    finding = python_in_loop.check(
-        LoopLines(places, 9, 9, 6.0), Breakdown.of(host=6.0, device=4.0), None, None
-    )
+    finding = example(*places, step=10.0)
     assert isinstance(finding, Finding)
     assert "train.py" not in finding.summary
 
@@ -93,8 +75,7 @@ def test_even_lines_are_not_named_in_the_summary() -> None:
 )
 def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: type) -> None:
     """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
-    lines = LoopLines((), 0, samples, body_ms)
-    verdict = python_in_loop.check(lines, Breakdown.of(host=body_ms, device=4.0), None, None)
+    verdict = example(seen=0, samples=samples, body_ms=body_ms, step=body_ms + 4.0)
     assert isinstance(verdict, kind)
 
 

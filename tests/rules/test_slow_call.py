@@ -1,15 +1,17 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
+from functools import partial
+
 import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.rules import slow_call
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
+from tfdoctor.rules.slow_call import INSTEAD, example
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 
@@ -24,15 +26,7 @@ def line(
     return SlowLine(at, call, seen, 10, {part: ms})
 
 
-def check(
-    *lines: SlowLine,
-    long: LongStepLines | None = None,
-    single: SingleOperations | None = None,
-    body: LoopBody | None = None,
-    examples: SingleCalls | None = None,
-) -> Verdict:
-    breakdown = Breakdown.of(between=10.0, device=6.0, input=4.0)
-    return slow_call.check(SlowCalls(lines, 20), breakdown, long, single, body, examples)
+check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +103,7 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
 
 
 def test_every_call_has_an_answer() -> None:
-    assert set(slow_call.INSTEAD) == set(SlowCall)
+    assert set(INSTEAD) == set(SlowCall)
 
 
 def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:

@@ -344,15 +344,37 @@ for step, batch in enumerate(batches):
         ...  # metrics, logging, checkpoints"""
 
 
+WEIGHTS = SampledLine(Location("train.py", 27), 11, "Weights.on_train_batch_end")
+
+
+def example(  # noqa: PLR0913 - each may explain the time between two steps
+    between: float = 7.0,
+    *places: SampledLine,
+    step: float | None = None,
+    new_arguments: tuple[tuple[int, ...], ...] = (),
+    retracing: Retracing | None = None,
+    slow: SlowCalls | None = None,
+    untraced: float | None = None,
+    single: SingleOperations | None = None,
+    lines: HostLines | None = None,
+) -> Verdict:
+    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls."""
+    return check(
+        Breakdown.of(between=between, device=step - between if step else 6.0),
+        StackSamples(places, new_arguments=new_arguments) if places else None,
+        retracing,
+        slow,
+        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
+        single,
+        lines,
+    )
+
+
 def sick() -> Verdict:
     """A callback takes 7 ms of each 13 ms step."""
-    line = Location("train.py", 27)
-    samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    breakdown = Breakdown.of(device=6.0, between=7.0)
-    return check(breakdown, samples, Retracing(), None, None, None, None)
+    return example(7.0, WEIGHTS)
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    breakdown = Breakdown.of(device=6.0, between=0.1)
-    return check(breakdown, StackSamples(), Retracing(), None, None, None, None)
+    return example(0.1)

@@ -32,7 +32,7 @@ less per sample with larger batches or `steps_per_execution`.
 - [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tfdoctor.facts.savings.unexplained import Unexplained
@@ -247,15 +247,26 @@ QUESTIONS = {
 """What to ask of a line, by the kind of its work."""
 
 
-def sick() -> Verdict:
+HISTOGRAM = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
+
+
+def example(
+    *lines: HostLine,
+    step: Breakdown | None = None,
+    left: Mapping[str, float] | None = None,
+    between: tuple[HostLine, ...] = (),
+    subjects: frozenset[str] = frozenset(),
+) -> Verdict:
     """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
-    line = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
-    lines = HostLines({Stage.HOST: (line,)})
-    return check(Unexplained({Stage.HOST: 6.6}), Breakdown.of(host=6.6, device=4.4), lines)
+    parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
+    seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}
+    whole = step or Breakdown.of(host=6.6, device=4.4)
+    return check(Unexplained(parts, subjects), whole, HostLines(seen))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Other findings explain the host's time."""
-    line = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 20})
-    lines = HostLines({Stage.HOST: (line,)})
-    return check(Unexplained(), Breakdown.of(host=6.6, device=4.4), lines)
+    return example(left={})

@@ -41,8 +41,9 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 - [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -268,27 +269,47 @@ def _dispatched(hot: HotWork) -> str:
     return f"dispatching {hot.groups[0].loop or location(hot.at)}".strip()
 
 
-def sick() -> Verdict:
+def group(
+    kind: str = "TopKV2",
+    time_ms: float = 20.0,
+    least: float | None = 0.4,
+    calls: float = 1.0,
+    at: Location = Location("train.py", 14),
+    **more: Any,  # noqa: ANN401 - of the group
+) -> OperationGroup:
+    """Build the group of one operation."""
+    row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
+    missing = "" if least is not None else "shapes unknown"
+    parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
+    return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))
+
+
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    *groups: OperationGroup,
+    step: Breakdown | None = None,
+    left: Mapping[str, float] | None = None,
+    subjects: frozenset[str] = frozenset(),
+    lines: HostLines | None = None,
+    unnamed: str = "",
+    calls: LayerCalls | None = None,
+    loops: LoopWork | None = None,
+    model: StepModel | None = None,
+) -> Verdict:
     """Sorting takes 20 of 40 ms, where reading and writing the tensor takes 0.4 ms."""
-    return _example(least_ms=0.4)
+    return check(
+        Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
+        step or Breakdown.of(device=38.0, host=2.0),
+        OperationGroups(groups or (() if unnamed else (group(),)), unnamed),
+        lines,
+        calls,
+        loops,
+        model,
+    )
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """An operation takes half of the step, and its bytes need nearly all of that time."""
-    return _example(least_ms=18.0)
-
-
-def _example(least_ms: float) -> Verdict:
-    at = Location("train.py", 14)
-    row = OperationTime(name="TopKV2", type="TopKV2", ms=20.0, at=at)
-    group = OperationGroup(type="TopKV2", at=at, layers=(), rows=(row,), least_ms=least_ms)
-    breakdown = Breakdown.of(device=38.0, host=2.0)
-    return check(
-        Unexplained({Stage.DEVICE: 38.0}),
-        breakdown,
-        OperationGroups((group,)),
-        None,
-        None,
-        None,
-        None,
-    )
+    return example(group(least=18.0))

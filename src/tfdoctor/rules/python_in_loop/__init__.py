@@ -187,16 +187,33 @@ for step, batch in enumerate(batches):
         ...  # metrics, histograms, logging, checkpoints"""
 
 
+HISTOGRAM = Location("train.py", 36)
+
+
+def example(
+    *lines: LoopLine,
+    seen: int = 11,
+    samples: int = 12,
+    body_ms: float | None = None,
+    step: float | None = None,
+    syncs_ms: float = 0.0,
+    single: SingleOperations | None = None,
+) -> Verdict:
+    """Judge these lines of a loop over a dataset, in steps of ``step`` or that compute for 3 ms."""
+    time_ms = sum(line.ms for line in lines) if body_ms is None else body_ms
+    return check(
+        LoopLines(lines, seen, samples, time_ms),
+        Breakdown.of(host=time_ms, device=step - time_ms if step else 3.0),
+        HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None,
+        single,
+    )
+
+
 def sick() -> Verdict:
     """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
-    return check(*_example(4.0))
+    return example(LoopLine(HISTOGRAM, 4.0))
 
 
 def healthy() -> Verdict:
     """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
-    return check(*_example(0.04))
-
-
-def _example(host_ms: float) -> tuple[LoopLines, Breakdown, None, None]:
-    lines = LoopLines((LoopLine(Location("train.py", 36), host_ms),), 11, 12, host_ms)
-    return lines, Breakdown.of(host=host_ms, device=3.0), None, None
+    return example(LoopLine(HISTOGRAM, 0.04))

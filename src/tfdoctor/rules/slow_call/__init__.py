@@ -297,23 +297,25 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
     return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
 
 
-NOTHING = (None, None, None, None)
-"""The facts that an example does without."""
+def example(
+    *lines: SlowLine,
+    step: Breakdown | None = None,
+    long: LongStepLines | None = None,
+    single: SingleOperations | None = None,
+    body: LoopBody | None = None,
+    examples: SingleCalls | None = None,
+) -> Verdict:
+    """Judge these lines of a loop, of which 30 steps were sampled."""
+    whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
+    return check(SlowCalls(lines, 30), whole, long, single, body, examples)
 
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), *NOTHING)
+    at = Location("train.py", 51)
+    return example(SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: 150.0}))
 
 
 def healthy() -> Verdict:
     """The same loop calls predict_on_batch."""
-    return check(
-        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), *NOTHING
-    )
-
-
-def _example(time_ms: float) -> SlowCalls:
-    at = Location("train.py", 51)
-    line = SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: time_ms})
-    return SlowCalls((line,), 30)
+    return example(step=Breakdown.of(between=2.0, host=2.0, device=10.0))
