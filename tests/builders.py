@@ -16,7 +16,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
@@ -196,6 +196,21 @@ def graph_operation(
 ) -> dict[str, Any]:
     """An operation as the program record has it."""
     return {"name": name, "type": kind, "inputs": inputs, "outputs": outputs, **more}
+
+
+def program_of(*operations: Mapping[str, Any], **record: Any) -> Program:
+    """The program that the record of a function with these operations describes."""
+    graphs = [{"kind": "function", "operations": list(operations)}]
+    return chart(trace([]), recording({"graphs": graphs, **record})).fact(Program)
+
+
+def all_ran(program: Program, ms: float, *leave_out: str) -> tuple[OperationTime, ...]:
+    """Every operation of a program, except for some types, each for so many ms."""
+    return tuple(
+        OperationTime(name=it.name, type=it.type, ms=ms, at=it.at, operation=it)
+        for it in program.operations
+        if it.type not in leave_out
+    )
 
 
 def matmul(

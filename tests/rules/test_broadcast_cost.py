@@ -4,17 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
-from tfdoctor.rules.broadcast_cost import LIMITS
-from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
+from tfdoctor.rules.broadcast_cost import LIMITS, TILE, example
+from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x")
@@ -32,11 +30,9 @@ def check(
         graph_operation(name, "Tile", [small], [full], **{"from": [None]}),
         graph_operation("use", user, [full, full], [full], **{"from": [0, None]}),
     ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    program: Program = chart(trace([]), recording(record)).fact(Program)
+    program = program_of(*rows)
     tile = OperationTime(name=name, type="Tile", ms=ms, operation=program.by_name[name])
-    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
-    facts = [program, Operations((tile, rest)), hardware]
+    facts = [program, Operations.training(100.0, tile), hardware]
     return Chart(facts).call(broadcast_cost.check)
 
 
@@ -55,8 +51,7 @@ def test_what_reads_the_repetition_reads_the_small_tensor_instead() -> None:
         graph_operation("use", "Mul", [full, full], [full], **{"from": [None, 0]}),
         graph_operation("gradient_tape/use/Mul", "Mul", [full, full], [full], **{"from": [1, 0]}),
     ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    program: Program = chart(trace([]), recording(record)).fact(Program)
+    program = program_of(*rows)
     size = 8 * 128 * 64 * 4
     times = [
         OperationTime(
@@ -105,13 +100,8 @@ def chained(*, last: str = "Mul", kind: DeviceKind = DeviceKind.GPU) -> Verdict:
         graph_operation("gate", "Sigmoid", [full], [full], **{"from": [0]}),
         graph_operation("use", last, [full, full], [full], **{"from": [1, None]}),
     ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    program: Program = chart(trace([]), recording(record)).fact(Program)
-    times = tuple(
-        OperationTime(name=operation.name, type=operation.type, ms=10.0, operation=operation)
-        for operation in program.operations
-    )
-    facts = [program, Operations(times), Hardware(kind, "x")]
+    program = program_of(*rows)
+    facts = [program, Operations(all_ran(program, 10.0)), Hardware(kind, "x")]
     return Chart(facts).call(broadcast_cost.check)
 
 
@@ -140,10 +130,7 @@ def test_a_cpu_broadcasts_no_faster_than_it_repeats() -> None:
 def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
     """Judge a tensor that is expanded, in a step of 100 ms of compute."""
     row = OperationTime(name="sub", type=kind, ms=ms, at=Location("train.py", 9))
-    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
-    product = ExpandedProduct(row, (64, 64, 32), times, (row,))
-    products = ExpandedProducts((product,))
-    return broadcast_cost.check(Broadcasts(()), Operations((row, rest)), None, GPU, products)
+    return example((), (ExpandedProduct(row, (64, 64, 32), times, (row,)),), total_ms=100.0)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +154,7 @@ def test_what_is_expanded_is_computed_by_a_matmul(kind: str, words: str) -> None
 
 
 def test_both_faults_are_one_finding() -> None:
-    tile = OperationTime(name="tile", type="Tile", ms=20.0)
-    row = OperationTime(name="sub", type="Sub", ms=20.0)
-    finding = broadcast_cost.check(
-        Broadcasts((Broadcast(tile, 64.0, (tile,)),)),
-        Operations((tile, row)),
-        None,
-        GPU,
-        ExpandedProducts((ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)),
-    )
+    row = OperationTime(name="sub", type="Sub", ms=4.0)
+    finding = example(expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),))
     assert isinstance(finding, Finding)
-    assert {effect.subject for effect in finding.effects} == {"tile", "sub"}
+    assert {effect.subject for effect in finding.effects} == {TILE.name, "sub"}

@@ -1,6 +1,7 @@
 """depthwise-convolution: time above what the memory would need."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,13 +9,14 @@ import pytest
 from tests.builders import chart, line, marker, markers, matmul, trace
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
-from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
+from tfdoctor.rules.depthwise_convolution import FAST, example
+from tfdoctor.rules.depthwise_convolution import depthwise as built
+from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Bound,
@@ -29,43 +31,41 @@ from tfdoctor.verdict import (
 )
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
-CONV = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=20.0, flops=7e9)
 
 
 def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
-    kind = f"DepthwiseConv2dNative{end}"
+    kind = f"m/DepthwiseConv2dNative{end}"
     parts: dict[str, Any] = {
-        "name": f"m/{kind}",
-        "type": kind,
-        "ms": ms,
+        "name": kind,
         "layer": "dw",
-        "nbytes": 2e9,
-    } | more
-    return OperationTime(**parts)
+        "at": None,
+        "operation": None,
+        "flops": None,
+    }
+    return built(ms, end, **(parts | {"nbytes": 2e9} | more))
 
 
-def check(*rows: OperationTime, hardware: Hardware = GPU) -> Verdict:
-    return depthwise_convolution.check(Operations(rows), hardware, None)
+check = partial(example, hardware=GPU)
 
 
 @pytest.mark.parametrize("end", ["", "BackpropInput", "BackpropFilter"])
 def test_the_whole_time_is_saved_at_most(end: str) -> None:
     """A regular convolution replaces both, and moves no bytes between them."""
-    finding = check(depthwise(end=end), CONV)
+    finding = check(depthwise(end=end), FAST)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
 
 
 def test_one_at_the_memorys_rate_saves_nothing() -> None:
-    finding = check(depthwise(ms=1.5), CONV)
+    finding = check(depthwise(ms=1.5), FAST)
     assert isinstance(finding, Finding)
     assert finding.effects[0].scales == 1.0
 
 
 @pytest.mark.parametrize(("calls", "scales"), [(4.9, 0.0), (5.0, 1.0)])
 def test_each_call_moves_its_bytes(calls: float, scales: float) -> None:
-    finding = check(depthwise(calls=calls), CONV)
+    finding = check(depthwise(calls=calls), FAST)
     assert isinstance(finding, Finding)
     assert finding.effects[0].scales == scales
 
@@ -80,7 +80,7 @@ def test_the_runs_own_rate_stands_in_for_an_unknown_memory(ms: float, scales: fl
 
 def test_a_layers_operations_are_one_row() -> None:
     rows = [depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o")]
-    finding = check(*rows, CONV)
+    finding = check(*rows, FAST)
     assert isinstance(finding, Finding)
     (table,) = [item for item in finding.evidence if isinstance(item, Table)]
     assert [row[0] for row in table.rows] == ["dw", "other"]
@@ -88,7 +88,7 @@ def test_a_layers_operations_are_one_row() -> None:
 
 
 def test_a_step_without_any_is_healthy() -> None:
-    assert isinstance(check(CONV), Healthy)
+    assert isinstance(check(FAST), Healthy)
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -166,7 +166,7 @@ def test_on_a_cpu_a_tenth_of_the_compute_time_is_reported(ms: float, kind: type)
 
 
 def test_unknown_rates_promise_nothing_on_a_cpu() -> None:
-    finding = check(depthwise(), CONV, hardware=CPU)
+    finding = check(depthwise(), FAST, hardware=CPU)
     assert isinstance(finding, Finding)
     assert finding.effects == ()
 
@@ -178,8 +178,7 @@ def constant(ms: float = 10.0, size: tuple[int, int] = (9, 9), **more: Any) -> F
 
 
 def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
-    operations = Operations((*one.rows, *rows, CONV))
-    return depthwise_convolution.check(operations, GPU, FixedKernels((one,)))
+    return check(*one.rows, *rows, FAST, constant=(one,))
 
 
 def test_a_constant_kernel_of_a_column_and_a_row_is_named_by_its_line() -> None:
@@ -222,7 +221,7 @@ def test_the_line_is_that_of_a_forward_operation() -> None:
     finding = check(
         depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)),
         depthwise(5.0, at=Location("train.py", 44)),
-        CONV,
+        FAST,
     )
     assert isinstance(finding, Finding)
     assert finding.remedies[0].at == Location("train.py", 44)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -26,13 +26,8 @@ TABLE: Any = [F, [ENTRIES, WIDTH]]
 IDS: Any = ["int32", [64, 6]]
 
 
-def graph(*rows: dict[str, Any]) -> Program:
-    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
-    return chart(trace([]), recording(record)).fact(Program)
-
-
 def one_hot(ids: Any = IDS, sources: Any = (0, None), **more: Any) -> Program:
-    return graph(
+    return program_of(
         graph_operation("hot", "OneHot", [ids], [HOT], **{"from": [None]}),
         graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [], **{"from": list(sources)}),
         *more.get("rows", ()),
@@ -123,7 +118,7 @@ def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -
         graph_operation("adam/other", "Mul", [[F, [64, 64]]], [[F, [64, 64]]], layer="adam"),
         graph_operation("gradient_tape/m", "MatMul"),
     ]
-    program = graph(*rows)
+    program = program_of(*rows)
     parts = {"adam/sum": spent / 2, "adam/mul": spent / 2, "adam/other": 1.0}
     return check(program, *ran(program, **parts, **{"gradient_tape/m": 99.0 - spent}))
 
@@ -164,11 +159,11 @@ def test_scattered_updates_are_healthy() -> None:
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(check(graph(), unnamed), NotApplicable)
+    assert isinstance(check(program_of(), unnamed), NotApplicable)
 
 
 def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
-    program = graph(
+    program = program_of(
         graph_operation("hot", "OneHot", [IDS], [HOT]),
         graph_operation("m", "BatchMatMulV2", [HOT, TABLE], []),
     )

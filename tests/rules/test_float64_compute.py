@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -31,13 +31,8 @@ def check(
     beside: dict[str, Any] | None = None,
 ) -> Verdict:
     """Judge a step in which each recorded operation takes ``ms``, but for the type ``idle``."""
-    record = {"graphs": [{"kind": "function", "operations": list(rows)}], **(beside or {})}
-    program = chart(trace([]), recording(record)).fact(Program)
-    ran = [
-        OperationTime(name=it.name, type=it.type, ms=ms, at=it.at, operation=it)
-        for it in program.operations
-        if it.type not in ("Placeholder", idle)
-    ]
+    program = program_of(*rows, **(beside or {}))
+    ran = all_ran(program, ms, "Placeholder", idle)
     facts = Chart([program, Operations((*ran, GRADIENT)), hardware])
     return Rule.from_module(float64_compute).apply(facts)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import graph_operation, program_of
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -26,8 +26,7 @@ def program(number: int, *, chained: bool = False, edges: bool = True) -> Progra
         links = ({"from": [source]}, {"from": [2 * n + 1, None]}) if edges else ({}, {})
         rows.append(graph_operation(f"r{n}", "Reshape", [X], [X], **links[0]))
         rows.append(graph_operation(f"m{n}", "MatMul", [X, W], [X], **links[1]))
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    return chart(trace([]), recording(record)).fact(Program)
+    return program_of(*rows)
 
 
 def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
@@ -62,8 +61,7 @@ def test_results_of_one_operation_are_different_tensors(results: int, kind: type
     rows += [
         graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)
     ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    assert isinstance(check(chart(trace([]), recording(record)).fact(Program)), kind)
+    assert isinstance(check(program_of(*rows)), kind)
 
 
 @pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.products), Finding), (3, Healthy)])

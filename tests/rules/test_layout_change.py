@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -24,11 +24,6 @@ def operation(name: str, kind: str, given: Any, made: Any, *sources: int | None)
     return graph_operation(name, kind, [given], [made], **{"from": list(sources)})
 
 
-def graph(*rows: dict[str, Any]) -> Program:
-    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
-    return chart(trace([]), recording(record)).fact(Program)
-
-
 def there_and_back(image: str = "Conv2D", between: int = 0) -> Program:
     """Channels last for an operation, then first, ``between`` operations behind it."""
     rows = [
@@ -37,14 +32,11 @@ def there_and_back(image: str = "Conv2D", between: int = 0) -> Program:
         *(operation(f"relu{n}", "Relu", LAST, LAST, n + 1) for n in range(between)),
         operation("back", "Transpose", LAST, FIRST, between + 1),
     ]
-    return graph(*rows)
+    return program_of(*rows)
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    ran = [
-        OperationTime(name=operation.name, type=operation.type, ms=2.0, operation=operation)
-        for operation in program.operations
-    ]
+    ran = all_ran(program, 2.0)
     return Chart([program, Operations((*ran, *rows)), hardware]).call(layout_change.check)
 
 
@@ -78,14 +70,14 @@ def test_a_normalization_between_convolutions_needs_no_conversion() -> None:
     rows.append(operation("mul_1", "Mul", FIRST, FIRST, 5))
     rows.append(operation("fourth", "Transpose", FIRST, LAST, 6))
     rows.append(operation("conv_1", "Conv2D", LAST, LAST, 7))
-    finding = check(graph(*rows), GRADIENT)
+    finding = check(program_of(*rows), GRADIENT)
     assert removed(finding) == {"first", "second", "third", "fourth"}
 
 
 def test_one_direction_alone_is_healthy() -> None:
     rows = [operation("there", "Transpose", FIRST, LAST, None)]
     rows.append(operation("image", "Conv2D", LAST, LAST, 0))
-    verdict = check(graph(*rows), GRADIENT)
+    verdict = check(program_of(*rows), GRADIENT)
     assert isinstance(verdict, Healthy)
     assert "one direction" in verdict.summary
 
@@ -107,7 +99,7 @@ def test_a_transposition_of_height_and_width_keeps_the_format() -> None:
     rows = [operation("a", "Transpose", LAST, turned, None)]
     rows += [operation("conv", "Conv2D", turned, turned, 0)]
     rows += [operation("b", "Transpose", turned, LAST, 1)]
-    assert isinstance(check(graph(*rows), GRADIENT), Healthy)
+    assert isinstance(check(program_of(*rows), GRADIENT), Healthy)
 
 
 def test_a_cube_does_not_show_its_direction() -> None:
@@ -115,11 +107,11 @@ def test_a_cube_does_not_show_its_direction() -> None:
     rows = [operation("a", "Transpose", cube, cube, None)]
     rows += [operation("conv", "Conv2D", cube, cube, 0)]
     rows += [operation("b", "Transpose", cube, cube, 1)]
-    assert isinstance(check(graph(*rows), GRADIENT), Healthy)
+    assert isinstance(check(program_of(*rows), GRADIENT), Healthy)
 
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
-    verdict = check(graph(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
+    verdict = check(program_of(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
     assert isinstance(verdict, NotApplicable)
 
 
@@ -161,7 +153,7 @@ def test_a_removed_operation_is_not_counted_again_for_its_kernels() -> None:
 ])  # fmt: skip
 def test_the_first_conversion_stays_whatever_runs_it(hardware: Hardware, parts: Any) -> None:
     rows = [operation("there", "Transpose", FIRST, LAST, None)]
-    program = graph(*rows, operation("image", "Conv2D", LAST, LAST, 0))
+    program = program_of(*rows, operation("image", "Conv2D", LAST, LAST, 0))
     there = program.by_name["there"]
     ran = OperationTime(name="there", type="Transpose", ms=2.0, operation=there, **parts)
     verdict = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProducts
 
 LEFT, RIGHT, BIG, OUT = (
@@ -25,14 +23,8 @@ def graph(*more: dict[str, Any], first: str = "Sub", left: Any = LEFT) -> Expand
         graph_operation("expand", first, [left, RIGHT], [BIG], **{"from": [0, 1]}),
         *more,
     ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    program: Program = chart(trace([]), recording(record)).fact(Program)
-    times = tuple(
-        OperationTime(name=one.name, type=one.type, ms=1.0, operation=one)
-        for one in program.operations
-        if one.type != "Placeholder"
-    )
-    return Chart([program, Operations(times)]).fact(ExpandedProducts)
+    program = program_of(*rows)
+    return Chart([program, Operations(all_ran(program, 1.0, "Placeholder"))]).fact(ExpandedProducts)
 
 
 def use(name: str, kind: str, sources: list[int], given: Any = BIG, made: Any = BIG) -> Any:

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
 
 TABLE, VECTORS, SCALAR = ["float32", [9000, 32]], ["float32", [64, 32]], ["float32", []]
@@ -40,10 +39,8 @@ def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[Tabl
     if not summed:
         rows[6] = op("sum", "Identity", [5], [TABLE], TABLE)
     layers = [{"name": "e", "class": "Embedding", "at": LINE}]
-    record = {"graphs": [{"kind": "function", "operations": rows}], "layers": layers}
-    program: Program = chart(trace([]), recording(record)).fact(Program)
-    ran = [one for one in program.operations if one.type not in {"Placeholder", "ReadVariableOp"}]
-    times = tuple(OperationTime(name=one.name, type=one.type, ms=1.0, operation=one) for one in ran)
+    program = program_of(*rows, layers=layers)
+    times = all_ran(program, 1.0, "Placeholder", "ReadVariableOp")
     return Chart([program, Operations(times)]).fact(TableSums).tables
 
 

@@ -309,18 +309,24 @@ BEFORE = """\
 gate = tf.sigmoid(gate)  # before tf.tile or tf.broadcast_to, not after it"""
 
 
-def sick() -> Verdict:
+TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
+
+
+def example(
+    repeated: tuple[Broadcast, ...] = (Broadcast(TILE, 128.0, (TILE,)),),
+    expanded: tuple[ExpandedProduct, ...] = (),
+    total_ms: float = 24.0,
+) -> Verdict:
     """A row of weights is repeated 128 times by `tf.tile`."""
-    row = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
-    return check(
-        Broadcasts((Broadcast(row, 128.0, (row,)),)), Operations((row, _work())), None, None, None
-    )
+    rows = (*(one.row for one in repeated), *(one.row for one in expanded))
+    operations = Operations.training(total_ms, *rows)
+    products = ExpandedProducts(expanded) if expanded else None
+    return check(Broadcasts(repeated), operations, None, None, products)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The step repeats no tensor."""
-    return check(Broadcasts(()), Operations((_work(),)), None, None, None)
-
-
-def _work() -> OperationTime:
-    return OperationTime(name="gradient_tape/model/MatMul", type="MatMul", ms=20.0)
+    return example(())

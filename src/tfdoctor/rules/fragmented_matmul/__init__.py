@@ -147,21 +147,20 @@ y = keras.layers.Dense(heads * width)(x)
 y = tf.reshape(y, (-1, length, heads, width))"""
 
 
-def sick() -> Verdict:
+def example(number: int = 8) -> Verdict:
     """Each of eight heads runs its own small matmul."""
-    return _examine([_row(f"model/head_{n}/MatMul") for n in range(8)])
+    at, names = Location("train.py", 20), [f"model/head_{n}/MatMul" for n in range(number)]
+    matmuls, gradients = (
+        tuple(OperationTime(name=name, type="MatMul", ms=0.05, at=at) for name in some)
+        for some in (names, [f"gradient_tape/{name}/MatMul_1" for name in names])
+    )
+    group = Siblings("model/input", (128, 16), matmuls, gradients)
+    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """One matmul computes all heads."""
-    return _examine([_row("model/heads/MatMul")])
-
-
-def _examine(matmuls: list[OperationTime]) -> Verdict:
-    gradients = [_row(f"gradient_tape/{row.name}/MatMul_1") for row in matmuls]
-    group = Siblings("model/input", (128, 16), tuple(matmuls), tuple(gradients))
-    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
-
-
-def _row(name: str) -> OperationTime:
-    return OperationTime(name=name, type="MatMul", ms=0.05, at=Location("train.py", 20))
+    return example(1)

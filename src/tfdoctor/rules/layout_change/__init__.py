@@ -169,28 +169,24 @@ keras.mixed_precision.set_global_policy("mixed_float16")  # bfloat16 from Ampere
 keras.config.set_image_data_format("channels_last")"""
 
 
-def sick() -> Verdict:
+def example(*, back: bool = True) -> Verdict:
     """The model transposes to channels last for a convolution, and back."""
-    first, back = _conversion("permute"), _conversion("permute_1", to_last=False)
-    rows = (*first.rows, *back.rows, _gradient())
-    return check(Layouts((first, back)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
+    conversions = []
+    for layer, to_last in [("permute", True), *([("permute_1", False)] if back else [])]:
+        name, at = f"model/{layer}/transpose", Location("train.py", 8)
+        graph = Operation(name=name, type="Transpose", layer=layer)
+        row = OperationTime(
+            name=name, type="Transpose", ms=2.0, layer=layer, at=at, operation=graph
+        )
+        conversions.append(Conversion(graph, to_last, (row,)))
+    rows = [row for conversion in conversions for row in conversion.rows]
+    operations = Operations.training(30.0 + 2.0 * len(rows), *rows)
+    return check(Layouts(tuple(conversions)), operations, Hardware(DeviceKind.CPU, "example"))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The model converts its input once."""
-    first = _conversion("permute")
-    rows = (*first.rows, _gradient())
-    return check(Layouts((first,)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
-
-
-def _conversion(layer: str, *, to_last: bool = True) -> Conversion:
-    graph = Operation(name=f"model/{layer}/transpose", type="Transpose", layer=layer)
-    row = OperationTime(
-        name=graph.name, type="Transpose", ms=2.0, layer=layer, at=Location("train.py", 8),
-        operation=graph,
-    )  # fmt: skip
-    return Conversion(graph, to_last, (row,))
-
-
-def _gradient() -> OperationTime:
-    return OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=30.0)
+    return example(back=False)
