@@ -169,16 +169,11 @@ def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetPropertie
     above = list(properties.upstream(cache))
     random = [stage for stage in above if not repeatable(stage)]
     if not random:
-        edit = "cache-before-repeat" if _next_to(cache, repeat, properties) else ""
+        edit = "cache-before-repeat" if repeat in properties.sources(cache) else ""
         return Remedy("Put cache() before repeat()", CACHE_FIRST, cache.at, edit)
     first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
     action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
     return Remedy(action, IN_ORDER, cache.at)
-
-
-def _next_to(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> bool:
-    """Whether the cache takes its elements from the repetition itself."""
-    return repeat in properties.sources(cache)
 
 
 def _priced(

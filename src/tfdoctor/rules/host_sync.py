@@ -100,7 +100,15 @@ def check(
     idle = _idle_ms(syncs, compiling, correction)
     idle_ms = sum(idle.values())
     share = idle_ms / breakdown.step_ms if breakdown.step_ms else 0.0
-    evidence = _evidence(syncs, share, limits)
+    evidence = (
+        Measure(
+            "share of the step in which the GPU idles after a read",
+            ratio(share),
+            ratio(limits.share),
+        ),
+        Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
+        Measure("copies to the host per step", count(syncs.reads)),
+    )
     summary = f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values"
     if share < limits.share or syncs.syncs * correction < limits.syncs:
         return Healthy(summary=summary, evidence=evidence)
@@ -125,18 +133,6 @@ def _idle_ms(
         Stage.HOST: max(0.0, syncs.host_ms * correction - compile_host_ms),
         Stage.BETWEEN: max(0.0, syncs.between_ms * correction - compile_between_ms),
     }
-
-
-def _evidence(syncs: HostSyncs, share: float, limits: Limits) -> tuple[Measure, ...]:
-    return (
-        Measure(
-            "share of the step in which the GPU idles after a read",
-            ratio(share),
-            ratio(limits.share),
-        ),
-        Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
-        Measure("copies to the host per step", count(syncs.reads)),
-    )
 
 
 EVERY = """\

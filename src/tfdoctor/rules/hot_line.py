@@ -107,7 +107,7 @@ def check(
     unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = LIMITS
 ) -> Verdict:
     """Name the lines that take most of the host's time, where no other finding does."""
-    parts = [part for part in (Stage.HOST, Stage.BETWEEN) if _open(part, unexplained)]
+    parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     if not parts:
         return Healthy(summary=NO_LARGE_PART)
     least_ms = limits.share * breakdown.step_ms
@@ -139,11 +139,6 @@ def _loop(parts: Iterable[Stage], lines: HostLines) -> tuple[Measure, ...]:
     return (
         Measure("time of the framework's own work for each call", ms(sum(line.ms for line in own))),
     )
-
-
-def _open(part: Stage, unexplained: Unexplained) -> bool:
-    """Whether time of a part is left to explain."""
-    return part in unexplained.parts_ms
 
 
 def _is_named(part: Stage, line: HostLine, named: frozenset[str]) -> bool:

@@ -83,7 +83,11 @@ def check(program: Program) -> Verdict:
     gradients = [operation for operation in program.operations if "gradient" in operation.name]
     if not gradients:
         return NotApplicable(reason=NO_GRAPH)
-    float16 = [operation for operation in gradients if _is_float16(operation)]
+    float16 = [
+        operation
+        for operation in gradients
+        if any(dtype == "float16" for dtype, _ in operation.outputs)
+    ]
     evidence = Measure("gradient operations in float16", count(len(float16)))
     if not float16:
         return Healthy(summary="No gradient is computed in float16", evidence=(evidence,))
@@ -94,10 +98,6 @@ def check(program: Program) -> Verdict:
     if not program.settings.optimizer:
         return NotApplicable(reason=NO_OPTIMIZER)
     return _finding(float16, evidence, program)
-
-
-def _is_float16(operation: Operation) -> bool:
-    return any(dtype == "float16" for dtype, _ in operation.outputs)
 
 
 def _finding(float16: list[Operation], evidence: Measure, program: Program) -> Finding:

@@ -104,7 +104,11 @@ def check(
     if not work.rows:
         return NotApplicable(reason=UNNAMED)
     small = Small(work.small(limits.values, limits.each_ms), operations)
-    evidence = _evidence(small, work, limits)
+    evidence = (
+        *small.part.measures("in the optimizer's small operations", limits.share),
+        Measure("small optimizer operations per step", count(small.calls)),
+        Measure("time in all optimizer operations per step", ms(work.ms)),
+    )
     on_cpu = hardware.kind == DeviceKind.CPU
     if small.part.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
         summary = f"The optimizer's operations on small tensors take {small.part}"
@@ -139,14 +143,6 @@ class Small:
     def part(self) -> ComputePart:
         """Their part of the compute time."""
         return self.operations.part(self.ms)
-
-
-def _evidence(small: Small, work: OptimizerWork, limits: Limits) -> tuple[Measure, ...]:
-    return (
-        *small.part.measures("in the optimizer's small operations", limits.share),
-        Measure("small optimizer operations per step", count(small.calls)),
-        Measure("time in all optimizer operations per step", ms(work.ms)),
-    )
 
 
 UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or they are outside a Keras optimizer"

@@ -82,7 +82,13 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = LIMITS) ->
     taken = checks.ms + checks.host_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
     number = counted(round(checks.calls), "operation")
-    evidence = _evidence(checks, share, limits)
+    evidence = (
+        Measure("share of the step in checks of values", ratio(share), ratio(limits.share)),
+        Measure("operations per step that check values", count(checks.calls)),
+        Measure("time in operations that check values, per step", ms(checks.ms)),
+        Measure("time of Python in checks, per step", ms(checks.python_ms)),
+        Measure("time of the host to start checks in graphs, per step", ms(checks.starting_ms)),
+    )
     if share < limits.share:
         summary = f"{number} that only check values take {milliseconds(taken)} of each step"
         return Healthy(summary=summary, evidence=evidence)
@@ -95,16 +101,6 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = LIMITS) ->
             *(row.scaled(0.0) for row in checks.rows if row.ms),
             *((host,) if checks.host_ms else ()),
         ),
-    )
-
-
-def _evidence(checks: DebugChecks, share: float, limits: Limits) -> tuple[Measure, ...]:
-    return (
-        Measure("share of the step in checks of values", ratio(share), ratio(limits.share)),
-        Measure("operations per step that check values", count(checks.calls)),
-        Measure("time in operations that check values, per step", ms(checks.ms)),
-        Measure("time of Python in checks, per step", ms(checks.python_ms)),
-        Measure("time of the host to start checks in graphs, per step", ms(checks.starting_ms)),
     )
 
 

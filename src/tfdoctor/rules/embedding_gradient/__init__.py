@@ -244,12 +244,9 @@ def _lookup_ms(table: OneHotTable, operations: Operations) -> float | None:
 
 def _partial_update(update: DenseUpdate) -> Effect:
     share = min(1.0, update.lookups / update.entries)
-    return Effect(Stage.DEVICE, share, _subject(update), ms(update.ms), bound=Bound.AT_MOST)
-
-
-def _subject(update: DenseUpdate) -> str:
-    """Name a table's update for the step model: no operation or layer has this name."""
-    return f"{update.name} (rows in use)"
+    return Effect(
+        Stage.DEVICE, share, f"{update.name} (rows in use)", ms(update.ms), bound=Bound.AT_MOST
+    )
 
 
 def _table(faults: Faults) -> Table:

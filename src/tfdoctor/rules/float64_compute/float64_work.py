@@ -58,7 +58,9 @@ class Float64Work:
         Raises:
             Unavailable: the program was not recorded.
         """
-        rows = tuple(row for row in operations.rows if _computes(row))
+        rows = tuple(
+            row for row in operations.rows if row.precision == FLOAT64 and row.type != "Cast"
+        )
         casts = tuple(row for row in operations.rows if _converts(row))
         if layer := _layer(rows, program):
             everywhere = program.settings.policy == FLOAT64
@@ -75,10 +77,6 @@ class Float64Work:
     def ms(self) -> float:
         """The time of all of them, in ms per step."""
         return sum(row.ms for row in (*self.rows, *self.casts))
-
-
-def _computes(row: OperationTime) -> bool:
-    return row.precision == FLOAT64 and row.type != "Cast"
 
 
 def _converts(row: OperationTime) -> bool:

@@ -34,7 +34,6 @@ from dataclasses import dataclass
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Shape
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
@@ -117,7 +116,12 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
                 ("tensor", lambda group: group.source),
                 ("your line", lambda group: group.at),
                 ("matmuls", lambda group: count(len(group.matmuls))),
-                ("weights", lambda group: _size(group.weights)),
+                (
+                    "weights",
+                    lambda group: " x ".join(
+                        "?" if size is None else str(size) for size in group.weights
+                    ),
+                ),
                 ("time per step with gradients", lambda group: ms(group.ms)),
             ),
         ),
@@ -130,10 +134,6 @@ def _effects(group: Siblings) -> tuple[Effect, ...]:
     """Keep the time of one call, forward and backward."""
     remaining = 1.0 / len(group.matmuls)
     return tuple(row.scaled(remaining, Bound.AT_MOST) for row in group.rows)
-
-
-def _size(shape: Shape) -> str:
-    return " x ".join("?" if size is None else str(size) for size in shape)
 
 
 LOOP = (

@@ -59,7 +59,18 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
         remedies=for_calls(call, counts, maker or call.at),
         severity=None if counts else Severity.NOTE,
         concern=Concern.RUN,
-        run_effects=(_effect(call, phases),),
+        run_effects=(
+            RunEffect(
+                phase=next(
+                    (line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED
+                ),
+                of=ms(call.beyond_ms),
+                subject=location(call.at),
+                recurs=Recurrence.PER_CALL,
+                times=call.calls,
+                bound=Bound.AT_MOST,
+            ),
+        ),
     )
 
 
@@ -70,19 +81,3 @@ def _summary(call: SlowingCall, counts: tuple[Trend, ...], maker: Location | Non
         return f"{slower}; longer inputs or a slower machine would look the same"
     made = f", made at {location(maker)}" if maker else ""
     return f"{slower}; {clause(counts[0])}{made}"
-
-
-def _effect(call: SlowingCall, phases: RunPhases) -> RunEffect:
-    return RunEffect(
-        phase=_phase(call.at, phases),
-        of=ms(call.beyond_ms),
-        subject=location(call.at),
-        recurs=Recurrence.PER_CALL,
-        times=call.calls,
-        bound=Bound.AT_MOST,
-    )
-
-
-def _phase(at: Location, phases: RunPhases) -> Phase:
-    """Return the phase with most time of the line."""
-    return next((line.phase for line in phases.lines if line.at == at), Phase.UNNAMED)

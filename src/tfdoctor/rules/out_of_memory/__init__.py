@@ -83,7 +83,14 @@ def check(
 ) -> Verdict:
     """Report the end of the run, if it was for lack of memory."""
     if ending.kind is EndKind.OUT_OF_MEMORY:
-        return _finding(ending, phases, _fit(ending, phases, calls, memory, program))
+        return Finding(
+            summary=_summary(ending),
+            evidence=(*_wanted(ending), *_peaks(ending), *_place(ending, phases)),
+            remedies=remedies(ending, _fit(ending, phases, calls, memory, program)),
+            severity=Severity.CRITICAL,
+            concern=Concern.RUN,
+            failure=RunFailure.HAPPENED,
+        )
     if ending.kind is EndKind.RUNNING:
         return NotApplicable(reason="the end of the run was not recorded")
     if ending.kind is EndKind.KILLED:
@@ -91,17 +98,6 @@ def check(
             reason="a signal killed the run, and the kernel counted no kill for lack of memory"
         )
     return Healthy(summary=_healthy(ending), evidence=_peaks(ending), concern=Concern.RUN)
-
-
-def _finding(ending: RunEnding, phases: RunPhases | None, fit: Circumstances) -> Finding:
-    return Finding(
-        summary=_summary(ending),
-        evidence=(*_wanted(ending), *_peaks(ending), *_place(ending, phases)),
-        remedies=remedies(ending, fit),
-        severity=Severity.CRITICAL,
-        concern=Concern.RUN,
-        failure=RunFailure.HAPPENED,
-    )
 
 
 def _fit(

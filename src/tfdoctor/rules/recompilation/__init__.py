@@ -82,7 +82,14 @@ def check(
     if not compiling.steps:
         return Healthy(summary="XLA compiled nothing in the traced steps")
     summary = f"XLA compiled in {compiling.steps} of {compiling.of} steps"
-    evidence = _evidence(compiling, breakdown, limits)
+    evidence = (
+        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
+        Measure("traced steps", count(compiling.of)),
+        Measure("share of the traced time spent compiling", ratio(compiling.share)),
+        Measure("compile time per steady step", ms(compiling.total_ms)),
+        Measure("longest compilation", ms(compiling.longest_ms)),
+        Measure("step time", ms(breakdown.step_ms)),
+    )
     if compiling.steps < limits.steps or compiling.late < limits.late:
         return Healthy(summary=f"{summary} and not again", evidence=evidence)
     effects = _effects(compiling)
@@ -94,17 +101,6 @@ def check(
         remedies=(_remedy(shapes),),
         effects=effects,
         severity=None if effects else Severity.of(compiling.share),
-    )
-
-
-def _evidence(compiling: CompileTime, breakdown: Breakdown, limits: Limits) -> tuple[Measure, ...]:
-    return (
-        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
-        Measure("traced steps", count(compiling.of)),
-        Measure("share of the traced time spent compiling", ratio(compiling.share)),
-        Measure("compile time per steady step", ms(compiling.total_ms)),
-        Measure("longest compilation", ms(compiling.longest_ms)),
-        Measure("step time", ms(breakdown.step_ms)),
     )
 
 

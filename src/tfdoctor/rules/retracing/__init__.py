@@ -126,7 +126,11 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     )
     if isinstance(retracing, Unavailable) or breakdown is None:
         return _without_steps(retracing, again, traces, phases)
-    retraced = _retraced(retracing, limits)
+    retraced = [
+        function
+        for function in retracing.functions
+        if function.traced >= limits.calls and function.tracings >= limits.tracings
+    ]
     if again:
         return _of_both(again, retracing, retraced, run)
     if not retraced and run and traces is None and (older := _over_the_run(run, breakdown, limits)):
@@ -194,14 +198,6 @@ def _of_window(
         remedies=(for_change(worst, at),),
         effects=_effects(retracing),
     )
-
-
-def _retraced(retracing: Retracing, limits: Limits) -> list[Retraced]:
-    return [
-        function
-        for function in retracing.functions
-        if function.traced >= limits.calls and function.tracings >= limits.tracings
-    ]
 
 
 def _over_the_run(run: RunTracing, breakdown: Breakdown, limits: Limits) -> list[TracedInRun]:

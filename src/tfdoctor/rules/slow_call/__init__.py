@@ -183,7 +183,18 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         return Healthy(summary=_little(slow, long), evidence=measures)
     return Finding(
         summary=_summary(slow, many),
-        evidence=(*measures, *_calls(many), _table(slow)),
+        evidence=(
+            *measures,
+            *_calls(many),
+            Table.of(
+                slow.lines,
+                ("your line", lambda line: line.at),
+                ("call", lambda line: str(line.call)),
+                ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
+                ("time per step (estimate)", lambda line: ms(line.ms)),
+                most=SHOWN_ROWS,
+            ),
+        ),
         remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
     )
@@ -233,17 +244,6 @@ def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
     kinds = dict.fromkeys(line.call for line in lines)
     groups = [[line for line in lines if line.call is kind] for kind in kinds]
     return [group[0] for group in sorted(groups, key=lambda group: -sum(one.ms for one in group))]
-
-
-def _table(slow: SlowCalls) -> Table:
-    return Table.of(
-        slow.lines,
-        ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.call)),
-        ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
-        ("time per step (estimate)", lambda line: ms(line.ms)),
-        most=SHOWN_ROWS,
-    )
 
 
 def _remedy(line: SlowLine) -> Remedy:

@@ -297,7 +297,14 @@ def _found(
         evidence=(
             Measure(label, ratio(pattern.share), ratio(limits.share)),
             Measure("steady step", ms(pattern.steady_ms)),
-            _table(pattern.steps),
+            Table.of(
+                pattern.steps,
+                ("step", lambda step: count(step.number)),
+                ("duration", lambda step: ms(step.total_ms)),
+                ("part that grew most", lambda step: NAMES[step.part]),
+                ("growth", lambda step: ms(step.growth_ms)),
+                most=SHOWN_ROWS,
+            ),
             *([_line_table(lines)] if lines else []),
         ),
         remedies=(remedy,),
@@ -432,17 +439,6 @@ def _period(outliers: Sequence[OutlierStep]) -> str:
     if len(outliers) < MINORITY or len(distances) != 1:
         return ""
     return f", every {distances.pop()} steps"
-
-
-def _table(outliers: Sequence[OutlierStep]) -> Table:
-    return Table.of(
-        outliers,
-        ("step", lambda step: count(step.number)),
-        ("duration", lambda step: ms(step.total_ms)),
-        ("part that grew most", lambda step: NAMES[step.part]),
-        ("growth", lambda step: ms(step.growth_ms)),
-        most=SHOWN_ROWS,
-    )
 
 
 def _line_table(lines: Sequence[LongStepLine]) -> Table:

@@ -150,7 +150,18 @@ def _finding(
     layers = counted(len(fusible), "batch normalization layer")
     return Finding(
         summary=f"The unfused operations of {layers} take {milliseconds(total_ms)} per step",
-        evidence=(*measures, _table(norms, hardware, limits)),
+        evidence=(
+            *measures,
+            Table.of(
+                sorted(norms.unfused, key=lambda norm: -norm.ms),
+                ("layer", lambda norm: norm.layer.name),
+                ("your line", lambda norm: norm.layer.at),
+                ("operations", lambda norm: count(norm.operations)),
+                ("channels", lambda norm: None if norm.channels is None else count(norm.channels)),
+                ("time per step", lambda norm: ms(norm.ms)),
+                ("fused time", lambda norm: _fused_cell(norm, norms, hardware, limits)),
+            ),
+        ),
         remedies=_remedies(hardware, fusible),
         effects=tuple(_effect(norm, norms, hardware, limits) for norm in fusible),
     )
@@ -175,18 +186,6 @@ def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limi
         bound, scales = Bound.EXPECTED, min(1.0, fused_ms / norm.ms)
     time = ms(norm.ms)
     return Effect(Stage.DEVICE, scales, norm.subject, time, bound=bound, parts=norm.names)
-
-
-def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:
-    return Table.of(
-        sorted(norms.unfused, key=lambda norm: -norm.ms),
-        ("layer", lambda norm: norm.layer.name),
-        ("your line", lambda norm: norm.layer.at),
-        ("operations", lambda norm: count(norm.operations)),
-        ("channels", lambda norm: None if norm.channels is None else count(norm.channels)),
-        ("time per step", lambda norm: ms(norm.ms)),
-        ("fused time", lambda norm: _fused_cell(norm, norms, hardware, limits)),
-    )
 
 
 def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Cell:
