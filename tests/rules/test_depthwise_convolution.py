@@ -117,10 +117,7 @@ CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def on_cpu(
-    ms: float = 30.0,
-    flop_s: float = 4e11,
-    others_ms: float = 30.0,
-    hardware: Hardware = CPU,
+    ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0, hardware: Hardware = CPU
 ) -> Verdict:
     """Return the verdict on 7 x 7 depthwise convolutions beside a convolution that reaches ``flop_s``.
 

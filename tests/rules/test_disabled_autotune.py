@@ -33,8 +33,7 @@ def finding(verdict: Verdict) -> Finding:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["threading.private_threadpool_size", "experimental_threading.private_threadpool_size"],
+    "name", ["threading.private_threadpool_size", "experimental_threading.private_threadpool_size"]
 )
 def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
     verdict = finding(judged({name: 1}))

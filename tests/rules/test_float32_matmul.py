@@ -34,15 +34,7 @@ from tfdoctor.rules.float32_matmul.reduced_precision import (
     SLOWER_IN_CACHES,
     ReducedPrecision,
 )
-from tfdoctor.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Verdict,
-)
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 CPU = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", TO_BF16)

@@ -208,10 +208,7 @@ def test_calls_of_a_program_that_trains_nothing_get_slower_too() -> None:
     finding = found(check(replace(GRAPH, over_steps=0), phases=SCORES, calls=(RUNS,)))
     assert finding.at == RUNS.at
     (effect,) = finding.run_effects
-    assert (effect.phase, effect.recurs) == (
-        Phase.PREDICTION,
-        Recurrence.PER_CALL,
-    )
+    assert (effect.phase, effect.recurs) == (Phase.PREDICTION, Recurrence.PER_CALL)
     assert effect.of.value == pytest.approx(3_500.0 / 0.81)
     assert finding.summary == (
         "Session.run at score.py:10 got slower, from 4.00 to 24.0 ms over 350 calls; "

@@ -32,8 +32,7 @@ def check(*lines: HostLine, host: float = 8.0, **more: Any) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("time_ms", "seen", "kind"),
-    [(1.0, 5, Finding), (0.99, 50, Healthy), (1.0, 4, NotApplicable)],
+    ("time_ms", "seen", "kind"), [(1.0, 5, Finding), (0.99, 50, Healthy), (1.0, 4, NotApplicable)]
 )
 def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
@@ -64,10 +63,7 @@ def test_explained_time_is_not_reported_again() -> None:
 
 @pytest.mark.parametrize(
     ("work", "subject"),
-    [
-        (LineWork.READING, StepWork.READING_RESULTS),
-        (LineWork.ENTERING, StepWork.STEP_ENTRY),
-    ],
+    [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)],
 )
 def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
     line = HostLine(LINE, 20, 8.0, work=work)

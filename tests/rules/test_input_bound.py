@@ -54,12 +54,7 @@ def test_a_wait_that_is_mostly_the_profilers_is_none(events: int, kind: type) ->
 
 @pytest.mark.parametrize(
     ("wait_ms", "work_ms", "kind"),
-    [
-        (24.0, 25.0, Healthy),
-        (24.0, 26.0, Finding),
-        (25.0, 25.0, Finding),
-        (24.0, 0.0, Finding),
-    ],
+    [(24.0, 25.0, Healthy), (24.0, 26.0, Finding), (25.0, 25.0, Finding), (24.0, 0.0, Finding)],
 )
 def test_a_short_wait_for_a_batch_that_is_made_in_time_is_no_fault(
     wait_ms: float, work_ms: float, kind: type

@@ -20,11 +20,7 @@ from tfdoctor.rules.oversized_decode import example
 from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 LOAD = Dataset(
-    id=1,
-    kind="_MapDataset",
-    inputs=(0,),
-    function="load",
-    function_at=Location("train.py", 3),
+    id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3)
 )
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
 CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)

@@ -272,10 +272,7 @@ def test_a_function_that_takes_little_gets_no_example() -> None:
 
 
 def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
-    both = (
-        stage("Generator", 20.0, 20.0),
-        stage("Generator::Map", 20.0, 19.0, dataset=MAPPED),
-    )
+    both = (stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED))
     verdict = check(*both)
     assert isinstance(verdict, Finding)
     first, _ = verdict.remedies
@@ -302,8 +299,7 @@ def test_the_lines_that_take_the_time_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "others", "line"),
-    [(71, 29, LOAD), (30, 70, SCALE), (4, 0, None)],
+    ("most", "others", "line"), [(71, 29, LOAD), (30, 70, SCALE), (4, 0, None)]
 )
 def test_a_line_is_named_where_enough_samples_show_it(
     most: int, others: int, line: Location | None

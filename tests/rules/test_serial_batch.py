@@ -125,10 +125,7 @@ def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind:
         ({PARALLEL: True}, Healthy),
         ({PARALLEL: False}, Finding),
         ({"experimental_optimization.apply_default_optimizations": False}, Finding),
-        (
-            {PARALLEL: True, "experimental_optimization.apply_default_optimizations": False},
-            Healthy,
-        ),
+        ({PARALLEL: True, "experimental_optimization.apply_default_optimizations": False}, Healthy),
         ({"autotune.enabled": False}, Healthy),
     ],
 )

@@ -198,8 +198,7 @@ def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "statements",
-    [(KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)],
+    "statements", [(KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)]
 )
 def test_several_or_uncertain_statements_are_no_place(statements: tuple[KeptResult, ...]) -> None:
     finding = found(check(kept=KeptResults(statements)))

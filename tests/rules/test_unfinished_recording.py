@@ -18,11 +18,7 @@ def test_a_recording_without_doubt_is_healthy() -> None:
 
 @pytest.mark.parametrize(
     ("doubts", "severity"),
-    [
-        ((LIGHT,), Severity.NOTE),
-        ((GRAVE,), Severity.WARNING),
-        ((GRAVE, LIGHT), Severity.WARNING),
-    ],
+    [((LIGHT,), Severity.NOTE), ((GRAVE,), Severity.WARNING), ((GRAVE, LIGHT), Severity.WARNING)],
 )
 def test_a_grave_doubt_is_a_warning(doubts: tuple[Doubt, ...], severity: Severity) -> None:
     verdict = unfinished_recording.check(Quality(1, doubts))

@@ -71,8 +71,7 @@ class Limits:
         most=1.0,
     )
     passes: float = limit(
-        2.0,
-        "Smallest number of passes over the data for which results are used again",
+        2.0, "Smallest number of passes over the data for which results are used again"
     )
     memory: float = limit(
         0.5,

@@ -66,10 +66,7 @@ GENERAL = True
 SHOWN_ROWS = 8
 """Rows of the table: the lines that take most of the time."""
 
-NAMED = {
-    LineWork.READING: StepWork.READING_RESULTS,
-    LineWork.ENTERING: StepWork.STEP_ENTRY,
-}
+NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
 """Kinds of work that a specific finding may be about."""
 
 

@@ -71,10 +71,7 @@ LIMITS = Limits()
 
 
 def check(
-    unexplained: Unexplained,
-    breakdown: Breakdown,
-    pipeline: InputPipeline,
-    limits: Limits = LIMITS,
+    unexplained: Unexplained, breakdown: Breakdown, pipeline: InputPipeline, limits: Limits = LIMITS
 ) -> Verdict:
     """Name the stages of the slowest segment, where steps wait and no other finding says why."""
     if Stage.INPUT not in unexplained.parts_ms:

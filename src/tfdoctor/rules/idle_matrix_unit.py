@@ -39,15 +39,7 @@ from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flop_rate, ms, ratio
-from tfdoctor.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"

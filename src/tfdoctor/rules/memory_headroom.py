@@ -41,15 +41,7 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import nbytes, ratio
-from tfdoctor.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -84,9 +76,7 @@ LIMITS = Limits()
 
 
 def check(
-    device: DeviceMemory | Unavailable,
-    host: HostMemory | Unavailable,
-    limits: Limits = LIMITS,
+    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits = LIMITS
 ) -> Verdict:
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):

@@ -58,11 +58,7 @@ def test_a_line_that_grows_comes_first_with_its_time_at_both_ends() -> None:
 
 
 def test_only_the_loop_of_the_steps_counts() -> None:
-    assert set(lines([{str(number): 10.0 for number in STACKS}] * 20)) == {
-        48,
-        50,
-        52,
-    }
+    assert set(lines([{str(number): 10.0 for number in STACKS}] * 20)) == {48, 50, 52}
 
 
 def test_samples_that_make_a_graph_are_told() -> None:

@@ -36,11 +36,7 @@ MADE = [
             "        for i in range(len(x)):\n            step(x_tensor)\n"
         ),
     ),
-    (
-        "while go():\n    step(x, mask=mask)\n",
-        f"{FIRST}\n{MASK}",
-        None,
-    ),
+    ("while go():\n    step(x, mask=mask)\n", f"{FIRST}\n{MASK}", None),
     (
         "for i in range(9):\n    step(*given)\n",
         f"{FIRST}\n{SECOND}",

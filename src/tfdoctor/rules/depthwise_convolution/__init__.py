@@ -110,10 +110,7 @@ LIMITS = Limits()
 
 
 def check(
-    operations: Operations,
-    hardware: Hardware,
-    fixed: FixedKernels | None,
-    limits: Limits = LIMITS,
+    operations: Operations, hardware: Hardware, fixed: FixedKernels | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
     constant = fixed.rows if fixed else ()
@@ -135,10 +132,7 @@ def _both(separable: Finding, layers: Finding) -> Finding:
 
 
 def _layers(
-    operations: Operations,
-    hardware: Hardware,
-    constant: Iterable[FixedConvolution],
-    limits: Limits,
+    operations: Operations, hardware: Hardware, constant: Iterable[FixedConvolution], limits: Limits
 ) -> Verdict:
     """Judge the convolutions whose kernels may be trained."""
     names = {row.name for one in constant for row in one.rows}
@@ -233,11 +227,7 @@ def _finding(
     regular = _of_regular(work, hardware) if hardware.kind == DeviceKind.CPU else ()
     return Finding(
         summary=_takes(work, operations),
-        evidence=(
-            *_measures(work, operations),
-            *regular,
-            _table(work.rows, least_ms),
-        ),
+        evidence=(*_measures(work, operations), *regular, _table(work.rows, least_ms)),
         remedies=(Remedy(ACTION if promises else MEASURE, FUSED, work.at),),
         effects=tuple(_effect(row, least_ms[row.name]) for row in work.rows if row.ms)
         if promises
@@ -320,9 +310,7 @@ def depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTim
 
 
 def example(
-    *rows: OperationTime,
-    hardware: Hardware = GPU,
-    constant: tuple[FixedConvolution, ...] = (),
+    *rows: OperationTime, hardware: Hardware = GPU, constant: tuple[FixedConvolution, ...] = ()
 ) -> Verdict:
     """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
     operations = Operations(rows or (depthwise(), FAST))

@@ -145,11 +145,7 @@ REMEDIES = {
     ),
     BoundaryWork.OFTEN: ("Validate less often", BY_STEPS, ""),
     BoundaryWork.SMALL_BATCHES: ("Validate in larger batches", LARGE_BATCHES, ""),
-    BoundaryWork.PREDICTION: (
-        "Predict fewer examples, or not in every epoch",
-        TENTH_EPOCH,
-        "",
-    ),
+    BoundaryWork.PREDICTION: ("Predict fewer examples, or not in every epoch", TENTH_EPOCH, ""),
     BoundaryWork.SAVING: ("Save less often, and only the weights", BEST_ONLY, ""),
     BoundaryWork.DATASET: (
         "Build the dataset once, before the loop over the epochs",

@@ -94,11 +94,7 @@ def _inside(layouts: Layouts) -> Inside:
 
 
 def _finding(
-    layouts: Layouts,
-    inside: Inside,
-    total_ms: float,
-    operations: Operations,
-    hardware: Hardware,
+    layouts: Layouts, inside: Inside, total_ms: float, operations: Operations, hardware: Hardware
 ) -> Finding:
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",

@@ -268,10 +268,7 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
 
 
 def _in_the_pipeline(
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    lines: InputLines | Unavailable,
-    limits: Limits,
+    pipeline: InputPipeline, breakdown: Breakdown, lines: InputLines | Unavailable, limits: Limits
 ) -> Verdict:
     """Compare the time in Python with the pipeline's slowest segment."""
     slowest = pipeline.slowest

@@ -73,10 +73,7 @@ LIMITS = Limits()
 
 
 def check(
-    compiling: CompileTime,
-    breakdown: Breakdown,
-    shapes: OpenShapes | None,
-    limits: Limits = LIMITS,
+    compiling: CompileTime, breakdown: Breakdown, shapes: OpenShapes | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Report compilations that continue in the second half of the traced steps."""
     if not compiling.steps:

@@ -237,10 +237,7 @@ def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
     waiting = ms(max(work.scheduling_ms, work.waiting_ms, host_ms))
     rows = [row for loop in work.loops for row in loop.rows]
     host = Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST)
-    return (
-        *((host,) if waiting.value else ()),
-        *(row.scaled(0.0, Bound.AT_MOST) for row in rows),
-    )
+    return (*((host,) if waiting.value else ()), *(row.scaled(0.0, Bound.AT_MOST) for row in rows))
 
 
 def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:

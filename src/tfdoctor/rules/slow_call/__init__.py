@@ -90,9 +90,7 @@ class Limits:
     """When such calls are reported: both limits must be reached."""
 
     share: float = limit(
-        0.05,
-        "Smallest share of the step in such calls; xprof reports waits from 5 % on",
-        most=1.0,
+        0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on", most=1.0
     )
     samples: float = limit(
         5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %"

@@ -158,10 +158,7 @@ AT = Location("evaluate.py", 31)
 
 
 def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    total_ms: float = 110_000.0,
-    epochs: int = 0,
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 110_000.0, epochs: int = 0
 ) -> Verdict:
     """Judge a run with these calls and lines, whose other time is in training steps."""
     times = {Phase.EVALUATION: sum(call.ms for call in calls)}

@@ -115,10 +115,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = LIMITS) ->
     return Finding(
         summary=_summary(slow, phases),
         evidence=(*measures, *_tables(slow, phases, calls)),
-        remedies=(
-            *(place.remedy for place in slow[:SHOWN]),
-            Remedy(CACHED.action, CACHED.code),
-        ),
+        remedies=(*(place.remedy for place in slow[:SHOWN]), Remedy(CACHED.action, CACHED.code)),
         run_effects=tuple(place.effect for place in slow),
         severity=_severity(slow, phases, limits),
         concern=Concern.RUN,

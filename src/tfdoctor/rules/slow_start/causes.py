@@ -114,10 +114,7 @@ embedding = keras.layers.Embedding(*table.shape, embeddings_initializer=keras.in
 
 REMEDIES = {
     CauseKind.MODULE: ("Import the module where it is needed, or not at all", IMPORT_LATER),
-    CauseKind.TENSORFLOW: (
-        "Install the packages on a local disk, with compiled files",
-        LOCAL_DISK,
-    ),
+    CauseKind.TENSORFLOW: ("Install the packages on a local disk, with compiled files", LOCAL_DISK),
     CauseKind.LOADING: ("Load it once, before the loop", LOAD_ONCE),
     CauseKind.WEIGHTS: ("Set all weights at once", ALL_WEIGHTS),
     CauseKind.PYTHON: ("Compute with whole arrays while the model is built", VECTORIZED),

@@ -46,9 +46,7 @@ TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 PRECONDITIONS = (
     found(
-        SparseOperands,
-        lambda operands: operands.operands,
-        "No large constant matrix is multiplied",
+        SparseOperands, lambda operands: operands.operands, "No large constant matrix is multiplied"
     ),
 )
 BY_HAND = "every product with the matrix has to be written for a sparse one"

@@ -398,10 +398,7 @@ def _called(line: LongStepLine) -> str:
 
 
 def _remedy(
-    main: LongStepLine | None,
-    cause: str,
-    epochs: EpochEnds | None,
-    outliers: Sequence[OutlierStep],
+    main: LongStepLine | None, cause: str, epochs: EpochEnds | None, outliers: Sequence[OutlierStep]
 ) -> Remedy:
     """Return what to do about the line, or about the part where no line is known."""
     if main is None:
