@@ -39,7 +39,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
@@ -52,7 +52,7 @@ PRECONDITIONS = (timed_steps,)  # TODO: what is asked first, see preconditions.p
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(0.05, "share of the step; TODO: why this much, and its source", most=1.0)
+    share: float = share_limit(0.05, "share of the step; TODO: why this much, and its source")
 
 
 LIMITS = Limits()

@@ -40,6 +40,11 @@ def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) ->
     return field(default=default, metadata={"why": why, "least": least, "most": most})
 
 
+def share_limit(default: float, why: str) -> Any:  # noqa: ANN401 - as limit
+    """Return a field of a rule's ``Limits`` that is a share of something, 0 to 1."""
+    return limit(default, why, most=1.0)
+
+
 NO_EDIT = "this change has to be made by hand: the rule describes no edit"
 """Of a rule that does not say what is in the way of one."""
 

@@ -50,7 +50,7 @@ from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -85,10 +85,9 @@ RARELY = 0.99
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the step between two training calls; xprof reports waits from 5 % on",
-        most=1.0,
     )
     least_ms: float = limit(
         0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"

@@ -41,7 +41,7 @@ from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -65,10 +65,9 @@ BY_HAND = "how replicas exchange gradients is set outside of the training step"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the step in exposed collectives; a few percent are normal with several devices",
-        most=1.0,
     )
 
 

@@ -42,7 +42,7 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -69,11 +69,10 @@ READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
 class Limits:
     """When decompression matters."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the step that reading a step's records must take; smaller shares are hidden behind the "
         "compute",
-        most=1.0,
     )
 
 

@@ -35,7 +35,7 @@ from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import dollars, milliseconds, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import flops_per_dollar, ratio, usd
 from tfdoctor.verdict import (
     Concern,
@@ -61,10 +61,9 @@ SECONDS_PER_HOUR = 3600
 class Limits:
     """Thresholds of this rule."""
 
-    idle: float = limit(
+    idle: float = share_limit(
         0.5,
         "Largest share of the step without compute; above it most of the cost pays for idle time",
-        most=1.0,
     )
     mean: float = limit(
         1.25,

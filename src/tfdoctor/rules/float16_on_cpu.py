@@ -40,7 +40,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
@@ -69,10 +69,9 @@ BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need o
 class Limits:
     """The share of the compute time from which float16 is reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the compute time in float16 matmuls and convolutions that is reported",
-        most=1.0,
     )
 
 

@@ -39,7 +39,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.humanize import counted, number, quantity
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -65,19 +65,17 @@ BY_HAND = (
 class Limits:
     """When computing the results once is worth it, and how large they may be."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the compute time in frozen layers that is worth a second script to compute features",
-        most=1.0,
     )
     passes: float = limit(
         2.0, "Smallest number of passes over the data for which results are used again"
     )
-    memory: float = limit(
+    memory: float = share_limit(
         0.5,
         "Largest share of the host's free memory that the results may take; the rest is for buffers, checkpoints "
         "and later allocations of the run",
-        most=1.0,
     )
 
 

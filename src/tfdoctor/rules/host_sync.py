@@ -39,7 +39,7 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -64,10 +64,9 @@ BY_HAND = "the recording does not show which line reads the values"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the step in which the GPU idles after reads; about a tenth of that is the copy itself",
-        most=1.0,
     )
     steps: float = limit(
         3.0,

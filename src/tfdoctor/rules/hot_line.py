@@ -40,7 +40,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
 from tfdoctor.facts.step_time.slow_calls import slow_call
 from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -74,10 +74,9 @@ NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork
 class Limits:
     """When a line is named: both limits must be reached."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the step in a line that is named; findings of less are notes at best",
-        most=1.0,
     )
     samples: float = limit(
         5.0, "Stack samples in a line before it is named; with 5 its time is uncertain by 45 %"

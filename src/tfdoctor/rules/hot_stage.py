@@ -34,7 +34,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -60,10 +60,9 @@ GENERAL = True
 class Limits:
     """When a stage is reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         SHARE,
         "Smallest share of the step in a stage that is reported: parts of less need no explanation",
-        most=1.0,
     )
 
 

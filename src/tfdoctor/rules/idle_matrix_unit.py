@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import flop_rate, ms, ratio
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
@@ -50,23 +50,20 @@ BY_HAND = "the other findings have to be fixed first"
 class Limits:
     """How much of the matrix unit a healthy step uses."""
 
-    low: float = limit(
+    low: float = share_limit(
         0.30,
         "Smallest share of the unit's peak, while the device is busy, that is healthy: well-tuned training "
         "reaches 40 to 60 %, and gpuprof warns below 30 %",
-        most=1.0,
     )
-    low_on_unit: float = limit(
+    low_on_unit: float = share_limit(
         0.50,
         "Smallest share of the matmul and convolution time on the unit that is healthy, among kernels of known "
         "kind: below it, most of the time avoids the unit",
-        most=1.0,
     )
-    small: float = limit(
+    small: float = share_limit(
         0.10,
         "Smallest share of the compute time in matmuls and convolutions for which their kernels are checked: "
         "with less, the time goes elsewhere",
-        most=1.0,
     )
 
 

@@ -44,7 +44,7 @@ from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import milliseconds, percent, quantity
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -71,11 +71,10 @@ BY_HAND = (
 class Limits:
     """When a wait for input is reported: both limits must be reached."""
 
-    share: float = limit(
+    share: float = share_limit(
         INPUT_SHARE,
         "Smallest share of the step spent waiting that counts as input-bound; xprof's analyzer and DLProf "
         "use 5 % as well",
-        most=1.0,
     )
     ready_ms: float = limit(
         READY_MS,
@@ -83,18 +82,16 @@ class Limits:
         "tf.data about 0.1 ms, which is more than 5 % of a 1 ms step although nothing waits",
     )
 
-    late: float = limit(
+    late: float = share_limit(
         0.25,
         "Share of the step from which a wait counts even if the pipeline's own work does not explain it, because "
         "something that the trace does not show may delay the pipeline",
-        most=1.0,
     )
-    ahead: float = limit(
+    ahead: float = share_limit(
         0.25,
         "Largest share of the step that the work for a batch takes in a pipeline that works ahead, at which a "
         "shorter wait is not for this work: the batch is ready before it is needed, and making it faster does "
         "not shorten the step",
-        most=1.0,
     )
 
 

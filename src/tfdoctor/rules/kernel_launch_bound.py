@@ -39,7 +39,7 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -64,11 +64,10 @@ BY_HAND = "the threads that launch kernels are set in the environment, not in th
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the step in which the GPU idles while the host launches; profiling alone "
         "costs a few percent",
-        most=1.0,
     )
 
 

@@ -36,7 +36,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
 
@@ -60,10 +60,9 @@ XLA_GRADIENT = "select-and-scatter"
 class Limits:
     """The share of the step from which the gradients are reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.03,
         "Smallest share of the compute time in gradients of max pooling that justifies changing a model",
-        most=1.0,
     )
 
 

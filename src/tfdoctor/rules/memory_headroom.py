@@ -39,7 +39,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import nbytes, ratio
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
@@ -52,23 +52,20 @@ BY_HAND = "a smaller batch or model changes the training"
 class Limits:
     """Thresholds of this rule."""
 
-    device: float = limit(
+    device: float = share_limit(
         0.95,
         "Smallest share of the limit of TensorFlow's allocator in use on a device; fragmentation soon takes "
         "the rest",
-        most=1.0,
     )
-    host: float = limit(
+    host: float = share_limit(
         0.95,
         "Smallest share of the host's memory in use by all programs; above it the kernel drops caches and "
         "swaps",
-        most=1.0,
     )
-    stalled: float = limit(
+    stalled: float = share_limit(
         0.02,
         "Smallest share of the sampled time with a task that waits for memory; 0 on a machine with enough "
         "memory",
-        most=1.0,
     )
 
 

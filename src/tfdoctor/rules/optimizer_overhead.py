@@ -41,7 +41,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
@@ -68,10 +68,9 @@ BY_HAND = "fewer and larger variables change the model"
 class Limits:
     """What counts as a small operation, and how many are reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the compute time in the optimizer's small operations that is reported",
-        most=1.0,
     )
     values: float = limit(
         10_000.0,

@@ -43,7 +43,7 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -74,16 +74,14 @@ class Limits:
         "`ratio` applies",
         least=1.0,
     )
-    share: float = limit(
+    share: float = share_limit(
         0.2,
         "Smallest share of the stage's work spent decoding and resizing; below it, other work limits the stage",
-        most=1.0,
     )
-    taken: float = limit(
+    taken: float = share_limit(
         0.2,
         "Smallest share of the step that this work takes from the compute, on a CPU run that does not wait for "
         "input; as in uncached-preprocessing",
-        most=1.0,
     )
 
 

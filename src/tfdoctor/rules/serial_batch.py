@@ -49,7 +49,7 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import ms, nbytes
 from tfdoctor.verdict import (
     Bound,
@@ -82,10 +82,9 @@ ONE_THREAD = 1.2
 class Limits:
     """Which batches are worth copying in parallel."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.02,
         "Smallest share of the step that batching must take; below it, a parallel batch saves too little",
-        most=1.0,
     )
     example_bytes: float = limit(
         32768.0,

@@ -35,7 +35,7 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, Table, Verdict
 
@@ -49,8 +49,8 @@ BY_HAND = "what a prefetch to the device may hold depends on the memory of the d
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
-        0.02, "Smallest share of the step that copies take while no kernel runs", most=1.0
+    share: float = share_limit(
+        0.02, "Smallest share of the step that copies take while no kernel runs"
     )
 
 

@@ -38,7 +38,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.humanize import number, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, nbytes, ratio
 from tfdoctor.verdict import (
     Evidence,
@@ -71,11 +71,10 @@ SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengt
 class Limits:
     """Which shuffle buffers are small."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.01,
         "Smallest share of the examples that a shuffle's buffer must hold; with less, an example moves by "
         "less than one percent of the epoch (guides use 1024 of 60,000)",
-        most=1.0,
     )
 
 

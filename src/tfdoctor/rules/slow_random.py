@@ -43,7 +43,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
@@ -102,10 +102,9 @@ PRECONDITIONS = (
 class Limits:
     """The share of the step from which random numbers are reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the compute time in expensive distributions that justifies changing a model",
-        most=1.0,
     )
 
 

@@ -36,7 +36,7 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -68,10 +68,9 @@ class Limits:
         "Number of examples per replica that is enough; with more of them, the remedies of small-batch apply, as "
         "on one device",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.3,
         "Smallest share of the step that does not depend on the batch; below it the replicas are mostly busy",
-        most=1.0,
     )
 
 

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -74,17 +74,15 @@ class Limits:
         "Smallest number of samples of a busy GPU, one per second, that give a reason for its clock; fewer may "
         "be chance",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the busy time with heat or power as the reason; clocks also change for shorter "
         "times",
-        most=1.0,
     )
-    cap: float = limit(
+    cap: float = share_limit(
         0.8,
         "Ratio of the clock to its maximum below which the power cap counts; GPUs at their power cap usually "
         "stay above it under full load",
-        most=1.0,
     )
 
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -59,15 +59,13 @@ BY_HAND = "how the batch is divided is set outside of the training step"
 class Limits:
     """Thresholds of this rule."""
 
-    lag: float = limit(
+    lag: float = share_limit(
         0.05,
         "Smallest share of the step by which the slowest device lags; the same limit as between hosts",
-        most=1.0,
     )
-    waited: float = limit(
+    waited: float = share_limit(
         0.5,
         "Smallest share of that lag which the other devices spend in collectives; below it they do not wait",
-        most=1.0,
     )
 
 

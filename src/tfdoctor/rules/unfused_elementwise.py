@@ -38,7 +38,7 @@ from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Table, Verdict
 
@@ -65,10 +65,9 @@ ELEMENTWISE = frozenset(
 class Limits:
     """How much elementwise work is worth compiling a step."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the compute time in elementwise operations that justifies compiling the step",
-        most=1.0,
     )
     operations: float = limit(
         10.0,

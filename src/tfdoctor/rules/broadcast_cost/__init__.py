@@ -51,7 +51,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -87,11 +87,10 @@ class Limits:
         "Smallest size of an expanded tensor relative to its operands and its sums: a matmul with its corrections "
         "writes about ten tensors of the size of the sums, forward and backward",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.02,
         "Smallest share of the compute time in repetitions, or in expanded tensors, and their gradients that is "
         "reported",
-        most=1.0,
     )
 
 

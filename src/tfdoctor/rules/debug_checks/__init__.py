@@ -39,7 +39,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -66,11 +66,10 @@ BY_HAND = "whether the checks in the training function are still needed is not i
 class Limits:
     """Which checks are reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.02,
         "Smallest share of the step in checks that is reported; a few assertions on small tensors take less "
         "and are often wanted",
-        most=1.0,
     )
 
 

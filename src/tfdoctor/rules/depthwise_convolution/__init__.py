@@ -56,7 +56,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent, quantity
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.depthwise_convolution.depthwise import Depthwise
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.units import Quantity, count, flop_rate, ms, ratio
@@ -83,26 +83,21 @@ BY_HAND = "it changes the model, so its accuracy has to be compared"
 class Limits:
     """The share of the step from which depthwise convolutions are reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.005,
         "Smallest share of the compute time in depthwise convolutions that justifies changing a model",
-        most=1.0,
     )
-    on_cpu: float = limit(
+    on_cpu: float = share_limit(
         0.10,
         "Like share, on a CPU, where the change often costs time: only a part that no other rule may ignore",
-        most=1.0,
     )
-    constant: float = limit(
-        0.02,
-        "Like share, of constant kernels that are a column times a row: steps vary by as much",
-        most=1.0,
+    constant: float = share_limit(
+        0.02, "Like share, of constant kernels that are a column times a row: steps vary by as much"
     )
-    left: float = limit(
+    left: float = share_limit(
         0.5,
         "Largest share of the arithmetic that a column and a row leave of a kernel: the tensor between them is "
         "written and read besides",
-        most=1.0,
     )
 
 

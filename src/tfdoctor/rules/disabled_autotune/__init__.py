@@ -44,7 +44,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -70,11 +70,10 @@ PLAIN = re.compile(r"Map(?:V\d)?")
 class Limits:
     """When an option is reported as the cause of a wait."""
 
-    full: float = limit(
+    full: float = share_limit(
         0.7,
         "Smallest share of time for which the threads of a private pool must be busy; below it, something "
         "else limits the pipeline",
-        most=1.0,
     )
     serial_ms: float = limit(
         NEGLIGIBLE_MS,

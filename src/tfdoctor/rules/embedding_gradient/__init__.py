@@ -49,7 +49,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.embedding_gradient.embedding_tables import (
     DENSIFIES,
     DenseUpdate,
@@ -92,11 +92,10 @@ class Limits:
         "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, updating all "
         "rows takes little longer than updating the rows in use",
     )
-    update: float = limit(
+    update: float = share_limit(
         0.1,
         "Smallest share of the compute time in updates of, or sums over, whole tables that justifies a different "
         "optimizer or penalty, which changes the training",
-        most=1.0,
     )
 
 

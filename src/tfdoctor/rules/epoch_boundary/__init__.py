@@ -48,7 +48,7 @@ from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
 from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
 from tfdoctor.units import ms, ratio
@@ -75,10 +75,8 @@ BY_HAND = "how often the work between epochs is wanted is a question about the s
 class Limits:
     """When work between epochs is reported: a line has to reach the share and the time."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the run that a line between epochs takes, as of other savings",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the run that a line between epochs takes, as of other savings"
     )
     least_ms: float = limit(
         1000.0, "Shortest time in ms of such a line in the run; below a second nobody waits for it"

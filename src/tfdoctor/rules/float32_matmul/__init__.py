@@ -63,7 +63,7 @@ from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.float32_matmul.float32_work import Float32Work
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
 from tfdoctor.units import count, ms, ratio
@@ -87,7 +87,7 @@ SINCE = "0.1.0"
 class Limits:
     """What 16-bit precision must save to be reported."""
 
-    on_cpu: float = limit(
+    on_cpu: float = share_limit(
         0.15,
         "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: three "
         "small networks of convolutions with -7, 3 and 6 % became 2, 7 to 14 and 0 to 3 % faster, a U-Net with 6 "
@@ -96,14 +96,12 @@ class Limits:
         "one to three runs, 2026-11-24). Below 15 % stand a transformer, a network of 1-D convolutions and a graph "
         "network that became slower, where 4 to 18 % were predicted before these costs were counted; they were not "
         "predicted again (benchmarks/accuracy/judge.py, 2026-11-22)",
-        most=1.0,
     )
-    on_amx: float = limit(
+    on_amx: float = share_limit(
         0.25,
         "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: "
         "of six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all "
         "three with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
-        most=1.0,
     )
 
 

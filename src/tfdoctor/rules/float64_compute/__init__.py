@@ -46,7 +46,7 @@ from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import Effect, Finding, Healthy, Location, Remedy, Table, Verdict
@@ -61,10 +61,9 @@ BY_HAND = "the recording does not show which line makes the values float64"
 class Limits:
     """The share of the compute time from which float64 is reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.03,
         "Smallest share of the compute time in float64 that is reported: sums and metrics that need it take less",
-        most=1.0,
     )
 
 

@@ -35,7 +35,7 @@ from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -70,11 +70,10 @@ class Limits:
         "Longest call of a small matmul, in ms: twice its fixed cost on a CPU (benchmarks/precision.py); a "
         "longer call is mostly arithmetic, which one larger matmul does not save",
     )
-    unseen: float = limit(
+    unseen: float = share_limit(
         0.05,
         "Largest share of the compute time in small matmuls with unknown inputs for which the step can be "
         "called healthy",
-        most=1.0,
     )
 
 

@@ -57,7 +57,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.growing_memory.causes import remedies
 from tfdoctor.units import nbytes
 from tfdoctor.verdict import (
@@ -109,10 +109,9 @@ class Limits:
         "Shortest time, in s, over which memory has to grow where a statement of the loop keeps the results of "
         "each step, which explains the growth",
     )
-    once: float = limit(
+    once: float = share_limit(
         0.5,
         "Largest share of the run in what comes once, such as loading data, whose growth ends with it",
-        most=1.0,
     )
     models: float = limit(
         3.0, "Number of models fitted one after another from which on tuning-loop judges the memory"

@@ -45,7 +45,7 @@ from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
@@ -83,23 +83,20 @@ class Limits:
         "Smallest ratio of the step time at the end to that at the beginning; clocks and caches change it by "
         "some percent",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the time of all steps, or of the run where calls get slower, beyond the first step; as "
         "for other findings",
-        most=1.0,
     )
     steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
-    line: float = limit(
+    line: float = share_limit(
         0.5,
         "Smallest share of the growth of a step in the lines of one function for which these are the cause",
-        most=1.0,
     )
-    throttled: float = limit(
+    throttled: float = share_limit(
         0.1,
         "Smallest share of the busy time in which heat or power reduce the clock of a GPU, which then explains "
         "the growth; as for throttled-device",
-        most=1.0,
     )
 
 

@@ -55,7 +55,7 @@ from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.humanize import counted, location, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.hot_operation.called_layers import again, call_tables, layers, repeats
 from tfdoctor.rules.hot_operation.hot_work import HotWork, Least, scale_of
 from tfdoctor.rules.hot_operation.questions import remedies
@@ -90,27 +90,24 @@ GENERAL = True
 class Limits:
     """When a group of operations is reported."""
 
-    share: float = limit(
+    share: float = share_limit(
         SHARE,
         "Smallest share of the step in a group of operations that is reported: parts of less need no explanation",
-        most=1.0,
     )
     least_ms: float = limit(
         0.2,
         "Shortest time per step, in ms, in a group of operations that is reported: tracing itself added 0.17 ms to "
         "a step of 224 short operations",
     )
-    avoidable_share: float = limit(
+    avoidable_share: float = share_limit(
         0.05,
         "Smallest share of the step in operations that the training does not need in every step: a change that "
         "saves this much is a warning",
-        most=1.0,
     )
-    near: float = limit(
+    near: float = share_limit(
         0.5,
         "Smallest ratio of least to measured time at which an operation counts as necessary: well-written "
         "kernels reach 50 to 90 % of a roofline, so that less than half of the time can be saved",
-        most=1.0,
     )
     short_ms: float = limit(
         0.01,

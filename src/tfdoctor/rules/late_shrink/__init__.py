@@ -40,7 +40,7 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import counted, quantity
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
 from tfdoctor.units import count, nbytes, ratio
 from tfdoctor.verdict import (
@@ -78,11 +78,10 @@ class Limits:
         "the order is not worth the effort",
         least=1.0,
     )
-    stalled: float = limit(
+    stalled: float = share_limit(
         0.02,
         "Smallest share of time with a task waiting for memory that makes the finding a warning; a machine "
         "with enough memory has 0",
-        most=1.0,
     )
 
 

@@ -57,7 +57,7 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
@@ -85,16 +85,14 @@ BY_HAND = "which length each batch gets changes the order of the examples"
 class Limits:
     """How much padding is reported."""
 
-    padding: float = limit(
+    padding: float = share_limit(
         0.25,
         "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well",
-        most=1.0,
     )
-    kept: float = limit(
+    kept: float = share_limit(
         0.5,
         "Largest share of the padding that batches padded to their own longest sequence keep where that is the "
         "advice: it needs no change of the order; of more, buckets save most",
-        most=1.0,
     )
 
 

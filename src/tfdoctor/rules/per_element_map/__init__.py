@@ -41,7 +41,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import pipeline_ran
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -78,10 +78,8 @@ class Limits:
         0.1,
         "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)",
     )
-    working: float = limit(
-        0.3,
-        "Largest share of a call spent writing its outputs; above it, the work dominates",
-        most=1.0,
+    working: float = share_limit(
+        0.3, "Largest share of a call spent writing its outputs; above it, the work dominates"
     )
     elements: float = limit(
         8.0, "Elements per step up to which the calls are too few to matter", least=1.0

@@ -38,7 +38,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -77,10 +77,8 @@ EDIT = "loop-work"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the step in the loop's own Python; xprof reports waits from 5 % on",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the step in the loop's own Python; xprof reports waits from 5 % on"
     )
     least_ms: float = limit(
         0.5,

@@ -55,7 +55,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import InputKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.tensorflow_calls import equivalents
 from tfdoctor.units import ms, ratio
@@ -84,37 +84,33 @@ BY_HAND = "the Python of the stage has to be rewritten in TensorFlow operations"
 class Limits:
     """How much Python is reported, in the pipeline and in the training loop."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.1,
         "Smallest share of the pipeline's slowest segment that Python must take; below it, replacing the "
         "Python code is not worth the work",
-        most=1.0,
     )
-    between: float = limit(
+    between: float = share_limit(
         0.05,
         "Smallest share of the step that making a batch in Python must take, between two calls of the "
         "training function",
-        most=1.0,
     )
     stack_samples: float = limit(
         5.0, "Stack samples needed in lines that make batches before these lines count"
     )
-    line: float = limit(
+    line: float = share_limit(
         0.3,
         "Smallest share of the stack samples of the Python that makes input, at which the function with most of "
         "them is named; below it, the time is spread over many",
-        most=1.0,
     )
     call_ms: float = limit(
         3.0,
         "Longest way into a training call and out of it that needs no other explanation than Python itself "
         "(as in small-batch); a longer one waits for the interpreter",
     )
-    interpreter: float = limit(
+    interpreter: float = share_limit(
         0.1,
         "Smallest share of the step in which the training loop waits for the interpreter while the input runs "
         "Python; below it, the operating system may be the cause",
-        most=1.0,
     )
 
 

@@ -51,7 +51,7 @@ from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -85,28 +85,25 @@ class Limits:
         "Smallest number of iterations per step of a loop that is reported: shorter ones accumulate gradients or "
         "refine a result, and their iterations are large",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.5,
         "Smallest share of the step that loops take outside of operations; an LSTM of 64 units took 55 % with 2 "
         "examples and 32 % with 64",
-        most=1.0,
     )
-    whole: float = limit(
+    whole: float = share_limit(
         0.2,
         "Smallest share of the step in loops whose iterations do not depend on each other, with their operations: "
         "only a part of it can be saved, because operations on whole tensors do the same arithmetic",
-        most=1.0,
     )
     operation_ms: float = limit(
         0.1,
         "Longest mean operation in ms of a loop whose iterations do not depend on each other: starting one takes "
         "about a microsecond, so longer ones may take as long on whole tensors",
     )
-    named: float = limit(
+    named: float = share_limit(
         SHARE,
         "Smallest share of the step in loops from which a healthy result accounts for their time: smaller parts "
         "need no explanation",
-        most=1.0,
     )
 
 

@@ -38,7 +38,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.repeated_computation.repeated_results import Constant, Repeat, RepeatedResults
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -73,15 +73,13 @@ COLUMNS = ("computed", "first at", "again at", "operations", "time per step")
 class Limits:
     """How much repetition is worth a change."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.03,
         "Smallest share of the compute time in repeated work that is reported: steps vary by as much",
-        most=1.0,
     )
-    part: float = limit(
+    part: float = share_limit(
         0.1,
         "Smallest share of all repeated work in a pair of lines that is named: the rest is scattered",
-        most=1.0,
     )
     least_ms: float = limit(
         0.1,

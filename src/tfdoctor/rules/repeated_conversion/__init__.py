@@ -38,7 +38,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -74,10 +74,9 @@ NOT_COMPARED = (
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on",
-        most=1.0,
     )
     least_ms: float = limit(
         0.2,

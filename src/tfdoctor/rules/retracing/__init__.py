@@ -46,7 +46,7 @@ from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.retracing import over_run
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
@@ -100,10 +100,8 @@ class Limits:
         "Smallest number of function objects of one name and line from which on the function is made again and "
         "again; two are a model and its fine-tuned copy",
     )
-    share: float = limit(
-        0.05,
-        "Smallest share of the run that such calls take; xprof reports waits from 5 % on",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the run that such calls take; xprof reports waits from 5 % on"
     )
 
 

@@ -43,7 +43,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.serial_reads.source_files import SourceFiles
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -84,11 +84,10 @@ class Limits:
         "Average number of busy threads in a reader up to which it counts as serial; threads overlap a "
         "little when they hand over elements",
     )
-    share: float = limit(
+    share: float = share_limit(
         0.2,
         "Smallest share of the pipeline's slowest segment that reading must take; below it, the other stages "
         "limit the pipeline",
-        most=1.0,
     )
 
 

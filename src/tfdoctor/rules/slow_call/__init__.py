@@ -60,7 +60,7 @@ from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.humanize import location, milliseconds, number
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -89,8 +89,8 @@ SHOWN_ROWS = 8
 class Limits:
     """When such calls are reported: both limits must be reached."""
 
-    share: float = limit(
-        0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on", most=1.0
+    share: float = share_limit(
+        0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on"
     )
     samples: float = limit(
         5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %"

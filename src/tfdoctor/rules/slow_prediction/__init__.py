@@ -46,7 +46,7 @@ from tfdoctor.facts.run_work.lost_time import LostTime, code_at
 from tfdoctor.humanize import milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.RUN
@@ -63,10 +63,8 @@ SHOWN = 3
 class Limits:
     """When slow predictions are reported: both limits must be reached by what a change saves."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the run that fewer and larger calls save, as of other savings",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the run that fewer and larger calls save, as of other savings"
     )
     least_ms: float = limit(
         1000.0, "Shortest time in ms that they save; below a second nobody waits for it"

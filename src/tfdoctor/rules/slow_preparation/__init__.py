@@ -51,7 +51,7 @@ from tfdoctor.facts.run_work.run_tables import line_table
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_preparation.advice import CACHED
 from tfdoctor.rules.slow_preparation.places import SlowPlace, adapt_table, slow_places
 from tfdoctor.units import ms
@@ -81,18 +81,15 @@ SHOWN = 3
 class Limits:
     """When preparing is reported: both limits must be reached by a loop and what it calls."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the run in one loop that prepares data, as of other savings",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the run in one loop that prepares data, as of other savings"
     )
     least_ms: float = limit(
         1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it"
     )
-    sure_share: float = limit(
+    sure_share: float = share_limit(
         0.10,
         "Smallest share of the run in plain Python above a note: what it does may have no vectorized form",
-        most=1.0,
     )
 
 

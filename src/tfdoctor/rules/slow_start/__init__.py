@@ -47,7 +47,7 @@ from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Concern, Finding, Healthy, Location, Measure, Severity, Table, Verdict
@@ -76,10 +76,8 @@ SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 class Limits:
     """When a start is reported: a line has to reach the share and its time."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the run that a line of the start takes, as of other savings",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the run that a line of the start takes, as of other savings"
     )
     least_ms: float = limit(
         2000.0,

@@ -50,7 +50,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import DeviceKind, StepSource
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.small_batch.fixed_parts import (
     FixedPart,
     call_on_cpu,
@@ -91,11 +91,10 @@ INPUT = "the job waits for its input: a larger batch would only wait longer"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
+    share: float = share_limit(
         0.4,
         "Smallest share of the step that does not grow with the batch; above it, 20 steps in one call saved "
         "30 to 60 % in three of four scripts (benchmarks/accuracy)",
-        most=1.0,
     )
     call_ms: float = limit(
         3.0,
@@ -117,10 +116,9 @@ class Limits:
         "Longest call, in ms, of such an operation when the tensors' size is unknown, as inside loops: in an LSTM "
         "of 64 units a matmul took 3 to 9 us with 2 examples and 8 to 17 us with 64",
     )
-    memory: float = limit(
+    memory: float = share_limit(
         0.7,
         "Largest share of the device's memory in use; above it a batch twice as large may not fit",
-        most=1.0,
     )
 
 

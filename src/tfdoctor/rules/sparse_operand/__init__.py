@@ -37,7 +37,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
@@ -56,16 +56,14 @@ BY_HAND = "every product with the matrix has to be written for a sparse one"
 class Limits:
     """Which matrices are sparse, and which products are worth a change."""
 
-    density: float = limit(
+    density: float = share_limit(
         0.01,
         "Largest share of values that are not zero at which a sparse product is proposed: at 1 % it took 0.85 to "
         "1.3 times as long as a dense one on a Xeon with AMX",
-        most=1.0,
     )
-    share: float = limit(
+    share: float = share_limit(
         0.05,
         "Smallest share of the compute time in such products that justifies another format of the matrix",
-        most=1.0,
     )
 
 

@@ -49,7 +49,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -75,35 +75,30 @@ BY_HAND = "what the stage computes has to be made cheaper, or moved to other mac
 class Limits:
     """When the cores are saturated, and when a quota is the cause."""
 
-    needed: float = limit(
+    needed: float = share_limit(
         0.8,
         "Smallest share of the available core time that the pipeline's stages must take; handing over "
         "elements and the training loop take the rest",
-        most=1.0,
     )
-    busy: float = limit(
+    busy: float = share_limit(
         0.75,
         "Smallest share of the usable cores that must be busy according to the operating system, because "
         "threads may sleep in a stage; the samples of a short window extend beyond the window",
-        most=1.0,
     )
-    taken: float = limit(
+    taken: float = share_limit(
         0.2,
         "Smallest share of the step by which the input slows the compute, on a CPU run that does not wait for "
         "input; as in uncached-preprocessing",
-        most=1.0,
     )
-    images: float = limit(
+    images: float = share_limit(
         0.5,
         "Smallest share of a stage's work spent decoding and resizing images at which smaller images are "
         "advised first",
-        most=1.0,
     )
-    throttled: float = limit(
+    throttled: float = share_limit(
         0.05,
         "Smallest share of time throttled by the control group's quota at which the quota is named as the "
         "cause",
-        most=1.0,
     )
 
 

@@ -57,7 +57,7 @@ from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.humanize import counted, location, milliseconds, number, percent
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -83,10 +83,8 @@ BY_HAND = "the cause of the long steps is not in the file"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(
-        0.05,
-        "Smallest share of the traced time that long steps add, compared with steady steps",
-        most=1.0,
+    share: float = share_limit(
+        0.05, "Smallest share of the traced time that long steps add, compared with steady steps"
     )
     long: float = limit(
         2.0,

@@ -49,7 +49,7 @@ from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.humanize import counted, duration, location, number, percent, quantity
 from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -99,11 +99,10 @@ class Limits:
         1000.0,
         "Number of further models that must fit into memory, or it is a warning; few searches try more",
     )
-    tracing: float = limit(
+    tracing: float = share_limit(
         0.10,
         "Smallest share of the run that takes building the same graphs again for later models; a few models of "
         "one kind take less",
-        most=1.0,
     )
 
 

@@ -54,7 +54,7 @@ from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
 from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
@@ -91,42 +91,36 @@ BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
 class Limits:
     """Which widths are checked, and how much padding is reported."""
 
-    waste: float = limit(
-        0.10,
-        "Smallest padded share of an operation's work that justifies a different width",
-        most=1.0,
+    waste: float = share_limit(
+        0.10, "Smallest padded share of an operation's work that justifies a different width"
     )
-    worth: float = limit(
-        0.005, "Smallest share of the compute time in padding that is reported", most=1.0
+    worth: float = share_limit(
+        0.005, "Smallest share of the compute time in padding that is reported"
     )
-    free: float = limit(
+    free: float = share_limit(
         0.02,
         "Smallest share of the compute time in padding that is reported when the only remedy is a wider "
         "layer, which costs nothing but saves nothing either",
-        most=1.0,
     )
-    slow: float = limit(
+    slow: float = share_limit(
         0.5,
         "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as "
         "slow: on an H100 such convolutions and products reached 0.13 to 0.26 of it, aligned ones 0.85 to 0.95",
-        most=1.0,
     )
-    smallest: float = limit(
+    smallest: float = share_limit(
         0.5,
         "Smallest width that is checked, as a share of the hardware's multiple: smaller widths (ten classes, "
         "three colors) have other reasons",
-        most=1.0,
     )
     shortest_ms: float = limit(
         0.005,
         "Shortest call that is checked, in ms: a kernel or instruction takes some microseconds to start, so a "
         "shorter call gains nothing from another width",
     )
-    shrinkable: float = limit(
+    shrinkable: float = share_limit(
         0.80,
         "Smallest share of the channels that the multiple below keeps when it is proposed; otherwise the "
         "multiple above is",
-        most=1.0,
     )
 
     @property

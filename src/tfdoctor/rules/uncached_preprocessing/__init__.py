@@ -62,7 +62,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.humanize import milliseconds, number, percent, quantity
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
     RepeatablePrefix,
     RepeatablePrefixes,
@@ -97,30 +97,26 @@ class Limits:
         2.0,
         "Smallest number of passes over the data for which a cache is useful; the first pass only fills it",
     )
-    memory: float = limit(
+    memory: float = share_limit(
         0.5,
         "Largest share of the host's free memory that a cache may take; the rest is for buffers, checkpoints "
         "and later allocations of the run",
-        most=1.0,
     )
-    taken: float = limit(
+    taken: float = share_limit(
         0.2,
         "Smallest share of the step that cacheable work takes from the compute, if the step does not wait for "
         "input but all cores are busy; for shares of 8 to 13 %, manual caches in three scripts of "
         "benchmarks/accuracy saved 15, 3 and -6 %",
-        most=1.0,
     )
-    starts: float = limit(
+    starts: float = share_limit(
         0.05,
         "Smallest share of the untraced time that the first steps of passes add, if the functions only run in "
         "these; as in step-outlier",
-        most=1.0,
     )
-    before_random: float = limit(
+    before_random: float = share_limit(
         0.5,
         "Smallest share of a random function's work before its first random operation at which dividing the "
         "function is advised; below it, most of the work remains",
-        most=1.0,
     )
 
 

@@ -40,7 +40,7 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, limit
+from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -72,16 +72,14 @@ class Limits:
     windows: float = limit(
         8.0, "Windows per step up to which their overhead is too little to matter", least=1.0
     )
-    copying: float = limit(
+    copying: float = share_limit(
         0.3,
         "Largest share of the time per window that copying its bytes may need; above it, the data take the time",
-        most=1.0,
     )
-    taken: float = limit(
+    taken: float = share_limit(
         0.2,
         "Smallest share of the step by which making windows slows the compute, on a CPU run that does not wait for "
         "input; as in uncached-preprocessing",
-        most=1.0,
     )
 
 
