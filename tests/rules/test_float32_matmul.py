@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
@@ -20,7 +20,7 @@ from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, Ru
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import Limits
+from tfdoctor.rules.float32_matmul import CPU, LIMITS, Limits, example
 from tfdoctor.rules.float32_matmul.float32_work import (
     ALONG_ONE_AXIS,
     FIXED_OF_TYPE,
@@ -29,15 +29,10 @@ from tfdoctor.rules.float32_matmul.float32_work import (
     WEIGHTS_MS,
 )
 from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
-from tfdoctor.rules.float32_matmul.reduced_precision import (
-    SLOWER,
-    SLOWER_IN_CACHES,
-    ReducedPrecision,
-)
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Verdict
+from tfdoctor.rules.float32_matmul.reduced_precision import SLOWER, SLOWER_IN_CACHES
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
-CPU = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", TO_BF16)
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
 RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
@@ -46,16 +41,7 @@ ANY = Limits(on_cpu=float("-inf"), on_amx=float("-inf"))
 """Reports every gain, so that the tests can see what is counted."""
 
 
-def check(
-    *rows: OperationTime,
-    hardware: Hardware = CPU,
-    program: Program | None = None,
-    norms: BatchNorms | None = None,
-    limits: Limits = ANY,
-) -> Verdict:
-    operations = Operations(rows)
-    reduced = ReducedPrecision.measure(operations, hardware, norms, program)
-    return float32_matmul.check(operations, hardware, program, reduced, Framework(), limits)
+check = partial(example, limits=ANY)
 
 
 def find(*rows: OperationTime, **more: Any) -> Finding:
@@ -240,7 +226,7 @@ def test_a_cpu_must_gain_enough_and_more_with_amx(unit: str, others: float, kind
     """Trap: small networks, which the same change made slower. 6.6 of the products' 10 ms are saved."""
     hardware = Hardware(DeviceKind.CPU, "x", unit, SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     rest = replace(RELU, ms=others)
-    verdict = check(matmul(ms=10.0), rest, hardware=hardware, limits=float32_matmul.LIMITS)
+    verdict = check(matmul(ms=10.0), rest, hardware=hardware, limits=LIMITS)
     assert isinstance(verdict, kind)
 
 
@@ -265,7 +251,7 @@ def test_a_cpu_must_gain_more_than_what_is_not_counted(
 ) -> None:
     """Trap: casts of activations, which are not counted, take a gain of some per cent away."""
     other = OperationTime(name="gather", type="GatherV2", ms=rest)
-    verdict = check(matmul(ms=10), other, hardware=hardware, limits=float32_matmul.LIMITS)
+    verdict = check(matmul(ms=10), other, hardware=hardware, limits=LIMITS)
     assert isinstance(verdict, kind if hardware is CPU else Finding)
     if isinstance(verdict, Healthy):
         assert "casts" in verdict.summary
@@ -533,7 +519,6 @@ def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
     ],
 )
 def test_the_remedy_is_of_the_framework(framework: Framework, code: str) -> None:
-    operations = Operations((matmul(),))
-    verdict = float32_matmul.check(operations, CPU, None, ReducedPrecision(), framework, ANY)
+    verdict = check(matmul(), framework=framework)
     assert isinstance(verdict, Finding)
     assert code in verdict.remedies[0].code

@@ -12,11 +12,8 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import host_sync
+from tfdoctor.rules.host_sync import example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
-
-
-def steps(count: int = 10) -> SteadySteps:
-    return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
 @pytest.mark.parametrize(
@@ -38,8 +35,7 @@ def test_a_value_that_is_read_in_each_step(
     Nothing follows the last step's value: of four steps only three are seen to wait.
     """
     syncs = HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2)
-    step = Breakdown.of(host=5.0, device=5.0)
-    verdict = applied(host_sync, syncs, steps(count), step, None, Framework())
+    verdict = example(syncs, count)
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
         assert {effect.stage for effect in verdict.effects} == {Stage.HOST, Stage.BETWEEN}
@@ -48,12 +44,13 @@ def test_a_value_that_is_read_in_each_step(
 @pytest.mark.parametrize(("ms", "kind"), [(3.0, Finding), (4.6, Healthy)])
 def test_waiting_for_the_compiler_is_not_waiting_for_a_value(ms: float, kind: type) -> None:
     syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), CompileTime(10, 10, 5, ms)
-    step = Breakdown.of(host=5.0, device=5.0)
-    assert isinstance(applied(host_sync, syncs, steps(), step, compiling, Framework()), kind)
+    assert isinstance(example(syncs, compiling=compiling), kind)
 
 
 def test_without_steps_nothing_is_judged() -> None:
-    whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
+    whole = replace(
+        SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked"
+    )
     verdict = applied(
         host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
     )
@@ -61,7 +58,6 @@ def test_without_steps_nothing_is_judged() -> None:
 
 
 def test_no_remedy_of_keras_for_a_run_without_it() -> None:
-    step = Breakdown.of(host=5.0, device=5.0)
-    finding = applied(host_sync, HostSyncs(1.0, 1.0, 5.0), steps(), step, None, Framework(JAX))
+    finding = example(framework=Framework(JAX))
     assert isinstance(finding, Finding)
     assert not any("model.compile" in remedy.code for remedy in finding.remedies)

@@ -11,62 +11,44 @@ from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.run.device import NO_CUPTI, Device, MissingWork
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import EndedProcess, WorkerRank
 from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device
-from tfdoctor.rules.idle_device import LIMITS
+from tfdoctor.rules.idle_device import LIMITS, example
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
-
-ALONE = Replicas()
-
-
-def check(
-    visible: int,
-    used: int,
-    replicas: Replicas = ALONE,
-    *,
-    steps: int = 20,
-    missing: MissingWork | None = None,
-) -> Verdict:
-    device = Device(DeviceKind.GPU, visible, used, missing=missing)
-    return idle_device.check(device, replicas, Steps.uniform(steps, 10.0), Framework())
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("used", "kind"), [(3, Finding), (4, Healthy)])
 def test_one_idle_device_is_enough(used: int, kind: type) -> None:
-    assert isinstance(check(4, used), kind)
+    assert isinstance(example(used), kind)
 
 
 @pytest.mark.parametrize(("steps", "kind"), [(int(LIMITS.steps), Finding), (2, NotApplicable)])
 def test_a_part_of_a_step_is_not_judged(steps: int, kind: type) -> None:
-    assert isinstance(check(4, 1, steps=steps), kind)
+    assert isinstance(example(steps=steps), kind)
 
 
 def test_what_the_script_hides_is_not_idle() -> None:
     """Trap: a search over parameters that gives every process a GPU of its own."""
-    assert isinstance(check(8, 1, Replicas(granted=1)), Healthy)
-    assert isinstance(check(8, 1, Replicas(granted=4)), Finding)
+    assert isinstance(example(1, 8, Replicas(granted=1)), Healthy)
+    assert isinstance(example(1, 8, Replicas(granted=4)), Finding)
 
 
 def test_devices_of_other_processes_are_not_judged() -> None:
-    assert isinstance(check(8, 1, Replicas(workers=8)), NotApplicable)
+    assert isinstance(example(1, 8, Replicas(workers=8)), NotApplicable)
 
 
 def test_kernels_that_were_not_recorded_prove_no_idleness() -> None:
-    assert isinstance(check(4, 0, missing=NO_CUPTI), NotApplicable)
+    assert isinstance(example(0, missing=NO_CUPTI), NotApplicable)
 
 
 def test_a_run_on_the_cpu_is_not_judged() -> None:
-    device = Device(DeviceKind.CPU, 1, 1)
-    steps = Steps.uniform(20, 10.0)
-    assert isinstance(idle_device.check(device, ALONE, steps, Framework()), NotApplicable)
+    assert isinstance(example(1, 1, kind=DeviceKind.CPU), NotApplicable)
 
 
 def test_replicas_are_as_the_run_recorded_them() -> None:

@@ -1,17 +1,13 @@
 """idle-matrix-unit: below 30 % of the peak, or most matrix time off the unit."""
 
-from typing import Any
+from functools import partial
 
 import pytest
 
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
-from tfdoctor.rules import idle_matrix_unit
-from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
+from tfdoctor.rules.idle_matrix_unit import example
+from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity
 
-
-def check(**parts: Any) -> Verdict:
-    given = {"busy_ms": 50.0, "matrix_ms": 40.0} | parts
-    return idle_matrix_unit.check(MatrixUnit(unit="Tensor Core", **given))
+check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 
 
 @pytest.mark.parametrize(("use", "kind"), [(0.30, Healthy), (0.29, Finding), (0.0, Finding)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
@@ -14,30 +14,24 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import kernel_launch_bound
+from tfdoctor.rules.kernel_launch_bound import example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 
 
-def gaps(launching_ms: float) -> IdleGaps:
-    """Gaps of 10 to 100 us, all of them while the host launches."""
-    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
-    return IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
-
-
 @pytest.mark.parametrize(("launching_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
 def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
-    step = Breakdown.of(host=launching_ms, device=10.0 - launching_ms)
-    assert isinstance(
-        applied(kernel_launch_bound, gaps(launching_ms), STEPS, step, None, Framework()), kind
-    )
+    assert isinstance(example(launching_ms, 10.0 - launching_ms), kind)
 
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    verdict = applied(
-        kernel_launch_bound, gaps(5.0), whole, Breakdown.of(host=5.0, device=5.0), None, Framework()
+    idle, step = (
+        IdleGaps(5.0, {}, {}, {}, {}, 156.0, python_known=True),
+        Breakdown.of(host=5.0, device=5.0),
     )
+    verdict = applied(kernel_launch_bound, idle, whole, step, Framework())
     assert verdict == NotApplicable(reason="no step is marked")
 
 
@@ -61,8 +55,7 @@ def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
     rest_ms: float, framework: Framework, first: str, code: str
 ) -> None:
     rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
-    step = Breakdown.of(host=5.0, device=5.0)
-    finding = applied(kernel_launch_bound, gaps(5.0), STEPS, step, rows, framework)
+    finding = example(5.0, 5.0, rows, framework)
     assert isinstance(finding, Finding)
     assert finding.remedies[0].action == first
     assert code in finding.remedies[0].code

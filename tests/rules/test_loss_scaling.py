@@ -13,31 +13,19 @@ import pytest
 
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.rules.loss_scaling import check
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
-
-
-def judged(
-    dtype: str = "float16",
-    name: str = "gradient_tape/model/dense/MatMul",
-    also: str = "",
-    **settings: Any,
-) -> Verdict:
-    operations = [Operation(name=name, type="MatMul", outputs=((dtype, (8, 8)),), layer="dense")]
-    operations += [Operation(name="check", type=also)] if also else []
-    known = RunSettings(**{"optimizer": "SGD", "loss_scale": False, **settings})
-    return check(Program(tuple(operations), settings=known))
+from tfdoctor.rules.loss_scaling import check, example
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity
 
 
 def test_a_warning_though_it_saves_nothing() -> None:
-    verdict = judged()
+    verdict = example()
     assert isinstance(verdict, Finding)
     assert (verdict.severity, verdict.effects) == (Severity.WARNING, ())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_other_types_need_no_scaling(dtype: str) -> None:
-    assert isinstance(judged(dtype), Healthy)
+    assert isinstance(example(dtype), Healthy)
 
 
 def test_a_frozen_backbone_in_float16_needs_none() -> None:
@@ -51,15 +39,15 @@ def test_a_frozen_backbone_in_float16_needs_none() -> None:
 
 @pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])
 def test_a_script_that_checks_for_infinities_may_scale_the_loss(kind: str) -> None:
-    assert isinstance(judged(also=kind), NotApplicable)
+    assert isinstance(example(also=kind), NotApplicable)
 
 
 def test_an_unknown_optimizer_is_not_judged() -> None:
-    assert isinstance(judged(optimizer=None), NotApplicable)
+    assert isinstance(example(optimizer=None), NotApplicable)
 
 
 def test_without_gradients_nothing_is_said() -> None:
-    assert isinstance(judged(name="model/dense/MatMul"), NotApplicable)
+    assert isinstance(example(name="model/dense/MatMul"), NotApplicable)
 
 
 SCRIPT = """

@@ -9,24 +9,20 @@ from tests.builders import chart, line, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.rules.memory_headroom import LIMITS, check
+from tfdoctor.rules.memory_headroom import LIMITS, example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
 
 
-def device(used: float) -> Verdict:
-    return check(DeviceMemory((Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9),)), NONE)
-
-
 def host(share: float, stalled: float | None = 0.0) -> Verdict:
-    return check(NONE, HostMemory(1e9, share * 1e9, stalled=stalled))
+    return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
 @pytest.mark.parametrize(("used", "kind"), [(LIMITS.device, Finding), (0.94, Healthy)])
 def test_a_device_that_is_nearly_full(used: float, kind: type) -> None:
     """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
-    assert isinstance(device(used), kind)
+    assert isinstance(example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), NONE), kind)
 
 
 @pytest.mark.parametrize(("share", "kind"), [(LIMITS.host, Finding), (0.94, Healthy)])
@@ -47,7 +43,7 @@ def test_waiting_is_a_warning_and_being_full_a_note() -> None:
 
 
 def test_without_figures_nothing_is_judged() -> None:
-    assert isinstance(check(NONE, NONE), NotApplicable)
+    assert isinstance(example(None, NONE), NotApplicable)
 
 
 def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.rules import recompilation
+from tfdoctor.rules.recompilation import example
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.verdict import Finding, Healthy, Location, Severity
 
@@ -14,14 +13,11 @@ from tfdoctor.verdict import Finding, Healthy, Location, Severity
 )
 def test_compiling_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
     """Trap: a trace that holds the first calls."""
-    step = Breakdown.of(host=20.0, device=5.0)
-    assert isinstance(recompilation.check(CompileTime(steps, 20, late, 15.0), step, None), kind)
+    assert isinstance(example(CompileTime(steps, 20, late, 15.0), 20.0), kind)
 
 
 def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
-    finding = recompilation.check(
-        CompileTime(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0), None
-    )
+    finding = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
     assert isinstance(finding, Finding)
     assert (finding.effects, finding.severity) == ((), Severity.NOTE)
 
@@ -40,7 +36,7 @@ def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
 ) -> None:
     """Trap: compiling in steady steps says little of what all of it costs."""
     compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-    finding = recompilation.check(compiling, Breakdown.of(host=3.0, device=0.5), None)
+    finding = example(compiling, 3.0)
     assert isinstance(finding, Finding)
     assert (finding.effects, finding.severity) == ((), severity)
     assert "of the traced time" in finding.summary
@@ -63,8 +59,7 @@ def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
     shapes: OpenShapes | None, edit_id: str, words: str
 ) -> None:
     """Trap: drop_remainder does not help with sequences of different lengths."""
-    step = Breakdown.of(host=268.0, device=4.0)
-    finding = recompilation.check(CompileTime(20, 20, 10, 250.0), step, shapes)
+    finding = example(shapes=shapes)
     assert isinstance(finding, Finding)
     assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (
         edit_id,

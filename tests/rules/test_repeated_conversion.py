@@ -1,14 +1,13 @@
 """repeated-conversion: the same arrays are converted, and cast, at every call."""
 
+from functools import partial
+
 import pytest
 
-from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.conversions import ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules import repeated_conversion
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
-
-AT = Location("train.py", 41)
+from tfdoctor.rules.repeated_conversion import AT, example
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def array(
@@ -19,11 +18,7 @@ def array(
     return ConvertedArray(dtype, (3000, 64), 0.0, ms, same=same, cast=cast, cast_to=to, place="0")
 
 
-def check(*arrays: ConvertedArray, step: float = 20.0) -> Verdict:
-    between = sum(array.ms for array in arrays)
-    return repeated_conversion.check(
-        Conversions(arrays, AT), Breakdown.of(between=between, device=step - between)
-    )
+check = partial(example, step=20.0)
 
 
 @pytest.mark.parametrize(

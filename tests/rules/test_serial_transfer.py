@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
+from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import serial_transfer
+from tfdoctor.rules.serial_transfer import example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
@@ -20,21 +21,16 @@ def steps(count: int = 10) -> SteadySteps:
 
 @pytest.mark.parametrize(("exposed_ms", "kind"), [(0.2, Finding), (0.19, Healthy)])
 def test_copies_without_a_kernel_from_two_percent_on(exposed_ms: float, kind: type) -> None:
-    copy = Transfer(H2D, 1.0, 5.0, exposed_ms, 1e7, 1e9, {PINNED: 1e7})
-    step = Breakdown.of(transfer=exposed_ms, device=10.0 - exposed_ms)
-    assert isinstance(
-        applied(serial_transfer, Transfers((copy,)), steps(), step, Framework()), kind
-    )
+    assert isinstance(example(exposed_ms=exposed_ms, device_ms=10.0 - exposed_ms), kind)
 
 
 def test_the_summary_names_the_direction_and_pageable_memory() -> None:
     up = Transfer(H2D, 1.0, 2.0, 2.0, 1e7, 1e9, {PAGEABLE: 1e7})
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
-    step = Breakdown.of(transfer=5.0, device=5.0)
-    finding = applied(serial_transfer, Transfers((up,)), steps(), step, Framework())
+    finding = example(up, exposed_ms=5.0, device_ms=5.0)
     assert isinstance(finding, Finding)
     assert "pageable" in finding.summary
-    back = applied(serial_transfer, Transfers((up, down)), steps(), step, Framework())
+    back = example(up, down, exposed_ms=5.0, device_ms=5.0)
     assert isinstance(back, Finding)
     assert D2H in back.summary
     assert "every 100 steps" in back.remedies[0].action
@@ -48,9 +44,7 @@ def test_without_steps_nothing_is_judged() -> None:
 
 
 def test_a_batch_of_jax_is_copied_ahead_by_jax() -> None:
-    copy = Transfer(H2D, 1.0, 5.0, 5.0, 1e7, 1e9, {PINNED: 1e7})
-    step = Breakdown.of(transfer=5.0, device=5.0)
-    finding = applied(serial_transfer, Transfers((copy,)), steps(), step, Framework(JAX))
+    finding = example(framework=Framework(JAX))
     assert isinstance(finding, Finding)
     assert "jax.device_put" in finding.remedies[0].code
     assert not any("keras" in remedy.code for remedy in finding.remedies)

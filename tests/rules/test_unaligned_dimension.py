@@ -8,17 +8,16 @@ import pytest
 from tests.builders import matmul
 from tests.h100 import TIMED_MS, judged
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
+from tfdoctor.rules.unaligned_dimension import CPU, example
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.units import ms as to_ms
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
-CPU = Hardware(DeviceKind.CPU, "x", tile=Tile(16, "measured"))
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
 RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
@@ -28,21 +27,17 @@ def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
     return matmul(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
 
 
-def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return unaligned_dimension.check(Operations(rows), hardware, None)
-
-
 @pytest.mark.parametrize(
     ("width", "kind"),
     [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)],
 )
 def test_a_tenth_of_padding_is_reported(width: int, kind: type) -> None:
     """44 of 48 is 8 % of padding, 43 of 48 is 10 %."""
-    assert isinstance(check(conv(width)), kind)
+    assert isinstance(example(conv(width)), kind)
 
 
 def test_the_multiple_below_makes_the_step_shorter() -> None:
-    finding = check(conv(33))
+    finding = example(conv(33))
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
     assert effect.scales == pytest.approx(32 / 48)
@@ -51,14 +46,14 @@ def test_the_multiple_below_makes_the_step_shorter() -> None:
 
 
 def test_a_multiple_below_that_takes_too_much_away_is_not_proposed() -> None:
-    finding = check(conv(24))
+    finding = example(conv(24))
     assert isinstance(finding, Finding)
     assert "Choose 32 instead of 24" in finding.remedies[0].action
     assert finding.effects == ()
 
 
 def test_whole_tiles_take_faster_kernels_on_tensor_cores() -> None:
-    finding = check(conv(12, dtype="float16"), hardware=GPU)
+    finding = example(conv(12, dtype="float16"), hardware=GPU)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (12 / 16, Bound.AT_MOST)
@@ -67,7 +62,7 @@ def test_whole_tiles_take_faster_kernels_on_tensor_cores() -> None:
 @pytest.mark.parametrize(("ms", "kind"), [(2.0, Finding), (1.0, Healthy)])
 def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None:
     """Of 33 channels a third is padding; half a percent of the compute time is the limit."""
-    assert isinstance(check(conv(33, ms), RELU), kind)
+    assert isinstance(example(conv(33, ms), RELU), kind)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(9.0, Finding), (7.0, Healthy)])
@@ -75,13 +70,13 @@ def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
     ms: float, kind: type
 ) -> None:
     """Of 24 channels a quarter is padding; two percent of the compute time is the limit."""
-    assert isinstance(check(conv(24, ms), RELU), kind)
+    assert isinstance(example(conv(24, ms), RELU), kind)
 
 
 def test_ten_classes_are_not_padding() -> None:
     head = matmul("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
     body = matmul("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
-    tpu = check(head, body, hardware=TPU)
+    tpu = example(head, body, hardware=TPU)
     assert isinstance(tpu, Healthy)
 
 
@@ -89,13 +84,13 @@ def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
     """Trap: ten classes by a convolution and a mean over the image."""
     body = matmul(ms=50.0, weights=(3, 3, 3, 32), layer="body")
     head = matmul(ms=9.0, weights=(1, 1, 32, 10), layer="head")
-    assert isinstance(check(body, head), Healthy)
+    assert isinstance(example(body, head), Healthy)
     flattened = matmul("MatMul", ms=1.0, weights=(7 * 7 * 10, 5), layer="dense")
-    assert isinstance(check(body, head, flattened), Finding)
+    assert isinstance(example(body, head, flattened), Finding)
 
 
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
-    verdict = check(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
+    verdict = example(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
     assert isinstance(verdict, NotApplicable)
     assert "far below 128" in verdict.reason
 
@@ -107,10 +102,10 @@ def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
     head = matmul("MatMul", weights=(513, width), dtype="bfloat16", name="head/MatMul")
     tape = "gradient_tape/head/MatMul/MatMul_1"
     back = matmul("MatMul", weights=(64, width), dtype="bfloat16", name=tape)
-    assert isinstance(check(body, head, back, hardware=GPU), Healthy)
+    assert isinstance(example(body, head, back, hardware=GPU), Healthy)
     narrow = matmul("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
     reads = matmul("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
-    finding = check(narrow, reads, back, hardware=GPU)
+    finding = example(narrow, reads, back, hardware=GPU)
     assert isinstance(finding, Finding)
     assert len(finding.remedies) == 1
 
@@ -121,13 +116,13 @@ def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
 def test_an_operation_of_microseconds_takes_no_less_when_narrower(
     ms: float, calls: float, kind: type
 ) -> None:
-    assert isinstance(check(conv(33, ms, calls=calls)), kind)
+    assert isinstance(example(conv(33, ms, calls=calls)), kind)
 
 
 def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
     """The gradient of a layer's input is as wide as the layer before."""
     tape = "gradient_tape/second/Conv2D/Conv2DBackprop"
-    finding = check(
+    finding = example(
         hlo("first/Conv2D", 144),
         hlo("second/Conv2D", 288),
         hlo(f"{tape}Filter", 288),
@@ -159,16 +154,16 @@ def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(
     text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
     relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
     for hardware, wanted in ((TPU, scales), (GPU, [])):
-        finding = check(hlo("first/Conv2D", 144), relu, hardware=hardware)
+        finding = example(hlo("first/Conv2D", 144), relu, hardware=hardware)
         effects = finding.effects if isinstance(finding, Finding) else ()
         assert [effect.scales for effect in effects if effect.subject == "relu"] == wanted
 
 
 def test_a_width_that_no_layer_has_is_not_the_users() -> None:
     assert isinstance(
-        check(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy
+        example(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy
     )
-    assert isinstance(check(hlo("attention/BatchMatMulV2", 144), hardware=TPU), Healthy)
+    assert isinstance(example(hlo("attention/BatchMatMulV2", 144), hardware=TPU), Healthy)
 
 
 def hlo(name: str, width: int) -> OperationTime:
@@ -182,7 +177,7 @@ def hlo(name: str, width: int) -> OperationTime:
 
 
 def test_onednn_pads_convolutions_and_not_matmuls() -> None:
-    verdict = check(matmul("MatMul", weights=(512, 33)))
+    verdict = example(matmul("MatMul", weights=(512, 33)))
     assert isinstance(verdict, NotApplicable)
     assert "on AMX" in verdict.reason
 
@@ -191,7 +186,7 @@ def test_onednn_pads_convolutions_and_not_matmuls() -> None:
 def test_on_amx_matmuls_in_bfloat16_are_padded_too(dtype: str, kind: type) -> None:
     body = matmul("MatMul", weights=(512, 33), dtype=dtype, name="body/MatMul")
     head = matmul("MatMul", ms=1.0, weights=(33, 10), dtype=dtype, name="head/MatMul")
-    assert isinstance(check(body, head, hardware=replace(CPU, tile=AMX_TILE)), kind)
+    assert isinstance(example(body, head, hardware=replace(CPU, tile=AMX_TILE)), kind)
 
 
 def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
@@ -201,7 +196,7 @@ def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
         matmul(ms=9.0, weights=(3, 3, width, width), layer="body"),
         matmul(ms=1.0, weights=(3, 3, width, 12), layer="tail"),
     ]
-    return check(*rows, hardware=replace(CPU, tile=tile))
+    return example(*rows, hardware=replace(CPU, tile=tile))
 
 
 def test_both_sides_of_a_convolution_between_padded_layers_shrink() -> None:
@@ -232,7 +227,7 @@ def test_aligned_layers_and_the_channels_of_an_image_are_healthy() -> None:
     ("dtype", "kind"), [("float16", Finding), ("bfloat16", Finding), ("float32", NotApplicable)]
 )
 def test_tensor_cores_want_multiples_in_16_bit(dtype: str, kind: type) -> None:
-    assert isinstance(check(conv(35, dtype=dtype), hardware=GPU), kind)
+    assert isinstance(example(conv(35, dtype=dtype), hardware=GPU), kind)
 
 
 def test_a_tpus_width_is_its_results_minor_dimension() -> None:
@@ -242,28 +237,31 @@ def test_a_tpus_width_is_its_results_minor_dimension() -> None:
             name="f", type="MatMul", ms=9.0, ran=(hlo,), category="convolution fusion"
         )
 
-    assert isinstance(check(fusion("1,0"), hardware=TPU), Finding)
-    assert isinstance(check(fusion("0,1"), hardware=TPU), Healthy)
+    assert isinstance(example(fusion("1,0"), hardware=TPU), Finding)
+    assert isinstance(example(fusion("0,1"), hardware=TPU), Healthy)
 
 
 # Where there is no verdict
 
 
 def test_hardware_without_a_tile_is_not_applicable() -> None:
-    assert check(
+    assert example(
         conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")
     ) == NotApplicable(reason="unknown")
 
 
 def test_unknown_shapes_are_not_applicable() -> None:
     row = OperationTime(name="c", type="Conv2D", ms=5.0)
-    verdict = check(row)
+    verdict = example(row)
     assert isinstance(verdict, NotApplicable)
     assert "shapes" in verdict.reason
 
 
 def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
-    none, unnamed = check(RELU), check(OperationTime(name="k", type="compiled or unnamed", ms=9))
+    none, unnamed = (
+        example(RELU),
+        example(OperationTime(name="k", type="compiled or unnamed", ms=9)),
+    )
     assert isinstance(none, NotApplicable)
     assert isinstance(unnamed, NotApplicable)
     assert "runs no matmul" in none.reason
@@ -273,7 +271,7 @@ def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
 def test_one_remedy_a_layer_the_heaviest_first() -> None:
     rows = [conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")]
     rows.append(matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
-    finding = check(*rows)
+    finding = example(*rows)
     assert isinstance(finding, Finding)
     assert [r.action for r in finding.remedies] == [
         "Choose 64 instead of 65 in c65",
@@ -294,8 +292,7 @@ def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any)
     aligned = AlignedTimes(
         {f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms}
     )
-    operations = Operations((*rows, *more.get("others", ())))
-    return unaligned_dimension.check(operations, FAST, aligned)
+    return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
 
 
 @pytest.mark.parametrize(("least_ms", "kind"), [(5.0, Finding), (5.1, Healthy)])

@@ -6,14 +6,13 @@ from tests.replicas import examine, replica
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
-from tfdoctor.rules.uneven_replicas import LIMITS, check
+from tfdoctor.rules.uneven_replicas import LIMITS, check, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 def judged(lag: float, waited: float) -> Verdict:
     """Steps of 100 ms."""
-    skew = DeviceSkew({"0": 50 + lag, "1": 50.0}, {"0": 10.0, "1": 10 + waited})
-    return check(skew, Breakdown.of(device=50 + lag, collective=50 - lag))
+    return example(lag, waited, 50.0, Breakdown.of(device=50 + lag, collective=50 - lag))
 
 
 @pytest.mark.parametrize(("lag", "kind"), [(100 * LIMITS.lag, Finding), (4.9, Healthy)])

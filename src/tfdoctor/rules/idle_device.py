@@ -31,7 +31,7 @@ time, and the input has to keep up with all devices.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.device import Device, MissingWork
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
@@ -126,11 +126,23 @@ with strategy.scope():
 HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 
-def sick() -> Verdict:
+def example(
+    used: int = 1,
+    visible: int = 4,
+    replicas: Replicas = Replicas(),
+    *,
+    kind: DeviceKind = DeviceKind.GPU,
+    steps: int = 20,
+    missing: MissingWork | None = None,
+) -> Verdict:
     """One of four GPUs works."""
-    return check(Device(DeviceKind.GPU, 4, 1), Replicas(), Steps.uniform(20, 50.0), Framework())
+    device = Device(kind, visible, used, missing=missing)
+    return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """All of four GPUs work."""
-    return check(Device(DeviceKind.GPU, 4, 4), Replicas(), Steps.uniform(20, 50.0), Framework())
+    return example(used=4)

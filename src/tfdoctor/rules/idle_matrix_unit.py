@@ -34,6 +34,7 @@ of the peak (2026-11-22; 40 to 58 % by either measure with aligned widths).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
@@ -158,11 +159,17 @@ LARGER_BATCHES = """\
 batch_size = 4 * batch_size  # and adjust the learning rate"""
 
 
+def example(**figures: Any) -> Verdict:  # noqa: ANN401 - of the unit
+    """Judge a TPU whose matmuls take 30 of 50 ms, with these figures."""
+    parts: dict[str, Any] = {"unit": "MXU", "busy_ms": 50.0, "matrix_ms": 30.0}
+    return check(MatrixUnit(**(parts | figures)))
+
+
 def sick() -> Verdict:
     """A TPU reaches 9 % of its peak."""
-    return check(MatrixUnit(unit="MXU", busy_ms=50.0, matrix_ms=30.0, utilization=0.09))
+    return example(utilization=0.09)
 
 
 def healthy() -> Verdict:
     """A TPU reaches 52 % of its peak."""
-    return check(MatrixUnit(unit="MXU", busy_ms=50.0, matrix_ms=45.0, utilization=0.52))
+    return example(matrix_ms=45.0, utilization=0.52)

@@ -153,17 +153,22 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
     )
 
 
-def sick() -> Verdict:
+def example(
+    launching_ms: float = 5.5,
+    device_ms: float = 4.0,
+    operations: Operations | None = None,
+    framework: Framework = Framework(),
+) -> Verdict:
     """The GPU works for 4 ms of each 9.5 ms step."""
-    return check(*_example(5.5))
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
+    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
+    step = Breakdown.of(host=launching_ms, device=device_ms)
+    return check(gaps, step, operations, framework)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same step, compiled with XLA."""
-    return check(*_example(0.2))
-
-
-def _example(launching_ms: float) -> tuple[IdleGaps, Breakdown, None, Framework]:
-    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
-    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
-    return gaps, Breakdown.of(host=launching_ms, device=4.0), None, Framework()
+    return example(0.2)

@@ -136,21 +136,24 @@ def _first_line(program: Program) -> Location | None:
     return next((layer.at for layer in program.layers if layer.at), None)
 
 
-def sick() -> Verdict:
+def example(
+    dtype: str = "float16",
+    name: str = "gradient_tape/model/dense/MatMul",
+    also: str = "",
+    optimizer: str | None = "SGD",
+    *,
+    loss_scale: bool = False,
+) -> Verdict:
     """A custom loop computes float16 gradients with a plain SGD optimizer."""
-    return check(_program("float16", loss_scale=False))
+    matmul = Operation(name=name, type="MatMul", outputs=((dtype, (16, 32)),), layer="dense")
+    others = (Operation(name="check", type=also),) if also else ()
+    settings = RunSettings(optimizer=optimizer, loss_scale=loss_scale)
+    return check(Program((matmul, *others), settings=settings))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The custom loop uses a LossScaleOptimizer."""
-    return check(_program("float16", loss_scale=True))
-
-
-def _program(dtype: str, *, loss_scale: bool) -> Program:
-    matmul = Operation(
-        name="gradient_tape/model/dense/MatMul",
-        type="MatMul",
-        outputs=((dtype, (16, 32)),),
-        layer="dense",
-    )
-    return Program((matmul,), settings=RunSettings(optimizer="SGD", loss_scale=loss_scale))
+    return example(loss_scale=True)

@@ -160,13 +160,18 @@ def _healthy(device: DeviceMemory | Unavailable, host: HostMemory | Unavailable)
     return summary[0].upper() + summary[1:]
 
 
-def sick() -> Verdict:
+def example(
+    allocator: Allocator | None = Allocator("GPU_0_bfc", 15.5e9, 15.4e9, 15.4e9),
+    host: HostMemory | Unavailable = HostMemory(64e9, 20e9),
+) -> Verdict:
     """On a GPU, 15.4 of 15.5 GB are in use."""
-    return check(
-        DeviceMemory((Allocator("GPU_0_bfc", 15.5e9, 15.4e9, 15.4e9),)), HostMemory(64e9, 20e9)
-    )
+    device = DeviceMemory((allocator,)) if allocator else Unavailable("no accelerator")
+    return check(device, host)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The host's memory is a third full, and no task waits for memory."""
-    return check(Unavailable("no accelerator"), HostMemory(64e9, 20e9, stalled=0.0))
+    return example(None, HostMemory(64e9, 20e9, stalled=0.0))

@@ -137,17 +137,21 @@ if step % 100 == 0:
     print(float(loss))"""
 
 
-def sick() -> Verdict:
+def example(
+    *copies: Transfer,
+    exposed_ms: float = 25.0,
+    device_ms: float = 175.0,
+    framework: Framework = Framework(),
+) -> Verdict:
     """Copying a batch of 100 MB from pageable memory takes 25 of 200 ms."""
-    return check(*_example(25.0))
+    copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
+    step = Breakdown.of(transfer=exposed_ms, device=device_ms)
+    return check(Transfers(copies or (copy,)), step, framework)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same copy overlaps with kernels."""
-    return check(*_example(0.1))
-
-
-def _example(exposed_ms: float) -> tuple[Transfers, Breakdown, Framework]:
-    copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
-    step = Breakdown.of(transfer=exposed_ms, device=175.0)
-    return Transfers((copy,)), step, Framework()
+    return example(exposed_ms=0.1)

@@ -124,16 +124,22 @@ batch_size = 64 * strategy.num_replicas_in_sync  # 64 for each replica
 learning_rate = learning_rate * strategy.num_replicas_in_sync  # a common start, with a warm-up"""
 
 
-def sick() -> Verdict:
+def example(
+    batch: int | None = 32,
+    step: Breakdown | None = None,
+    *,
+    replicas: int | None = 4,
+    divided: bool = True,
+    device: Device = Device(DeviceKind.GPU, 4, 4),
+) -> Verdict:
     """A batch of 32 on four GPUs: launches and the exchange take half of the step."""
-    return _example(32, Breakdown.of(device=10.0, host=6.0, collective=4.0))
+    job = Replicas("MirroredStrategy", replicas, 4, batch=batch, divided=divided)
+    return check(job, step or Breakdown.of(device=10.0, host=6.0, collective=4.0), device)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """A batch of 256 on four GPUs."""
-    return _example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))
-
-
-def _example(batch: int, breakdown: Breakdown) -> Verdict:
-    replicas = Replicas("MirroredStrategy", 4, 4, batch=batch, divided=True)
-    return check(replicas, breakdown, Device(DeviceKind.GPU, 4, 4))
+    return example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))

@@ -127,13 +127,18 @@ dataset = dataset.batch(global_batch_size, drop_remainder=True)
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
 
 
-def sick() -> Verdict:
+def example(
+    lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None
+) -> Verdict:
     """One GPU computes for 12 ms, and the other one for 8 ms, after which it waits for 4 ms."""
-    skew = DeviceSkew({"GPU 0": 12.0, "GPU 1": 8.0}, {"GPU 0": 1.0, "GPU 1": 5.0})
-    return check(skew, Breakdown.of(device=12.0, collective=1.0))
+    computing = {"GPU 0": each + lag, "GPU 1": each}
+    skew = DeviceSkew(computing, {"GPU 0": 1.0, "GPU 1": 1.0 + waited})
+    return check(skew, step or Breakdown.of(device=12.0, collective=1.0))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """Two GPUs with the same compute time."""
-    skew = DeviceSkew({"GPU 0": 12.0, "GPU 1": 11.9}, {"GPU 0": 1.0, "GPU 1": 1.1})
-    return check(skew, Breakdown.of(device=12.0, collective=1.0))
+    return example(0.1, 0.1, 11.9)

@@ -54,6 +54,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.operations.batch_norm import BatchNorms
 from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -294,33 +295,46 @@ with torch.autocast("xla", dtype=torch.{0}):
     loss = loss_fn(model(inputs), labels)"""
 
 
-def sick() -> Verdict:
-    """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
-    return check(
-        Operations((_conv("float32"),)), _hardware(), None, ReducedPrecision(), Framework()
+CPU = Hardware(
+    DeviceKind.CPU,
+    "example",
+    "AVX512-BF16",
+    SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"),
+)
+
+
+def conv(dtype: str = "float32") -> OperationTime:
+    """Build a convolution that takes 80 ms."""
+    name = "model/conv2d/convolution"
+    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    return OperationTime(
+        name=name,
+        type="Conv2D",
+        ms=80.0,
+        ran=(f"{name}:_MklNativeConv2D",),
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name=name, type="Conv2D", inputs=tensors),
     )
+
+
+def example(
+    *rows: OperationTime,
+    hardware: Hardware = CPU,
+    program: Program | None = None,
+    norms: BatchNorms | None = None,
+    framework: Framework = Framework(),
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
+    operations = Operations(rows or (conv(),))
+    reduced = ReducedPrecision.measure(operations, hardware, norms, program)
+    return check(operations, hardware, program, reduced, framework, limits)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The convolution runs in bfloat16."""
-    return check(
-        Operations((_conv("bfloat16"),)), _hardware(), None, ReducedPrecision(), Framework()
-    )
-
-
-def _hardware() -> Hardware:
-    sixteen_bit = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example")
-    return Hardware(DeviceKind.CPU, "example", "AVX512-BF16", sixteen_bit)
-
-
-def _conv(dtype: str) -> OperationTime:
-    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
-    return OperationTime(
-        name="model/conv2d/convolution",
-        type="Conv2D",
-        ms=80.0,
-        ran=("model/conv2d/convolution:_MklNativeConv2D",),
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
-    )
+    return example(conv("bfloat16"))

@@ -129,13 +129,18 @@ dataset = dataset.bucket_by_sequence_length(
     pad_to_bucket_boundary=True, drop_remainder=True)"""
 
 
-def sick() -> Verdict:
+def example(
+    compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0),
+    host_ms: float = 268.0,
+    shapes: OpenShapes | None = None,
+) -> Verdict:
     """Every batch has another length, and XLA compiles in 20 of 20 steps."""
-    return check(
-        CompileTime(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
-    )
+    return check(compiling, Breakdown.of(host=host_ms, device=4.0), shapes)
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """XLA compiled before the traced steps."""
-    return check(CompileTime(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)
+    return example(CompileTime(0, 20, 0), 0.5)

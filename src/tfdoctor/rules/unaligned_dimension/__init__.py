@@ -265,27 +265,33 @@ def _remedy(padded: Padded) -> Remedy:
     return Remedy(action, code, padded.row.at, width=LayerWidth(padded.width, padded.target))
 
 
-def sick() -> Verdict:
-    """A convolution has 33 channels where the hardware pads to 16."""
-    return check(Operations((_conv(33),)), _hardware(), None)
-
-
-def healthy() -> Verdict:
-    """The convolution has 32 channels."""
-    return check(Operations((_conv(32),)), _hardware(), None)
-
-
-def _hardware() -> Hardware:
-    return Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
-
-
-def _conv(channels: int) -> OperationTime:
+def conv(channels: int = 33) -> OperationTime:
+    """Build a convolution to so many channels."""
+    name = "model/conv2d/convolution"
     tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
     return OperationTime(
-        name="model/conv2d/convolution",
+        name=name,
         type="Conv2D",
         ms=14.5,
         layer="conv2d",
         at=Location("train.py", 9),
-        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+        operation=Operation(name=name, type="Conv2D", inputs=tensors),
     )
+
+
+CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+
+
+def example(
+    *rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None
+) -> Verdict:
+    """A convolution has 33 channels where the hardware pads to 16."""
+    return check(Operations(rows or (conv(),)), hardware, aligned)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The convolution has 32 channels."""
+    return example(conv(32))
