@@ -14,7 +14,6 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
@@ -75,11 +74,8 @@ def by_depthwise(**limits: float) -> Verdict:
 
 
 def by_width(**limits: float) -> Verdict:
-    (row,) = (unaligned_dimension._conv(33),)  # noqa: SLF001 - its own example
-    hardware = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
-    return unaligned_dimension.check(
-        Operations((row,)), hardware, None, unaligned_dimension.Limits(**limits)
-    )
+    rows, hardware = Operations((unaligned_dimension.conv(),)), unaligned_dimension.CPU
+    return unaligned_dimension.check(rows, hardware, None, unaligned_dimension.Limits(**limits))
 
 
 def by_channels(**limits: float) -> Verdict:
