@@ -13,6 +13,7 @@ from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
+from tfdoctor.cli.option_groups import grouped
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
@@ -101,12 +102,16 @@ def _options(
     """Handle options without a command."""
 
 
-app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)
-app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(try_)
-app.command()(attach)
-app.command()(report)
-app.command()(diff)
-app.command()(fleet)
+app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(
+    grouped(profile)
+)
+app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(
+    grouped(try_)
+)
+app.command()(grouped(attach))
+app.command()(grouped(report))
+app.command()(grouped(diff))
+app.command()(grouped(fleet))
 app.command()(check)
-app.command()(rules)
+app.command()(grouped(rules))
 app.command()(explain)

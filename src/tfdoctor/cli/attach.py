@@ -10,14 +10,7 @@ from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats, parse_out
 from tfdoctor.cli.outcome import diagnose, exit_code, write
-from tfdoctor.cli.rule_selection import (
-    ConfigFile,
-    Ignore,
-    OwnRules,
-    Select,
-    book,
-    settings,
-)
+from tfdoctor.cli.rule_selection import RuleOptions, book
 
 
 def attach(  # noqa: PLR0913 - its arguments are the command's options
@@ -53,10 +46,7 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     formats: Formats = "html,json",
     fail_on: Fail = None,
     baseline: KnownFindings = None,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    rules: RuleOptions,
     scrub: Scrub = False,
 ) -> None:
     """Trace running jobs, all at the same time, and report what slows them.
@@ -67,7 +57,7 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats), rules.settings()
     applied = book(chosen)  # errors in it show before anything is traced
     gates = Gates.of(chosen, fail_on, baseline)
     recording = capture(addresses, seconds, out, stderr=sys.stderr)

@@ -9,7 +9,7 @@ import typer
 
 from tfdoctor.cli.options import Show, parse_out, parse_path, parse_percent
 from tfdoctor.cli.outcome import FOUND, noted, open_page, untried
-from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.errors import InputError
 from tfdoctor.remote.uploads import UPLOADS
 
@@ -86,10 +86,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
             help="Folder for the files [default: the current folder].",
         ),
     ] = None,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    rules: RuleOptions,
     show: Show = False,
 ) -> None:
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
@@ -98,7 +95,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         raise typer.BadParameter("--max-regression needs times: leave --shares out")
     if shares and anyway:
         raise typer.BadParameter("--shares and --anyway exclude each other: leave one out")
-    applied = book(settings(config, select, ignore, rules))
+    applied = book(rules.settings())
     sides = _loaded([before, *(also_before or ())], [after, *(also_after or ())], applied)
     if sides.mismatches and not (anyway or shares):
         raise InputError(_refusal(sides.mismatches))

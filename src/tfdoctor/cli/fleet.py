@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.options import Scrub, Show, at_least, parse_out
 from tfdoctor.cli.outcome import INTERRUPTED, open_page
-from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.sizes import parse_bytes
 from tfdoctor.errors import InputError, TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
@@ -32,6 +33,43 @@ TIMEOUT_S = 600.0
 """For one recording: a gigabyte takes about a minute to read."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkOptions:
+    """Where recordings are examined, and what one may take."""
+
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler of a cluster, such as tcp://scheduler:8786 [default: this machine].",
+        ),
+    ] = ""
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            parser=at_least(1),
+            metavar="N",
+            help="Recordings examined at once on this machine [default: its CPUs].",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            parser=parse_seconds,
+            metavar="TIME",
+            help="Longest time for one recording [default: 10m].",
+        ),
+    ] = None
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_bytes,
+            metavar="SIZE",
+            help="Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
+        ),
+    ] = None
+
+
 def fleet(  # noqa: PLR0913 - its arguments are the command's options
     *,
     where: Annotated[
@@ -50,37 +88,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
             "[default: fleet].",
         ),
     ] = None,
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Dask scheduler of a cluster, such as tcp://scheduler:8786 [default: this machine].",
-        ),
-    ] = "",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            parser=at_least(1),
-            metavar="N",
-            help="Recordings examined at once on this machine [default: its CPUs].",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            parser=parse_seconds,
-            metavar="TIME",
-            help="Longest time for one recording [default: 10m].",
-        ),
-    ] = None,
-    memory: Annotated[
-        int | None,
-        typer.Option(
-            parser=parse_bytes,
-            metavar="SIZE",
-            help="Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
-        ),
-    ] = None,
+    work: WorkOptions,
     reports: Annotated[
         bool,
         typer.Option(help="Write the HTML report of each recording too (about 2 MB each)."),
@@ -93,10 +101,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
             "their name; can be repeated.",
         ),
     ] = None,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    rules: RuleOptions,
     scrub: Scrub = False,
     show: Show = False,
 ) -> None:
@@ -106,21 +111,21 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.fleet.fleet import FleetPlan, settings_of  # noqa: PLC0415 - same
     from tfdoctor.fleet.prices import DevicePrices  # noqa: PLC0415 - same
 
-    if on and workers:
+    if work.on and work.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
     folder = out or Path("fleet")
     prices = DevicePrices.parse(usd_per_device_hour or ())
-    chosen = settings(config, select, ignore, rules)
+    chosen = rules.settings()
     applied = book(chosen)
     plan = FleetPlan(
         config=chosen,
         settings=settings_of(chosen, applied, scrubbed=scrub),
-        timeout_s=timeout or TIMEOUT_S,
-        memory_bytes=memory,
+        timeout_s=work.timeout or TIMEOUT_S,
+        memory_bytes=work.memory,
         scrubbed=scrub,
         pages=reports,
-        scheduler=on,
-        workers=workers or this_machine(),
+        scheduler=work.on,
+        workers=work.workers or this_machine(),
         local=not UPLOADS.has(folder),
     )
     raise typer.Exit(_fleet(where, folder, plan, prices, applied, show=show))

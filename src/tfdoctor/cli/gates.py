@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_file, parse_own
+from tfdoctor.cli.options import Fail, FailOn, parse_file, parse_own
 from tfdoctor.cli.rule_selection import failing
 
 if TYPE_CHECKING:
@@ -33,6 +33,23 @@ WriteBaseline = Annotated[
         help="Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What makes a command fail."""
+
+    fail_on: Fail = None
+    baseline: KnownFindings = None
+    write_baseline: WriteBaseline = None
+
+    def gates(self, config: "Config") -> "Gates":
+        """Return them with those of the settings.
+
+        Raises:
+            InputError: the baseline cannot be read.
+        """
+        return Gates.of(config, self.fail_on, self.baseline, self.write_baseline)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """``tfdoctor profile``: run a script and report on it."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
+from tfdoctor.cli.gates import GateOptions
 from tfdoctor.cli.options import (
-    Fail,
     ForEpochs,
     Formats,
     Scrub,
@@ -21,19 +21,83 @@ from tfdoctor.cli.options import (
 )
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
-from tfdoctor.cli.rule_selection import (
-    ConfigFile,
-    Ignore,
-    OwnRules,
-    Select,
-    book,
-    settings,
-    untouched,
-)
+from tfdoctor.cli.rule_selection import RuleOptions, book, untouched
 from tfdoctor.errors import LostRecordingError
 
 if TYPE_CHECKING:
-    from tfdoctor.capture import Kind
+    from tfdoctor.capture import Kind, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingOptions:
+    """What to record of a run, and where."""
+
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Run a module instead of a script.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=parse_out,
+            metavar="PATH",
+            help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.",
+        ),
+    ] = None
+    python: Annotated[str | None, typer.Option(help="Python interpreter for the script.")] = None
+    steps: Annotated[
+        int, typer.Option(parser=at_least(1), metavar="N", help="Training steps to trace.")
+    ] = 20
+    warmup: Annotated[
+        int,
+        typer.Option(parser=at_least(0), metavar="N", help="Training steps before tracing starts."),
+    ] = 10
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            parser=parse_seconds,
+            help="Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.",
+        ),
+    ] = None
+    stop_after: Annotated[bool, typer.Option("--stop-after", help="End the run after tracing.")] = (
+        False
+    )
+    no_trace: Annotated[
+        bool,
+        typer.Option(
+            "--no-trace",
+            help="Record only the account of the whole run, without a trace of its steps: for production, and for "
+            "programs that never train.",
+        ),
+    ] = False
+    sample_every: Annotated[
+        int,
+        typer.Option(
+            parser=at_least(0),
+            metavar="MS",
+            help="Period for sampling the machine; 0 turns sampling off.",
+        ),
+    ] = 200
+
+    def plan(self, kind: "Kind", script: str, args: tuple[str, ...], *, quiet: bool) -> "Plan":
+        """Return the plan of a recording of a command."""
+        from tfdoctor.capture import Plan  # noqa: PLC0415 - keeps --help fast
+
+        return Plan(
+            script=script,
+            args=args,
+            kind=kind,
+            out=self.out,
+            python=self.python,
+            steps=self.steps,
+            warmup=self.warmup,
+            seconds=self.seconds,
+            stop_after=self.stop_after,
+            trace=not self.no_trace,
+            sample_every_ms=self.sample_every,
+            quiet=quiet,
+        )
 
 
 def profile(  # noqa: PLR0913 - its arguments are the command's options
@@ -47,65 +111,14 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
             "`-- bash run.sh`, `-- mpirun -n 2 python train.py`.",
         ),
     ] = None,
-    module: Annotated[
-        str | None, typer.Option("-m", metavar="MODULE", help="Run a module instead of a script.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_out,
-            metavar="PATH",
-            help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.",
-        ),
-    ] = None,
-    python: Annotated[str | None, typer.Option(help="Python interpreter for the script.")] = None,
-    steps: Annotated[
-        int, typer.Option(parser=at_least(1), metavar="N", help="Training steps to trace.")
-    ] = 20,
-    warmup: Annotated[
-        int,
-        typer.Option(parser=at_least(0), metavar="N", help="Training steps before tracing starts."),
-    ] = 10,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--for",
-            metavar="TIME",
-            parser=parse_seconds,
-            help="Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.",
-        ),
-    ] = None,
-    stop_after: Annotated[
-        bool, typer.Option("--stop-after", help="End the run after tracing.")
-    ] = False,
-    no_trace: Annotated[
-        bool,
-        typer.Option(
-            "--no-trace",
-            help="Record only the account of the whole run, without a trace of its steps: for production, and for "
-            "programs that never train.",
-        ),
-    ] = False,
-    sample_every: Annotated[
-        int,
-        typer.Option(
-            parser=at_least(0),
-            metavar="MS",
-            help="Period for sampling the machine; 0 turns sampling off.",
-        ),
-    ] = 200,
+    recording: RecordingOptions,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Record without a report.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     formats: Formats = "html,json",
-    fail_on: Fail = None,
-    baseline: KnownFindings = None,
-    write_baseline: WriteBaseline = None,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    demands: GateOptions,
+    rules: RuleOptions,
     usd_per_hour: UsdPerHour = None,
     for_epochs: ForEpochs = None,
     show: Show = False,
@@ -115,46 +128,32 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 
     The exit code is that of the script.
     """
-    from tfdoctor.capture import Plan  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.capture import profile as capture  # noqa: PLC0415 - same
+    from tfdoctor.capture import profile as capture  # noqa: PLC0415 - keeps --help fast
 
-    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats, show=show), rules.settings()
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
     for name, given in (
-        ("--write-baseline", write_baseline),
-        ("--baseline", baseline),
-        ("--fail-on", fail_on),
+        ("--write-baseline", demands.write_baseline),
+        ("--baseline", demands.baseline),
+        ("--fail-on", demands.fail_on),
     ):
         if no_report and given:
             raise typer.BadParameter(f"{name} needs the report: leave --no-report out")
-    if no_trace:
+    if recording.no_trace:
         _must_not_trace(ctx)
-    gates = Gates.of(chosen, fail_on, baseline, write_baseline)
+    gates = demands.gates(chosen)
     if no_report and gates.set:
         typer.echo(
             "tfdoctor: note: with --no-report, budgets and fail-on are not checked", err=True
         )
-    kind, script, args = what(ctx, module, command or [])
+    kind, script, args = what(ctx, recording.module, command or [])
     gates.check(Path(script).name)
-    plan = Plan(
-        script=script,
-        args=args,
-        kind=kind,
-        out=out,
-        python=python,
-        steps=steps,
-        warmup=warmup,
-        seconds=seconds,
-        stop_after=stop_after,
-        trace=not no_trace,
-        sample_every_ms=sample_every,
-        quiet=quiet,
-    )
+    plan = recording.plan(kind, script, args, quiet=quiet)
     try:
         outcome = capture(plan, stderr=sys.stderr)
     except LostRecordingError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
-        unchecked = gates.set or write_baseline is not None
+        unchecked = gates.set or demands.write_baseline is not None
         raise typer.Exit(error.script_code or (error.exit_code if unchecked else 0)) from None
     code = outcome.exit_code
     if not no_report:

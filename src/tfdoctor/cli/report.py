@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from tfdoctor.cli.again import must_need_no_recording, report_again
-from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
+from tfdoctor.cli.gates import GateOptions
 from tfdoctor.cli.options import (
-    Fail,
     ForEpochs,
     Formats,
     Link,
@@ -23,14 +22,7 @@ from tfdoctor.cli.options import (
 )
 from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, without_names, write
 from tfdoctor.cli.patching import check_target, write_patch
-from tfdoctor.cli.rule_selection import (
-    ConfigFile,
-    Ignore,
-    OwnRules,
-    Select,
-    book,
-    settings,
-)
+from tfdoctor.cli.rule_selection import RuleOptions, book
 
 
 def report(  # noqa: PLR0913 - its arguments are the command's options
@@ -54,13 +46,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     formats: Formats = "html,json",
-    fail_on: Fail = None,
-    baseline: KnownFindings = None,
-    write_baseline: WriteBaseline = None,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    demands: GateOptions,
+    rules: RuleOptions,
     usd_per_hour: UsdPerHour = None,
     for_epochs: ForEpochs = None,
     patch: Annotated[
@@ -79,22 +66,29 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
     from tfdoctor.stored.files import is_report  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats, show=show), rules.settings()
     address = parse_link(link)
     if is_report(path):
         needing: dict[str, object] = {
-            "--select": select,
-            "--ignore": ignore,
-            "--rules": rules,
+            "--select": rules.select,
+            "--ignore": rules.ignore,
+            "--rules": rules.rules,
             "--scrub": scrub,
             "--usd-per-hour": usd_per_hour,
             "--for-epochs": for_epochs,
-            "--baseline": baseline,
-            "--write-baseline": write_baseline,
+            "--baseline": demands.baseline,
+            "--write-baseline": demands.write_baseline,
         }
         must_need_no_recording(needing)
         again = report_again(
-            path, chosen, wanted, out=out, fail_on=fail_on, link=address, patch=patch, show=show
+            path,
+            chosen,
+            wanted,
+            out=out,
+            fail_on=demands.fail_on,
+            link=address,
+            patch=patch,
+            show=show,
         )
         raise typer.Exit(again)
     recording = Recording.open(path)
@@ -103,7 +97,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
 
         applied = book(chosen)
-        gates = Gates.of(chosen, fail_on, baseline, write_baseline)
+        gates = demands.gates(chosen)
         gates.check(program_of(recording))
         if patch and patch != "-":
             check_target(Path(patch))

@@ -1,6 +1,6 @@
 """The rules a command applies: settings of the command line, then of the configuration file."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,25 +49,29 @@ OwnRules = Annotated[
 ]
 
 
-def settings(
-    file: Path | None,
-    select: str | None = None,
-    ignore: str | None = None,
-    rules: list[Path] | None = None,
-) -> "Config":
-    """Return the settings of the file, replaced by those of the command line.
+@dataclass(frozen=True, slots=True)
+class RuleOptions:
+    """Which rules a command applies."""
 
-    Raises:
-        ConfigError: the file cannot be read, or a setting is invalid.
-    """
-    from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
+    config: ConfigFile = None
+    select: Select = None
+    ignore: Ignore = None
+    rules: OwnRules = None
 
-    config = load(file) if file else find(Path())
-    if select is not None:
-        config = replace(config, select=RuleNames(_list(select), "--select"))
-    if ignore is not None:
-        config = replace(config, ignore=RuleNames(_list(ignore), "--ignore"))
-    return replace(config, rules=(*config.rules, *(rules or ())))
+    def settings(self) -> "Config":
+        """Return the settings of the file, replaced by those of the command line.
+
+        Raises:
+            ConfigError: the file cannot be read, or a setting is invalid.
+        """
+        from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
+
+        config = load(self.config) if self.config else find(Path())
+        if self.select is not None:
+            config = replace(config, select=RuleNames(_list(self.select), "--select"))
+        if self.ignore is not None:
+            config = replace(config, ignore=RuleNames(_list(self.ignore), "--ignore"))
+        return replace(config, rules=(*config.rules, *(self.rules or ())))
 
 
 def book(config: "Config") -> "Rulebook":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book
 
 if TYPE_CHECKING:
     from tfdoctor.rule import Rule
@@ -25,13 +25,10 @@ class Listing(StrEnum):
 def rules(
     *,
     form: Annotated[Listing, typer.Option("--format", help="Output format.")] = Listing.TEXT,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    rules: RuleOptions,
 ) -> None:
     """List the rules by topic, with their titles and the facts they use."""
-    applied = book(settings(config, select, ignore, rules))
+    applied = book(rules.settings())
     typer.echo(_json(applied) if form is Listing.JSON else _text(applied))
 
 
@@ -45,7 +42,7 @@ def explain(
     from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
 
-    applied = book(settings(config, rules=rules))
+    applied = book(RuleOptions(config, rules=rules).settings())
     shown = _known(applied, rule)
     page = rule_page(shown, off=_off(applied).get(shown.name, ""))
     typer.echo(rendered(page) if sys.stdout.isatty() else page.rstrip("\n"))

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_own,
 from tfdoctor.cli.outcome import exit_code, noted, untried, without_names, write
 from tfdoctor.cli.patching import check_target
 from tfdoctor.cli.profile import what
-from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.try_parser import RECORDING
 from tfdoctor.errors import CaptureError, InputError, OutputError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tfdoctor.capture import Kind
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
-    from tfdoctor.trial.of_recording import Tried
+    from tfdoctor.trial.of_recording import Request, Tried
 
 UNASKED = (
     "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
@@ -32,6 +33,95 @@ def _finite(minutes: float) -> float:
     if minutes != minutes:  # noqa: PLR0124 - nan passes both limits
         raise typer.BadParameter("nan is not a number of minutes")
     return minutes
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOptions:
+    """What to try, for how long, and what to keep of it."""
+
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Try only the edits of these rules, comma-separated."),
+    ] = None
+    patch: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="[RULE=]DIFF",
+            help="Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch "
+            "makes the change that this rule advises, and is compared with its promise.",
+        ),
+    ] = None
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Also try this environment variable; can be repeated."
+        ),
+    ] = None
+    usual_settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            help="Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
+        ),
+    ] = False
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
+    ] = 10.0
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            parser=parse_own,
+            metavar="FILE",
+            help="Write the edits that proved to help as a diff for git apply.",
+        ),
+    ] = None
+    keep_model_changes: Annotated[
+        bool,
+        typer.Option(
+            "--keep-model-changes",
+            help="Also write changes of the batch size and of layer widths with --keep: they change what is "
+            "trained, and are tried only if --only names them.",
+        ),
+    ] = False
+    layer: Annotated[
+        bool,
+        typer.Option(
+            "--layer/--no-layer",
+            help="Throw away what the runs write, where the kernel allows it.",
+        ),
+    ] = True
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            "-y",
+            help="Do not ask before running the program where the files that it writes cannot be discarded.",
+        ),
+    ] = False
+    fail_on_promise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Exit with 3 if a promised saving is off by more than this share of the step.",
+        ),
+    ] = None
+
+    def request(self) -> "Request":
+        """Return what is asked of a trial."""
+        from tfdoctor.trial.of_recording import Request  # noqa: PLC0415 - keeps --help fast
+
+        return Request(
+            only=_rules(self.only),
+            patches=tuple(self.patch or ()),
+            environment=tuple(self.env or ()),
+            settings=self.usual_settings,
+            minutes=self.minutes,
+            keep_model_changes=self.keep_model_changes,
+            layer=self.layer,
+            consent=_consent(yes=self.yes),
+            say=_say,
+        )
 
 
 def try_(  # noqa: PLR0913 - its arguments are the command's options
@@ -56,80 +146,11 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
             help="Folder for a new recording [default: runs/SCRIPT-TIME].",
         ),
     ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Try only the edits of these rules, comma-separated."),
-    ] = None,
-    patch: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="[RULE=]DIFF",
-            help="Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch "
-            "makes the change that this rule advises, and is compared with its promise.",
-        ),
-    ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Also try this environment variable; can be repeated."
-        ),
-    ] = None,
-    usual_settings: Annotated[
-        bool,
-        typer.Option(
-            "--settings",
-            help="Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
-        ),
-    ] = False,
-    minutes: Annotated[
-        float,
-        typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
-    ] = 10.0,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_own,
-            metavar="FILE",
-            help="Write the edits that proved to help as a diff for git apply.",
-        ),
-    ] = None,
-    keep_model_changes: Annotated[
-        bool,
-        typer.Option(
-            "--keep-model-changes",
-            help="Also write changes of the batch size and of layer widths with --keep: they change what is "
-            "trained, and are tried only if --only names them.",
-        ),
-    ] = False,
-    layer: Annotated[
-        bool,
-        typer.Option(
-            "--layer/--no-layer",
-            help="Throw away what the runs write, where the kernel allows it.",
-        ),
-    ] = True,
-    yes: Annotated[
-        bool,
-        typer.Option(
-            "--yes",
-            "-y",
-            help="Do not ask before running the program where the files that it writes cannot be discarded.",
-        ),
-    ] = False,
-    fail_on_promise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help="Exit with 3 if a promised saving is off by more than this share of the step.",
-        ),
-    ] = None,
+    trial: TrialOptions,
     formats: Formats = "html,json",
     show: Show = False,
     scrub: Scrub = False,
-    config: ConfigFile = None,
-    select: Select = None,
-    ignore: Ignore = None,
-    rules: OwnRules = None,
+    rules: RuleOptions,
 ) -> None:
     """Run the program with the advised changes and without, by turns, and report what each saves.
 
@@ -138,26 +159,16 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats, show=show), rules.settings()
     applied, gates = book(chosen), Gates.of(chosen)
-    limit = parse_percent(fail_on_promise, "--fail-on-promise")
-    if keep is not None:
-        check_target(keep)
-    request = of_recording.Request(
-        only=_rules(only),
-        patches=tuple(patch or ()),
-        environment=tuple(env or ()),
-        settings=usual_settings,
-        minutes=minutes,
-        keep_model_changes=keep_model_changes,
-        layer=layer,
-        consent=_consent(yes=yes),
-        say=_say,
-    )
+    limit = parse_percent(trial.fail_on_promise, "--fail-on-promise")
+    if trial.keep is not None:
+        check_target(trial.keep)
+    request = trial.request()
     recording = _opened(ctx, module, command or [])
     if recording is None:
         of_recording.check(request, {rule.name for rule in applied.rules})
-        _may_begin(yes=yes, layer=layer)
+        _may_begin(yes=trial.yes, layer=trial.layer)
         recording = _profiled(what(ctx, module, command or []), out)
     stored.must_be_writable(recording)
     gates.check(program_of(recording))
@@ -165,7 +176,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     tried = of_recording.conduct(recording, diagnosis, request)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(
-        lambda: _keep(keep, tried, recording),
+        lambda: _keep(trial.keep, tried, recording),
         lambda: _store(tried, recording),
         lambda: _report(shown, recording, wanted, scrubbed=scrub, show=show),
     )
