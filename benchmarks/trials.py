@@ -1,6 +1,6 @@
 """Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
 
-For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before each round of
+For each case, the whole fix is tried as one patch: `sick.py` as its fix changes it. Before each round of
 the trial, both scripts are timed in processes of their own by `strangers/timer.py`, which knows nothing of the
 trial: the pace of the second half, when caches are full. (The speed of a shared machine changes within minutes, and
 not for both scripts alike: turns before or after the trial would be of another machine.) The table says whether the
@@ -10,6 +10,7 @@ interval of the trial holds that saving, how wide it is, and whether the program
 import argparse
 import itertools
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -75,17 +76,17 @@ class Compared:
         )
 
 
-def compare(case: Case, minutes: float) -> Compared:
-    """Try the fix, and time the twins plainly before each round."""
-    sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
-    program = RecordedProgram((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
+def compare(case: Case, folder: Path, minutes: float) -> Compared:
+    """Try the fix in a folder with the twins, and time them plainly before each round."""
+    sick, healthy = (folder / f"{twin}.py" for twin in (SICK, HEALTHY))
+    program = RecordedProgram((sys.executable, sick.name), folder, Kind.SCRIPT, QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
     times: list[dict[str, dict[str, float]]] = []
     runs = itertools.count()
 
     def beside(_run: str) -> None:
         if next(runs) % RUNS_OF_A_ROUND == 1:  # the first run of all is in no round
-            times.extend(timed(case, 1))
+            times.extend(timed(case, folder, 1))
 
     agenda = trial.Agenda([fix], lambda parts: parts[0], minutes, say=beside)
     with Runner.of(program, layer=True) as stage:
@@ -110,7 +111,8 @@ def main() -> None:
     done = []
     for case in filter(comparable, cases(options.folder.resolve(), options.names)):
         try:
-            done.append(compare(case, options.minutes))
+            with tempfile.TemporaryDirectory() as folder:
+                done.append(compare(case, case.written(Path(folder)), options.minutes))
         except TfdoctorError as error:
             print(f"{case.name:<34} {error}", flush=True)
             continue

@@ -15,14 +15,15 @@ CASES = [case for round_ in sorted(ROUNDS.iterdir()) for case in cases(round_, [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.folder.parent.name}-{case.name}")
-def test_a_case_is_complete(case: Case) -> None:
+def test_a_case_is_complete(case: Case, tmp_path: Path) -> None:
     rules = {rule.name for rule in all_rules()}
 
     acceptable = frozenset().union(*case.acceptable.values())
     assert {*case.named_by, *case.named_if_line, *acceptable} <= rules
     assert case.trap or (case.fault and case.measured and (case.named_by or case.where))
+    scripts = case.written(tmp_path)
     for twin in case.twins:
-        compile((case.folder / f"{twin}.py").read_text("utf-8"), twin, "exec")
+        compile((scripts / f"{twin}.py").read_text("utf-8"), twin, "exec")
 
 
 def case_of(folder: Path, **declared: object) -> Case:

@@ -42,15 +42,15 @@ def _run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def timed(case: Case, rounds: int) -> list[dict[str, dict[str, float]]]:
-    """Time the scripts of a case by turns."""
+def timed(case: Case, folder: Path, rounds: int) -> list[dict[str, dict[str, float]]]:
+    """Time the scripts of a case, which are in a folder, by turns."""
     timer = str(Path(__file__).with_name("timer.py"))
     options = ["--function", case.step_function] if case.step_function else []
     if not case.by_mean:  # what comes only at some steps needs the whole run
         options += ["--seconds", str(SECONDS)]
     return [
         {
-            twin: _last_line(_run([sys.executable, timer, *options, f"{twin}.py"], case.folder))
+            twin: _last_line(_run([sys.executable, timer, *options, f"{twin}.py"], folder))
             for twin in case.twins
         }
         for _ in range(rounds)
@@ -62,7 +62,7 @@ def _last_line(output: str) -> dict[str, Any]:
     return json.loads(lines[-1]) if lines else {}
 
 
-def report(case: Case, twin: str, out: Path, *, again: bool) -> dict[str, Any]:
+def report(script: Path, out: Path, *, again: bool) -> dict[str, Any]:
     """Profile a script, or diagnose its recording again, and return the JSON report; {} where there is none."""
     command = [sys.executable, "-m", "tfdoctor"]
     if again:
@@ -74,9 +74,9 @@ def report(case: Case, twin: str, out: Path, *, again: bool) -> dict[str, Any]:
             "json",
             "--out",
             str(out),
-            str(case.folder / f"{twin}.py"),
+            str(script),
         ]
-    _run(command, case.folder)
+    _run(command, script.parent)
     path = next(
         (path for path in (out / "report.json", out / "tfdoctor-report.json") if path.exists()),
         None,
@@ -86,13 +86,14 @@ def report(case: Case, twin: str, out: Path, *, again: bool) -> dict[str, Any]:
 
 def score(case: Case, options: argparse.Namespace) -> Scored:
     """Time and profile one case, or read what was kept."""
-    keep: Path = options.again or options.keep
+    keep: Path = (options.again or options.keep).resolve()
     kept = keep / f"{case.name}.json"
+    folder = case.written(keep / case.name)
     if options.rounds and not options.again:
-        kept.write_text(json.dumps(timed(case, options.rounds)), encoding="utf-8")
+        kept.write_text(json.dumps(timed(case, folder, options.rounds)), encoding="utf-8")
     times = json.loads(kept.read_text("utf-8")) if kept.exists() else []
     reports = {
-        twin: report(case, twin, keep / f"{case.name}-{twin}", again=bool(options.again))
+        twin: report(folder / f"{twin}.py", keep / f"{case.name}-{twin}", again=bool(options.again))
         for twin in case.twins
     }
     declared = case.measured.get("saving_pct")
@@ -130,7 +131,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=2, help="of timing by turns [default: 2]")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--keep", type=Path, metavar="DIR", help="keep times and recordings here")
+    where.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here"
+    )
     where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
     options = parser.parse_args()
     if options.keep:

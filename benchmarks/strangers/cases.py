@@ -1,7 +1,7 @@
 """The scripts of a round, and what is true of each.
 
-A round is a folder of cases. A case is a folder with ``case.json`` and ``sick.py`` and ``healthy.py``, which
-differ in the lines of one fix; a trap has ``healthy.py`` only. Its writer declares what is slow, on which
+A round is a folder of cases. A case is a folder with ``case.json``, ``sick.py`` and its fix, ``healthy.diff``
+(``healthy.py`` where most lines differ); a trap has ``healthy.py`` only. Its writer declares what is slow, on which
 lines, and the measured step times. A second person, before tfdoctor runs for the first time, adds which rules
 name that fault (``named_by``) and which further findings are true (``acceptable``).
 """
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from benchmarks import twins
 
 SICK, HEALTHY = "sick", "healthy"
 
@@ -72,6 +74,12 @@ class Case:
     def twins(self) -> tuple[str, ...]:
         """The scripts that the case has."""
         return (HEALTHY,) if self.trap else (SICK, HEALTHY)
+
+    def written(self, out: Path) -> Path:
+        """Write the scripts into a folder where they can run, and return it."""
+        for twin in self.twins:
+            twins.written(self.folder, twin, out)
+        return out
 
     def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:
         """Return the share of the step that the fix saves: the median of the rounds' ratios; None of no rounds."""
