@@ -3,7 +3,7 @@
 ``python -m benchmarks.accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
 and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
 plain_map/fault`` chooses, ``--rounds 0`` times nothing and takes the times that are stored. ``--keep DIR``
-keeps times and recordings: what is there is not run again, but diagnosed by the rules as they are now, so
+keeps scripts, times and recordings: what is there is not run again, but diagnosed by the rules as they are now, so
 that a run that was ended can go on. ``--table`` stores the results in ``results.json``, from which
 ``make docs`` writes ``docs/explanation/accuracy.md``.
 """
@@ -35,7 +35,7 @@ def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Meas
     times = kept_times(pair, rounds, file)
     timed = results.origin(file) if times else stored.timed
     outs = {twin: folder / f"{pair.name}-{twin}" for twin in twins}
-    reports = {twin: report_on(pair.script(twin), out) for twin, out in outs.items()}
+    reports = {twin: report_on(pair.script(twin, folder), out) for twin, out in outs.items()}
     recorded = max((results.origin(out / MANIFEST) for out in outs.values()), key=lambda o: o.day)
     return Measured(pair, reports, times or stored.rounds, timed, recorded)
 
@@ -44,7 +44,7 @@ def kept_times(pair: Pair, rounds: int, file: Path) -> list[tuple[float, float]]
     """Return the times of both twins in so many rounds; those of the file count, and new ones are added to it."""
     kept = json.loads(file.read_text("utf-8")) if file.is_file() else []
     times = [(fault, fixed) for fault, fixed in kept]
-    scripts = [str(pair.script(twin)) for twin in TWINS]
+    scripts = [str(pair.script(twin, file.parent)) for twin in TWINS]
     while len(times) < rounds:
         times.append((step_ms(scripts[0]), step_ms(scripts[1])))
         file.write_text(json.dumps(times), encoding="utf-8")
@@ -84,7 +84,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
     parser.add_argument("--table", action="store_true", help="store the results")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep times and recordings here")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here"
+    )
     options = parser.parse_args()
     if options.table and any("/" in name for name in options.only):
         parser.error("--table stores whole pairs: name no twin with --only")

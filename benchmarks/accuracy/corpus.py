@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import twins
+
 PAIRS = Path(__file__).with_name("pairs")
 
 TWINS = ("fault", "fixed")
@@ -21,16 +23,20 @@ class Pair:
 
     name: str
     family: str  # the entry of the rules' design that the fault belongs to
-    fault: Sequence[str] = ()  # rules that must be found in fault.py
-    fixed: Sequence[str] = ()  # the same for fixed.py
+    fault: Sequence[str] = ()  # rules that must be found in the faulty twin
+    fixed: Sequence[str] = ()  # the same for the fixed one
     undecided: Sequence[str] = ()  # rules that may be found in either, or not
     remedy: str = ""  # the rule whose remedy the fixed twin follows: its saving is compared
     exists: bool = True  # whether there is a rule for the family yet
     trap: str = ""  # where nothing was planted: what a naive check would say
 
-    def script(self, twin: str) -> Path:
-        """Return the path of one of the twins."""
-        return PAIRS / self.name / f"{twin}.py"
+    def text(self, twin: str) -> str:
+        """Return one of the twins."""
+        return twins.text(PAIRS / self.name, twin)
+
+    def script(self, twin: str, folder: Path) -> Path:
+        """Write one of the twins into a folder for all pairs, where it can run, and return its path."""
+        return twins.written(PAIRS / self.name, twin, folder / self.name)
 
     def truth(self, twin: str) -> frozenset[str]:
         """Return the rules that must be found in one of the twins."""
@@ -155,6 +161,6 @@ def chosen(names: Sequence[str]) -> Iterator[tuple[Pair, Sequence[str]]]:
     if unknown := {name.split("/")[0] for name in names} - {pair.name for pair in CORPUS}:
         raise SystemExit(f"no such pair: {', '.join(sorted(unknown))}")
     for pair in CORPUS:
-        twins = [t for t in TWINS if not names or {pair.name, f"{pair.name}/{t}"} & set(names)]
-        if twins:
-            yield pair, twins
+        named = [t for t in TWINS if not names or {pair.name, f"{pair.name}/{t}"} & set(names)]
+        if named:
+            yield pair, named

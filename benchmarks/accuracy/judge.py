@@ -11,7 +11,9 @@ import argparse
 import runpy
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.corpus import chosen
@@ -94,9 +96,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
-    for pair, twins in chosen(options.names):
-        for twin in twins:
-            script = str(pair.script(twin))
+    with tempfile.TemporaryDirectory() as folder:
+        for pair, twin in ((pair, twin) for pair, twins in chosen(options.names) for twin in twins):
+            script = str(pair.script(twin, Path(folder)))
             found = savings(script, options.change or tuple(CHANGES), options.rounds)
             said = "; ".join(f"{name} {_text(shares)}" for name, shares in found.items())
             print(f"{pair.name}/{twin}: {said}", flush=True)
