@@ -1,9 +1,9 @@
 """Runs pairs of whole programs under tfdoctor, and compares the reports with what is true.
 
-``python -m benchmarks.whole_run FOLDER`` runs each pair of the folder: ``sick.py``, ``healthy.py`` and
-``case.json`` (see ``cases.py``). ``--only 04`` chooses by the beginning of the name, ``--keep DIR`` keeps the
-recordings: what is there is not run again, but diagnosed by the rules as they are now. ``--table`` stores the
-results in ``results.json``.
+``python -m benchmarks.whole_run FOLDER`` runs each pair of the folder: ``sick.py``, ``healthy.diff`` or
+``healthy.py``, and ``case.json`` (see ``cases.py``). ``--only 04`` chooses by the beginning of the name,
+``--keep DIR`` keeps programs and recordings: what is there is not run again, but diagnosed by the rules as they are
+now. ``--table`` stores the results in ``results.json``.
 """
 
 import argparse
@@ -28,8 +28,9 @@ def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
     for twin in twins:
         out = keep / f"{case.name}-{twin}"
         known = (out / "exit-code").is_file()
-        reports[twin] = RunReport.again(out) if known else RunReport.of(case.script(twin), out)
-    timed, seconds = _timed(case, keep) if case.script(TIMED).is_file() else (None, {})
+        script = case.script(twin, keep)
+        reports[twin] = RunReport.again(out) if known else RunReport.of(script, out)
+    timed, seconds = _timed(case, keep) if case.is_timed else (None, {})
     return Scored(case, reports.get("sick"), reports.get("healthy"), timed, seconds)
 
 
@@ -38,7 +39,7 @@ def _timed(case: Case, keep: Path) -> tuple[RunReport, dict[str, float]]:
     out, file = keep / f"{case.name}-{TIMED}", keep / f"{case.name}-{TIMED}.json"
     known = (out / "exit-code").is_file()
     timer = {VARIABLE: str(file), "PYTHONPATH": str(Path(__file__).parent)}
-    report = RunReport.again(out) if known else RunReport.of(case.script(TIMED), out, timer)
+    report = RunReport.again(out) if known else RunReport.of(case.script(TIMED, keep), out, timer)
     return report, json.loads(file.read_text("utf-8")) if file.is_file() else {}
 
 
@@ -82,7 +83,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--twin", choices=TWINS, action="append", help="run only this one")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep programs and recordings here"
+    )
     parser.add_argument("--details", action="store_true", help="print all findings")
     parser.add_argument("--table", action="store_true", help="store the results")
     options = parser.parse_args()
@@ -90,7 +93,8 @@ def main() -> None:
     print(f"{'program':<28}{'cause':<7}{'rule':<18}{'true':>6}{'said':>7}{'phases':>8}  false")
     with tempfile.TemporaryDirectory() as folder:
         for case in cases(options.folder, options.only):
-            scored.append(measure(case, options.keep or Path(folder), options.twin or TWINS))
+            keep = (options.keep or Path(folder)).resolve()
+            scored.append(measure(case, keep, options.twin or TWINS))
             print(row(scored[-1]))
             for line in details(scored[-1]) if options.details else ():
                 print(line)
