@@ -3,11 +3,12 @@
 The figures behind ``rules/unfused_batch_norm.py``: ``python -m benchmarks.batch_norm``. Both take turns.
 """
 
-import statistics
+from functools import partial
 
 import tensorflow as tf
 
-from benchmarks.precision import seconds, with_gradients
+from benchmarks.precision import with_gradients
+from benchmarks.turns import typical
 
 CHANNELS = (8, 16, 24, 30, 32, 33, 40, 48, 64, 66, 96)
 
@@ -26,13 +27,9 @@ def separate(x: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
 def compare(channels: int, rounds: int = 9) -> tuple[float, float]:
     """Return the median seconds of the fused and of the separate form, gradients included."""
     x, scale = tf.random.normal((32, 48, 48, channels)), tf.ones(channels)
-    runs = [with_gradients(fused), with_gradients(separate)]
-    for run in runs:
-        run(x, scale)
-    fused_s, separate_s = zip(
-        *[[seconds(run, x, scale) for run in runs] for _ in range(rounds)], strict=True
-    )
-    return statistics.median(fused_s), statistics.median(separate_s)
+    runs = [partial(with_gradients(form), x, scale) for form in (fused, separate)]
+    fused_s, separate_s = typical(runs, rounds)
+    return fused_s, separate_s
 
 
 def main() -> None:

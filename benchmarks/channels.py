@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from benchmarks.precision import conv, seconds
+from benchmarks.precision import conv, filter_gradient, input_gradient
+from benchmarks.turns import Run, typical
 
 CHANNELS = (32, 33, 48, 64, 96, 98, 100, 104, 108, 112, 120, 124, 126, 130, 132, 136, 144, 152, 160)
 REFERENCE = 128
-
-Run = Callable[[], object]
 
 
 def convolution(channels: int, dtype: str, part: str) -> Run:
@@ -22,12 +21,8 @@ def convolution(channels: int, dtype: str, part: str) -> Run:
     w = tf.cast(tf.random.normal((3, 3, channels, channels)), dtype)
     parts = {
         "forward": lambda: conv(x, w),
-        "input gradient": lambda: tf.raw_ops.Conv2DBackpropInput(
-            input_sizes=x.shape, filter=w, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
-        ),
-        "filter gradient": lambda: tf.raw_ops.Conv2DBackpropFilter(
-            input=x, filter_sizes=w.shape, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
-        ),
+        "input gradient": lambda: input_gradient(x, w),
+        "filter gradient": lambda: filter_gradient(x, w),
     }
     return tf.function(parts[part])
 
@@ -46,16 +41,8 @@ def dense(channels: int, dtype: str, part: str) -> Run:
 
 def relative(make: Callable[[int, str, str], Run], channels: int, dtype: str, part: str) -> float:
     """Return the time per useful multiplication relative to 128 channels, by the least of 25 turns."""
-    run, reference = make(channels, dtype, part), make(REFERENCE, dtype, part)
-    run(), reference()
-    pairs = [(timed(run), timed(reference)) for _ in range(25)]
-    ratio = min(a for a, _ in pairs) / min(b for _, b in pairs)
-    return ratio * (REFERENCE / channels) ** 2
-
-
-def timed(run: Run) -> float:
-    """Return the seconds of one call."""
-    return seconds(lambda *_: run(), None, None)
+    own, reference = typical([make(n, dtype, part) for n in (channels, REFERENCE)], 25, min)
+    return own / reference * (REFERENCE / channels) ** 2
 
 
 def main() -> None:

@@ -4,33 +4,22 @@ The figures behind ``facts/run/matrix_units.py``'s Float64 and Float16 entries: 
 The types take turns, so that a noisy machine hits all of them.
 """
 
+from functools import partial
+
 import tensorflow as tf
 
-from benchmarks.precision import Call, seconds
+from benchmarks.precision import Call, Case, conv, filter_gradient, input_gradient
+from benchmarks.turns import typical
 
 TYPES = ("float64", "float32", "bfloat16", "float16")
 
 IMAGES, KERNEL = (16, 32, 32, 64), (3, 3, 64, 64)
 
 
-def input_gradient(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-    """Compute the gradient of a convolution by its input."""
-    return tf.raw_ops.Conv2DBackpropInput(
-        input_sizes=x.shape, filter=w, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
-    )
-
-
-def filter_gradient(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-    """Compute the gradient of a convolution by its filter."""
-    return tf.raw_ops.Conv2DBackpropFilter(
-        input=x, filter_sizes=w.shape, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
-    )
-
-
 VALUES = (32, 128, 768)
 """12 MB in float32."""
 
-CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+CASES: tuple[Case, ...] = (
     ("add", lambda x, y: x + y, VALUES, VALUES),
     ("multiply", lambda x, y: x * y, VALUES, VALUES),
     ("relu", lambda x, _: tf.nn.relu(x), VALUES, VALUES),
@@ -42,7 +31,7 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("matmul 1024 x 1024 x 1024", tf.matmul, (1024, 1024), (1024, 1024)),
     ("matmul, 64 of 128 x 64 x 128", tf.matmul, (64, 128, 64), (64, 64, 128)),
     ("filter gradient 3x3, 64, 32x32", filter_gradient, IMAGES, KERNEL),
-    ("conv 3x3, 64, 32x32", lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), IMAGES, KERNEL),
+    ("conv 3x3, 64, 32x32", conv, IMAGES, KERNEL),
     ("input gradient 3x3, 64, 32x32", input_gradient, IMAGES, KERNEL),
 )
 
@@ -55,10 +44,8 @@ def milliseconds(
     given = {
         dtype: [tf.cast(tf.random.normal(shape), dtype) for shape in (x, w)] for dtype in TYPES
     }
-    for pair in given.values():
-        run(*pair)
-    times = {dtype: [seconds(run, *pair) for _ in range(rounds)] for dtype, pair in given.items()}
-    return {dtype: min(values) * 1e3 for dtype, values in times.items()}
+    least = typical([partial(run, *pair) for pair in given.values()], rounds, min)
+    return {dtype: seconds * 1e3 for dtype, seconds in zip(given, least, strict=True)}
 
 
 def main() -> None:

@@ -6,11 +6,13 @@ The figures behind ``facts/run/hardware.py``'s CPU entries: run it on a quiet ma
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import keras
 import tensorflow as tf
+
+from benchmarks.turns import by_turns, typical
 
 Call = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 Case = tuple[str, Call, tuple[int, ...], tuple[int, ...]]
@@ -20,6 +22,20 @@ Case = tuple[str, Call, tuple[int, ...], tuple[int, ...]]
 def conv(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     """Convolve with stride 1."""
     return tf.nn.conv2d(x, w, 1, "SAME")
+
+
+def input_gradient(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    """Compute the gradient of a convolution with as many channels before as after, by its input."""
+    return tf.raw_ops.Conv2DBackpropInput(
+        input_sizes=x.shape, filter=w, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
+    )
+
+
+def filter_gradient(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    """Compute the gradient of the same by its filter."""
+    return tf.raw_ops.Conv2DBackpropFilter(
+        input=x, filter_sizes=w.shape, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
+    )
 
 
 def depthwise(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
@@ -58,15 +74,21 @@ def in_turn(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     return run
 
 
-def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
-    """Return a graph function of the matmul and both of its gradients, as in a training step."""
+def with_gradients(
+    call: Call, *, of_input: bool = True
+) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
+    """Return a graph function of the matmul and its gradients, as in a training step.
+
+    In a model's first layer, there is none of the input.
+    """
 
     @tf.function
     def run(x: tf.Tensor, w: tf.Tensor) -> list[tf.Tensor]:
+        sources = [x, w] if of_input else [w]
         with tf.GradientTape() as tape:
-            tape.watch((x, w))
+            tape.watch(sources)
             y = call(x, w)
-        return [*tape.gradient(y, (x, w), output_gradients=y), tf.reduce_max(y)]
+        return [*tape.gradient(y, sources, output_gradients=y), tf.reduce_max(y)]
 
     return run
 
@@ -92,19 +114,6 @@ def parts(x: tuple[int, ...], w: tuple[int, ...], stride: int) -> list[Case]:
         (f"{name}, by input", by_input, y, w),
         (f"{name}, by weights", by_weights, x, y),
     ]
-
-
-def without_input(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
-    """Return a graph function of the matmul and the gradient of its weights, as in a model's first layer."""
-
-    @tf.function
-    def run(x: tf.Tensor, w: tf.Tensor) -> list[tf.Tensor]:
-        with tf.GradientTape() as tape:
-            tape.watch(w)
-            y = call(x, w)
-        return [tape.gradient(y, w, output_gradients=y), tf.reduce_max(y)]
-
-    return run
 
 
 CASES: tuple[Case, ...] = (
@@ -195,38 +204,17 @@ SMALL: tuple[Case, ...] = (
 )
 
 
-ALONE: tuple[Case, ...] = (
+ALONE: tuple[Case, ...] = tuple(
     (
-        "depthwise 3x3, 64, 56x56 by 2, gradient",
+        f"depthwise {k}x{k}, {channels}, {2 * size}x{2 * size} by 2, gradient",
         depthwise_gradient,
-        (16, 28, 28, 64),
-        (3, 3, 64, 1),
-    ),
-    (
-        "depthwise 3x3, 128, 28x28 by 2, gradient",
-        depthwise_gradient,
-        (16, 14, 14, 128),
-        (3, 3, 128, 1),
-    ),
-    (
-        "depthwise 3x3, 64, 32x32 by 2, gradient",
-        depthwise_gradient,
-        (16, 16, 16, 64),
-        (3, 3, 64, 1),
-    ),
-    (
-        "depthwise 3x3, 384, 14x14 by 2, gradient",
-        depthwise_gradient,
-        (32, 7, 7, 384),
-        (3, 3, 384, 1),
-    ),
-    (
-        "depthwise 5x5, 96, 112x112 by 2, gradient",
-        depthwise_gradient,
-        (16, 56, 56, 96),
-        (5, 5, 96, 1),
-    ),
-)
+        (batch, size, size, channels),
+        (k, k, channels, 1),
+    )
+    for k, channels, size, batch in (
+        (3, 64, 28, 16), (3, 128, 14, 16), (3, 64, 16, 16), (3, 384, 7, 32), (5, 96, 56, 16),
+    )
+)  # fmt: skip
 """Without gradients of their own: they are ones."""
 
 ACTIVATIONS: tuple[tuple[str, Call], ...] = (
@@ -264,13 +252,6 @@ VALUES = (64, 128, 768)
 """25 MB in float32: more than the call from Python counts, and than the caches hold."""
 
 
-def seconds(run: Callable[..., object], x: tf.Tensor, w: tf.Tensor) -> float:
-    """Time one call."""
-    start = time.perf_counter()
-    run(x, w)
-    return time.perf_counter() - start
-
-
 def layer(
     call: Call, x: tf.Tensor, w: tf.Tensor, dtype: tf.DType
 ) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
@@ -295,10 +276,9 @@ def layer(
 
 def compare_layers(call: Call, x: tf.Tensor, w: tf.Tensor, rounds: int = 15) -> tuple[float, float]:
     """Return the median seconds of a layer in float32 and in bfloat16, taking turns."""
-    wide, thin = (layer(call, x, w, dtype) for dtype in (tf.float32, tf.bfloat16))
-    seconds(wide, x, w), seconds(thin, x, w)
-    pairs = [(seconds(wide, x, w), seconds(thin, x, w)) for _ in range(rounds)]
-    return statistics.median(one for one, _ in pairs), statistics.median(one for _, one in pairs)
+    both = [partial(layer(call, x, w, dtype), x, w) for dtype in (tf.float32, tf.bfloat16)]
+    wide, thin = typical(both, rounds)
+    return wide, thin
 
 
 def compare(
@@ -306,14 +286,12 @@ def compare(
     x: tf.Tensor,
     w: tf.Tensor,
     rounds: int = 15,
-    typical: Callable[[Iterable[float]], float] = statistics.median,
+    of: Callable[[Iterable[float]], float] = statistics.median,
 ) -> tuple[float, float]:
     """Return the typical seconds in float32 and in bfloat16, taking turns."""
     narrow = (tf.cast(x, tf.bfloat16), tf.cast(w, tf.bfloat16))
-    run(x, w), run(*narrow)
-    pairs = [(seconds(run, x, w), seconds(run, *narrow)) for _ in range(rounds)]
-    wide, thin = zip(*pairs, strict=True)
-    return typical(wide), typical(thin)
+    wide, thin = typical([partial(run, x, w), partial(run, *narrow)], rounds, of)
+    return wide, thin
 
 
 LAYERS = 24
@@ -340,44 +318,41 @@ def tiny_model(policy: str) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
 
 def casts(rounds: int = 100) -> float:
     """Return the ms that each layer takes longer under a mixed policy, taking turns."""
-    wide, thin = tiny_model("float32"), tiny_model("mixed_bfloat16")
     x, w = tf.random.normal((8, 16)), tf.ones((8, 16))
-    seconds(wide, x, w), seconds(thin, x, w)
-    pairs = [(seconds(wide, x, w), seconds(thin, x, w)) for _ in range(rounds)]
-    return statistics.median(b - a for a, b in pairs) / LAYERS * 1e3
+    both = [partial(tiny_model(policy), x, w) for policy in ("float32", "mixed_bfloat16")]
+    longer = [thin - wide for wide, thin in by_turns(both, rounds)]
+    return statistics.median(longer) / LAYERS * 1e3
+
+
+def show(name: str, both: tuple[float, float], times: int = 1, more: str = "") -> None:
+    """Print a row: what one of so many operations takes in both types."""
+    wide, thin = (seconds / times * 1e3 for seconds in both)
+    print(f"{name} {wide:8.3f} ms {thin:8.3f} ms  ratio {thin / wide:.2f}{more}")
 
 
 def main() -> None:
     """Print one row per case."""
     runs = [(name, with_gradients(call), x, w) for name, call, x, w in CASES]
-    runs += [(name, without_input(call), x, w) for name, call, x, w in FIRST]
+    runs += [(name, with_gradients(call, of_input=False), x, w) for name, call, x, w in FIRST]
     runs += [(name, tf.function(call), x, w) for name, call, x, w in ALONE]
     runs += [(name, several(call), x, w) for name, call, x, w in SMALL]
     for name, run, x, w in runs:
-        wide, thin = compare(run, tf.random.normal(x), tf.random.normal(w))
-        if name.startswith("small"):
-            wide, thin = wide / TIMES, thin / TIMES
-        print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+        times = TIMES if name.startswith("small") else 1
+        show(f"{name:40}", compare(run, tf.random.normal(x), tf.random.normal(w)), times)
     for name, call, x, w in PARTS:
         wide, thin = compare(in_turn(call), tf.random.normal(x), tf.random.normal(w), 30, min)
-        wide, thin = wide / TIMES * 1e3, thin / TIMES * 1e3
-        fixed = (thin - 0.6 * wide) / 0.4
-        print(
-            f"{name:64} {wide:8.3f} ms {thin:8.3f} ms  ratio {thin / wide:.2f}  fixed {fixed:.2f} ms"
-        )
+        fixed = (thin - 0.6 * wide) / 0.4 / TIMES * 1e3
+        show(f"{name:64}", (wide, thin), TIMES, f"  fixed {fixed:.2f} ms")
     for name, call, x, w in WEIGHTS:
-        wide, thin = compare_layers(call, tf.random.normal(x), tf.random.normal(w))
-        print(f"{name:44} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+        show(f"{name:44}", compare_layers(call, tf.random.normal(x), tf.random.normal(w)))
     for name, call in ACTIVATIONS:
         x, y = tf.random.normal(VALUES), tf.abs(tf.random.normal(VALUES)) + 0.5
-        wide, thin = compare(tf.function(call), x, y)
-        print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+        show(f"{name:40}", compare(tf.function(call), x, y))
     for name, call in IN_CACHES:
         for size in SIZES:
-            wide, thin = compare(in_turn(call), tf.random.normal(size), tf.random.normal(size))
             label = f"{name}, {math.prod(size) / 1e6:.1f} million values"
-            times = f"{wide / TIMES * 1e3:8.3f} ms {thin / TIMES * 1e3:8.3f} ms"
-            print(f"{label:40} {times}  ratio {thin / wide:.2f}")
+            both = compare(in_turn(call), tf.random.normal(size), tf.random.normal(size))
+            show(f"{label:40}", both, TIMES)
     print(f"casts of a mixed policy: {casts() * 1e3:.1f} us for each layer of three products")
 
 
