@@ -1,4 +1,4 @@
-"""TensorFlow's and Keras' functions that tfdoctor has wrapped: without its hooks, and what the hooks take."""
+"""What tfdoctor's hooks take: of functions that they wrap, and a small training to measure it with."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -96,3 +96,18 @@ def _outer(call: Callable[..., Any], inside: list[int], took: deque[int]) -> Cal
             took.append(perf_counter_ns() - begun - inside[1] + inside[0])
 
     return metered
+
+
+def training(width: int) -> Callable[[Any], None]:
+    """Return the training step of two layers, for a tf.function or as it is."""
+    import tensorflow as tf
+
+    weights = [tf.Variable(tf.random.stateless_uniform([width, width], [i, 2])) for i in (0, 1)]
+
+    def train(x: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.tanh(x @ weights[0]) @ weights[1])
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(1e-6 * gradient)
+
+    return train

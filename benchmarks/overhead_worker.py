@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tfdoctor.capture
-from benchmarks.metered import plain
+from benchmarks.metered import plain, training
 
 BLOCKS, BLOCK = 30, 60
 """How often to take turns, and for how many steps: long enough for a median, short against drift."""
@@ -94,14 +94,7 @@ class Loop:
         import tensorflow as tf
 
         self.x = np.random.default_rng(0).random((64, width), np.float32)
-        weights = [tf.Variable(tf.random.stateless_uniform([width, width], [i, 2])) for i in (0, 1)]
-
-        def train(x: Any) -> None:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean(tf.tanh(x @ weights[0]) @ weights[1])
-            for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
-                weight.assign_sub(1e-6 * gradient)
-
+        train = training(width)
         self.train: Callable[[Any], None] = train if style == "eager" else tf.function(train)
         dataset = tf.data.Dataset.from_tensors(self.x).repeat().prefetch(2)
         self.batches = iter(dataset) if style == "loop" else None

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.metered import Meter
+from benchmarks.metered import Meter, training
 
 BLOCK_S = 2.0
 """How long a turn lasts: about two of what the recorder writes, short against the drift of a machine."""
@@ -211,22 +211,6 @@ def hooks(measurement: Measurement) -> None:
     measurement.recording.meter(ConcreteFunction, "_call_flat")
 
 
-def training(width: int = WIDTH) -> Callable[[Any], None]:
-    """Return a tf.function that trains."""
-    import tensorflow as tf
-
-    weights = [tf.Variable(tf.random.stateless_uniform([width, width], [i, 2])) for i in (0, 1)]
-
-    @tf.function
-    def train(x: Any) -> None:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.tanh(x @ weights[0]) @ weights[1])
-        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
-            weight.assign_sub(1e-6 * gradient)
-
-    return train
-
-
 def loop(
     measurement: Measurement, between: Callable[[], object] = lambda: None, width: int = WIDTH
 ) -> None:
@@ -234,7 +218,7 @@ def loop(
     import tensorflow as tf
     from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
-    train = training(width)
+    train = tf.function(training(width))
     x = np.random.default_rng(0).random((64, width), np.float32)
     hooks(measurement)
     measurement.recording.meter(OwnedIterator, "__next__")
@@ -321,7 +305,9 @@ def pool(measurement: Measurement) -> None:
 
 
 def _fed(measurement: Measurement, get: Callable[[], Any]) -> None:
-    train = training()
+    import tensorflow as tf
+
+    train = tf.function(training(WIDTH))
     hooks(measurement)
     while True:
         train(get())
