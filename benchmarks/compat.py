@@ -5,8 +5,6 @@ plainly and under ``tfdoctor profile``, and the two runs are compared. The resul
 docs/reference/compatibility.md; results of versions that were not asked for stay as they were.
 """
 
-import argparse
-import datetime as dt
 import json
 import os
 import shutil
@@ -16,6 +14,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks import commands, pages
 from tfdoctor import __version__
 from tfdoctor.capture.machine import host
 from tfdoctor.kinds import StepSource
@@ -25,7 +24,6 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 CACHE = ROOT / ".compat"
 PAGE = ROOT / "docs" / "reference" / "compatibility.md"
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 STEPS, TRACED = 80, 20
 """Training steps of each script, and how many of them tfdoctor traces by default."""
@@ -62,8 +60,8 @@ class Release:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables of its scripts."""
-        return {**os.environ, **QUIET, **({"TF_USE_LEGACY_KERAS": "1"} if self.legacy else {})}
+        """The further environment variables of its scripts."""
+        return {"TF_USE_LEGACY_KERAS": "1"} if self.legacy else {}
 
 
 def _release(number: str, python: str) -> Release:
@@ -126,14 +124,11 @@ def interpreter(release: Release) -> Path:
 
 def judge(release: Release) -> Outcome:
     """Run the scripts of a release and return what was found."""
-    asked = subprocess.run(
-        [str(interpreter(release)), "-c", PROBE, "tf_keras" if release.legacy else "keras"],
-        env=release.variables, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    python, tensorflow, keras, numpy = json.loads(asked.stdout.splitlines()[-1])
+    words = ("-c", PROBE, "tf_keras" if release.legacy else "keras")
+    asked = commands.output(interpreter(release), *words, variables=release.variables)
+    python, tensorflow, keras, numpy = json.loads(asked.splitlines()[-1])
     scripts = {name: verdict(release, name) for name in SCRIPTS}
-    today = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}"
-    return Outcome(python, tensorflow, keras, numpy, today, scripts)
+    return Outcome(python, tensorflow, keras, numpy, pages.today(), scripts)
 
 
 def verdict(release: Release, script: str) -> str:
@@ -141,20 +136,9 @@ def verdict(release: Release, script: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         plain, traced, out = (Path(folder, name) for name in ("plain.npy", "traced.npy", "out"))
         python, path = str(interpreter(release)), str(HERE / "versions" / f"{script}.py")
-        profile = [
-            sys.executable,
-            "-m",
-            "tfdoctor",
-            "profile",
-            "--python",
-            python,
-            "--out",
-            str(out),
-        ]
-        for command in ([python, path, str(plain)], [*profile, path, str(traced)]):
-            done = subprocess.run(
-                command, env=release.variables, capture_output=True, text=True, check=False
-            )
+        profile = (*commands.TFDOCTOR, "profile", "--python", python, "--out", out)
+        for command in ((python, path, plain), (*profile, path, traced)):
+            done = commands.ended(*command, variables=release.variables)
             if done.returncode:
                 return (
                     f"exit code {done.returncode}: {(done.stderr.strip() or '?').splitlines()[-1]}"
@@ -182,9 +166,8 @@ def _recorded(out: Path, source: StepSource) -> list[str]:
 
 def _reported(out: Path, source: StepSource) -> list[str]:
     """Return what is wrong with the report."""
-    report = json.loads((out / "report.json").read_text())
+    steps = commands.report(out)["steps"]
     html = (out / "report.html").read_text()
-    steps = report["steps"]
     return [
         *([] if html.rstrip().endswith("</html>") else ["the HTML report has no end"]),
         *([] if steps["source"] == source else [f"the report names {steps['source']}"]),
@@ -236,7 +219,7 @@ def known() -> dict[str, Outcome]:
 
 def main() -> None:
     """Try the releases that were named, or all, and write the page; exit code 1 if one has a fault."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     names = [release.name for release in RELEASES]
     parser.add_argument("release", nargs="*", help=f"which to try; default: {', '.join(names)}")
     wanted = parser.parse_args().release or names

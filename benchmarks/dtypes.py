@@ -15,7 +15,6 @@ TYPES = ("float64", "float32", "bfloat16", "float16")
 
 IMAGES, KERNEL = (16, 32, 32, 64), (3, 3, 64, 64)
 
-
 VALUES = (32, 128, 768)
 """12 MB in float32."""
 

@@ -16,10 +16,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-HERE = Path(__file__).parent
-WORKER = HERE / "endings_worker.py"
-TFDOCTOR = (sys.executable, "-m", "tfdoctor", "profile", "--no-report", "--quiet")
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+from benchmarks.commands import QUIET, TFDOCTOR, ended, parser
+
+WORKER = Path(__file__).with_name("endings_worker.py")
+PROFILE = (*TFDOCTOR, "profile", "--no-report", "--quiet")
 
 ENDINGS = ("return", "sys.exit", "exception", "os._exit", "thread")
 LIMIT_S = 300
@@ -53,33 +53,25 @@ def two_workers(*arguments: str) -> int:
 
 
 def code(command: list[str]) -> int:
-    """Run a command quietly and return its exit code."""
-    environment = {**os.environ, **QUIET}
+    """Run a command and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [word.replace("OUT", folder) for word in command]
-        done = subprocess.run(
-            words,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=LIMIT_S,
-            check=False,
-        )
-    return done.returncode if done.returncode >= 0 else SIGNALED - done.returncode
+        words = (word.replace("OUT", folder) for word in command)
+        found = ended(*words, limit_s=LIMIT_S, read=False).returncode
+    return found if found >= 0 else SIGNALED - found
 
 
 def commands(ending: str) -> dict[str, list[str]]:
     """Return how to run a script alone and under tfdoctor."""
     words = [sys.executable, str(WORKER), ending]
     if ending == "two workers":
-        words = [sys.executable, str(Path(__file__)), "--job"]
-    profile = [*TFDOCTOR, "--warmup", "1", "--out", "OUT/out", "--", *words]
+        words = [sys.executable, "-m", "benchmarks.endings", "--job"]
+    profile = [*PROFILE, "--warmup", "1", "--out", "OUT/out", "--", *words]
     return {"alone": words, "tfdoctor": profile}
 
 
 def main() -> None:
     """Print a table: the exit codes of each script and how often they came."""
-    options = argparse.ArgumentParser(description=__doc__)
+    options = parser(__doc__)
     options.add_argument("runs", type=int, nargs="?", default=100)
     options.add_argument("--windows", type=int, help="stop the profiler so often in each worker")
     options.add_argument("--job", action="store_true", help=argparse.SUPPRESS)

@@ -6,16 +6,14 @@ precision where the report does not advise it. The rows that are printed are rea
 trial, which is stored; `make docs` writes it as Markdown, and the site shows its page.
 """
 
-import argparse
 import gzip
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import trying
+from benchmarks import commands, trying
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.stored.files import COMPRESSED
@@ -135,7 +133,7 @@ def tried(entry: Entry, minutes: float) -> trying.Object:
     """Profile a script and try its changes; keep the reports, and return that in JSON.
 
     Raises:
-        TryFailedError: tfdoctor failed.
+        FailedError: tfdoctor failed.
     """
     with tempfile.TemporaryDirectory() as name:
         folder, out = Path(name, "gallery"), Path(name, "recording")
@@ -145,12 +143,12 @@ def tried(entry: Entry, minutes: float) -> trying.Object:
         environment = {"HOME": str(ROOT), "KERAS_HOME": str(Path(name, "keras"))}
         profile = ("profile", "--stop-after", "--format", "json", "--out", str(out))
         trying.tfdoctor(folder, *profile, entry.script, *entry.arguments, **environment)
-        chosen = (f"--patch={patch}" for patch in patches(entry, trying.report(out), Path(name)))
+        chosen = (f"--patch={patch}" for patch in patches(entry, commands.report(out), Path(name)))
         options = ("--minutes", str(minutes), "--yes", "--scrub", "--format", "json")
         trying.tfdoctor(folder, "try", str(out), *options, *chosen, **environment)
         packed = gzip.compress((out / "report.json").read_bytes(), mtime=0)
         (REPORTS / f"{entry.file}{COMPRESSED}").write_bytes(packed)
-        return trying.report(out)
+        return commands.report(out)
 
 
 def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
@@ -177,17 +175,11 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
 
 def main() -> None:
     """Print the table, the rows of a script as soon as they are known."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("names", nargs="*", help="entries by name, all by default")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="of each trial")
-    chosen = parser.parse_args()
-    unknown = set(chosen.names) - {entry.name for entry in ENTRIES}
-    if unknown:
-        sys.exit(f"no such entry: {', '.join(sorted(unknown))}")
+    chosen = trying.chosen(__doc__, "NAME", [entry.name for entry in ENTRIES], MINUTES)
     print("| script | report | step | change | promised | measured | trains the same? |")
     print("|---|---|--:|---|--:|---|---|")
     for entry in ENTRIES:
-        if not chosen.names or entry.name in chosen.names:
+        if entry.name in chosen.names:
             print(*rows(entry, tried(entry, chosen.minutes)), sep="\n", flush=True)
 
 

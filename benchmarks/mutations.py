@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 
+from benchmarks import commands
 from scripts.mutation.cases import CaseResult, run
 from scripts.mutation.originals import Original, of_folder
 
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     parser.add_argument("--cases", type=int, default=100_000, help="how many recordings")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--recordings", type=Path, nargs="*", help="in place of the samples")

@@ -4,27 +4,21 @@ Steps are compared by turns within one process, for two runs of the same script 
 what is to be measured. Commands are compared by turns as well.
 """
 
-import argparse
-import datetime as dt
+import itertools
 import json
-import os
-import re
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from tfdoctor.capture.machine import host
+from benchmarks import commands, pages
+from benchmarks.turns import by_turns
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "explanation" / "overhead.md"
-MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-TFDOCTOR = (sys.executable, "-m", "tfdoctor", "profile", "--no-report")
+PROFILE = (*commands.TFDOCTOR, "profile", "--no-report")
 
 STEPS = [("fit", 64), ("loop", 64), ("call", 64), ("eager", 64), ("fit", 1024), ("loop", 1024)]
 """Loops, and how wide their layers are: steps of under a millisecond, and of some ten."""
@@ -40,14 +34,8 @@ STARTS = 15
 
 def worker(*arguments: object) -> Any:
     """Run one measurement in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.overhead_worker", *map(str, arguments)]
-    environment = {**os.environ, **QUIET}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, cwd=HERE.parent
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1])
+    command = (sys.executable, "-m", "benchmarks.overhead_worker", *map(str, arguments))
+    return json.loads(commands.output(*command, folder=HERE.parent).splitlines()[-1])
 
 
 def spread(values: list[float]) -> tuple[float, float, float]:
@@ -71,15 +59,17 @@ def steps(kind: str, style: str, width: int) -> str:
 def starts() -> str:
     """Return what tfdoctor adds to the start and the end of a script that does nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "nothing.py")
-        script.write_text("")
-        plain, ours = [], []
-        for number in range(STARTS):
-            plain.append(seconds([sys.executable, str(script)]))
-            out = f"{folder}/{number}"
-            ours.append(seconds([*TFDOCTOR, "--sample-every", "0", "--out", out, str(script)]))
-    more, low, high = spread([(a - b) * 1e3 for a, b in zip(ours, plain, strict=True)])
-    return f"{more:.0f} ms ({low:.0f} to {high:.0f}) more than the {median(plain) * 1e3:.0f} ms of Python itself"
+        script, outs = Path(folder, "nothing.py"), itertools.count()
+        script.touch()
+
+        def ours() -> None:
+            out = f"{folder}/{next(outs)}"
+            commands.output(*PROFILE, "--sample-every", "0", "--out", out, script)
+
+        pairs = by_turns([lambda: commands.output(sys.executable, script), ours], STARTS)
+    more, low, high = spread([(with_it - without) * 1e3 for without, with_it in pairs])
+    plain = median(without for without, _ in pairs) * 1e3
+    return f"{more:.0f} ms ({low:.0f} to {high:.0f}) more than the {plain:.0f} ms of Python itself"
 
 
 def inside_python() -> str:
@@ -89,24 +79,12 @@ def inside_python() -> str:
         plan = Path(folder, "plan.py")
         plan.write_text("import os, json; print(json.dumps(dict(os.environ)))")
         out = Path(folder, "out")
-        shown = subprocess.run(
-            [*TFDOCTOR, "--sample-every", "0", "--out", str(out), "--", sys.executable, str(plan)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        environment = json.loads(shown.stdout)
-        plain, ours = [], []
-        for _ in range(STARTS):
-            plain.append(seconds([sys.executable, "-c", ""]))
-            ours.append(seconds([sys.executable, "-c", ""], environment))
-    more, low, high = spread([(a - b) * 1e3 for a, b in zip(ours, plain, strict=True)])
+        words = ("--sample-every", "0", "--out", out, "--", sys.executable, plan)
+        environment = json.loads(commands.output(*PROFILE, *words))
+        nothing = partial(commands.output, sys.executable, "-c", "")
+        pairs = by_turns([nothing, partial(nothing, variables=environment)], STARTS)
+    more, low, high = spread([(with_it - without) * 1e3 for without, with_it in pairs])
     return f"{more:.1f} ms ({low:.1f} to {high:.1f}); the hook is {site.name}/sitecustomize.py"
-
-
-def seconds(command: list[str], environment: dict[str, str] | None = None) -> float:
-    """Return how long a command takes."""
-    begun = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env=environment)
-    return time.perf_counter() - begun
 
 
 def sampler() -> Iterator[str]:
@@ -114,10 +92,7 @@ def sampler() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out")
         script = HERE / "loops" / "fit_arrays.py"
-        subprocess.run(
-            [*TFDOCTOR, "--out", str(out), str(script)],
-            check=True, capture_output=True, env={**os.environ, **QUIET},
-        )  # fmt: skip
+        commands.output(*PROFILE, "--out", out, script)
         manifest = json.loads((out / "tfdoctor.json").read_text())
     first, last = (manifest["clock"][at]["monotonic_ns"] for at in (0, -1))
     for sampler in manifest["samplers"]:
@@ -144,9 +119,7 @@ HEAD = "| loop | step | more | that is |\n|---|---|---|---|"
 
 def figures() -> Iterator[str]:
     """Yield the page's part with figures, line by line."""
-    machine = host()
-    today = dt.datetime.now(tz=dt.UTC).date()
-    yield f"Measured on {today} on {machine.cores_logical} cores of {machine.cpu_model}."
+    yield f"Measured on {pages.today()} on {pages.machine()}."
     yield "\n### Outside the traced window, against TensorFlow without any hook\n"
     yield HEAD
     yield from (steps("outside", style, width) for style, width in STEPS)
@@ -162,16 +135,7 @@ def figures() -> Iterator[str]:
 
 def main() -> None:
     """Print the figures, and write them into the page when asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", action="store_true", help=f"write them into {PAGE.name}")
-    wanted = parser.parse_args().table
-    lines = []
-    for line in figures():
-        print(line, flush=True)
-        lines.append(line)
-    if wanted:
-        text = PAGE.read_text()
-        PAGE.write_text(MARKED.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text))
+    pages.publish(__doc__, "overhead.md", "figures", figures())
 
 
 if __name__ == "__main__":

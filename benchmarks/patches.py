@@ -5,15 +5,12 @@ kind that no rule advises on this machine (XLA pays on accelerators) is tried as
 Everything in the table is read from the JSON report of that trial.
 """
 
-import argparse
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import trying
+from benchmarks import commands, trying
 from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
@@ -76,7 +73,7 @@ def row(case: Case, minutes: float) -> str:
     """Try the edit of a case; return its row of the table.
 
     Raises:
-        TryFailedError: tfdoctor failed, or there is no edit to try.
+        FailedError: tfdoctor failed, or there is no edit to try.
     """
     with tempfile.TemporaryDirectory() as name:
         folder, patch = Path(name, "run"), Path(name, f"{case.edit_id}.diff")
@@ -90,7 +87,7 @@ def row(case: Case, minutes: float) -> str:
         out = Path(name, "recording")
         command = ("try", *options, "--yes", "--out", str(out), "train.py")
         trying.tfdoctor(folder, *command, PYTHONPATH=str(LOOPS))
-        report = trying.report(out)
+        report = commands.report(out)
     tried = report["trials"]["variants"]
     one = next(one for one in tried if one["rules"] == [case.rule] or one["name"] == patch.name)
     promise = "not advised here" if case.line_of is not None else trying.promised(one["promised"])
@@ -98,30 +95,18 @@ def row(case: Case, minutes: float) -> str:
     return trying.row(f"`{case.edit_id}`", case.name, *cells)
 
 
-def rows(kinds: list[str], minutes: float) -> Iterator[str]:
-    """Yield the table's rows, and why there is none."""
-    for case in CASES:
-        if kinds and case.edit_id not in kinds:
-            continue
-        try:
-            yield row(case, minutes)
-        except trying.TryFailedError as why:
-            yield f"<!-- {case.edit_id}: {why} -->"
-
-
 def main() -> None:
-    """Print the table, a row as soon as it is known."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("kinds", nargs="*", help="kinds of edits, all by default")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="of each trial")
-    chosen = parser.parse_args()
-    unknown = set(chosen.kinds) - {case.edit_id for case in CASES}
-    if unknown:
-        sys.exit(f"no such kind of edit: {', '.join(sorted(unknown))}")
+    """Print the table, a row or why there is none as soon as it is known."""
+    chosen = trying.chosen(__doc__, "KIND", [case.edit_id for case in CASES], MINUTES)
     print("| edit | script | step | promised | measured | trains the same? |")
     print("|---|---|--:|--:|---|---|")
-    for one in rows(chosen.kinds, chosen.minutes):
-        print(one, flush=True)
+    for case in CASES:
+        if case.edit_id not in chosen.names:
+            continue
+        try:
+            print(row(case, chosen.minutes), flush=True)
+        except commands.FailedError as why:
+            print(f"<!-- {case.edit_id}: {why} -->", flush=True)
 
 
 if __name__ == "__main__":

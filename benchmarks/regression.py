@@ -6,7 +6,6 @@ real recordings in it: each pair of recordings of one script, in both directions
 slower version. ``--record N`` first makes N recordings of each script beside each load there, by turns.
 """
 
-import argparse
 import itertools
 import os
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import commands
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.loading import load
 from tfdoctor.compare.reports import step_of
@@ -174,10 +174,10 @@ def record(folder: Path, count: int) -> None:
     """Record each script so many times beside each load, by turns, each run up to the end of its traced steps."""
     for number, other, name in itertools.product(range(1, count + 1), LOADS, SCRIPTS):
         out = folder / f"{name}-{other}-{number}"
-        words = ("profile", "-q", "--steps", str(STEPS), "--stop-after", "--no-report")
-        command = [sys.executable, "-m", "tfdoctor", *words, "--out", str(out), *SCRIPTS[name]]
+        options = ("-q", "--stop-after", "--no-report", "--steps", str(STEPS), "--out", str(out))
+        command = (*commands.TFDOCTOR, "profile", *options, *SCRIPTS[name])
         with beside(LOADS[other]):
-            subprocess.run(command, env={**_environment(), "PYTHONPATH": str(LOOPS)}, check=True)
+            commands.output(*command, variables={"PYTHONPATH": str(LOOPS)})
 
 
 @contextmanager
@@ -191,10 +191,6 @@ def beside(nice: int | None) -> Iterator[None]:
         for program in programs:
             program.kill()
             program.wait()
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def _examined(recording: Recording, title: str) -> Diagnosis:
@@ -230,7 +226,7 @@ def _reports(folder: Path, name: str) -> list[Diagnosis]:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = commands.parser(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--record", type=int, default=0, help="recordings of each script to make")
     arguments = parser.parse_args()

@@ -6,11 +6,7 @@ the recorder take turns with TensorFlow alone. Results are stored in ``run_overh
 ``make docs`` fills the page.
 """
 
-import argparse
-import datetime as dt
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,11 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tfdoctor.capture.machine import host
+from benchmarks import commands, pages
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "run_overhead.json"
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+RESULTS = Path(__file__).with_name("run_overhead.json")
 
 STYLES = {
     "fit": "Keras fit",
@@ -51,19 +45,12 @@ def measured(style: str, seconds: int, *, alternate: bool) -> dict[str, Any]:
     """Run one script under the recorder and return what it has measured."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result.json")
-        words = [style, str(seconds), str(result), *(["alternate"] if alternate else [])]
-        command = [
-            *(sys.executable, "-m", "tfdoctor", "profile", "--no-report", "--no-trace"),
-            *("--out", f"{folder}/out", "--", sys.executable, "-m"),
-            *("benchmarks.run_overhead_worker", *words),
-        ]
-        done = subprocess.run(
-            command,
-            capture_output=True, text=True, check=False,
-            cwd=HERE.parent, env={**os.environ, **QUIET},
-        )  # fmt: skip
-        if done.returncode or not result.is_file():
-            raise SystemExit(done.stderr[-2000:])
+        words = (style, str(seconds), str(result), *(["alternate"] if alternate else []))
+        options = ("--no-report", "--no-trace", "--out", f"{folder}/out")
+        worker = (sys.executable, "-m", "benchmarks.run_overhead_worker", *words)
+        commands.output(
+            *commands.TFDOCTOR, "profile", *options, "--", *worker, folder=RESULTS.parents[1]
+        )
         found: dict[str, Any] = json.loads(result.read_text())
         manifest = json.loads(Path(folder, "out", "tfdoctor.json").read_text())
     blocks = found.pop("blocks")
@@ -110,12 +97,11 @@ def key(style: str, seconds: int, *, alternate: bool) -> str:
 
 def store(name: str, run: Mapping[str, Any]) -> None:
     """Store a result; those of other runs stay."""
-    machine = host()
     found = stored()
-    found["machine"] = f"{machine.cores_logical} cores of {machine.cpu_model}"
-    found["day"] = str(dt.datetime.now(tz=dt.UTC).date())
+    found["machine"] = pages.machine()
+    found["day"] = pages.today()
     found["runs"][name] = run
-    RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    pages.store(RESULTS, found)
 
 
 def hooks_us(run: Mapping[str, Any]) -> float:
@@ -198,7 +184,7 @@ def _turns(runs: Mapping[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     """Run the chosen scripts and store what they have measured."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("--style", choices=STYLES, action="append")
     parser.add_argument("--seconds", type=int, choices=LENGTHS, action="append")
     parser.add_argument("--alternate", action="store_true")

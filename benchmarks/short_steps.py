@@ -4,27 +4,16 @@ Profiles each script of ``short/``. The profiler makes short steps longer; from 
 is about the step without the profiler's cost, and where that is not known, it promises no saving.
 """
 
-import argparse
-import datetime as dt
-import json
-import os
-import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from tfdoctor.capture.machine import host
+from benchmarks import commands, pages
 from tfdoctor.facts.steps.slowdown import DISTORTED
 
-HERE = Path(__file__).parent
-SCRIPTS = sorted((HERE / "short").glob("*.py"))
-PAGE = HERE.parent / "docs" / "explanation" / "overhead.md"
-MARKED = re.compile(r"(<!-- short steps -->\n).*?(<!-- /short steps -->)", re.DOTALL)
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+SCRIPTS = sorted((Path(__file__).parent / "short").glob("*.py"))
 
 SHORT_MS = 5.0
 """Steps of the corpus below this, untraced, are counted: on a busy machine some are longer."""
@@ -45,17 +34,12 @@ class ShortSteps:
         """Profile a script.
 
         Raises:
-            SystemExit: the script or tfdoctor failed.
+            FailedError: the script or tfdoctor failed.
         """
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "out")
-            command = [sys.executable, "-m", "tfdoctor", "profile", "--out", str(out), str(script)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, env={**os.environ, **QUIET}
-            )
-            if done.returncode:
-                raise SystemExit(f"{script.name}: {done.stderr[-2000:]}")
-            report: dict[str, Any] = json.loads((out / "report.json").read_text("utf-8"))
+            commands.output(*commands.TFDOCTOR, "profile", "--out", out, script)
+            report = commands.report(out)
         parts = report["untraced_breakdown_ms"].values()
         return cls(
             script.stem,
@@ -92,8 +76,7 @@ class ShortSteps:
 
 def figures() -> Iterator[str]:
     """Yield the page's part, line by line."""
-    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
-    yield f"Measured on {today} on {machine.cores_logical} cores of {machine.cpu_model}.\n"
+    yield f"Measured on {pages.today()} on {pages.machine()}.\n"
     yield "| script | untraced | traced | longer by | figures | findings with a saving |"
     yield "|---|---|---|---|---|---|"
     found = []
@@ -110,17 +93,7 @@ def figures() -> Iterator[str]:
 
 def main() -> None:
     """Print the figures, and write them into the page when asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", action="store_true", help=f"write them into {PAGE.name}")
-    wanted = parser.parse_args().table
-    lines = []
-    for line in figures():
-        print(line, flush=True)
-        lines.append(line)
-    if wanted:
-        text = PAGE.read_text("utf-8")
-        part = "\n".join(lines)
-        PAGE.write_text(MARKED.sub(lambda m: f"{m[1]}{part}\n{m[2]}", text), "utf-8")
+    pages.publish(__doc__, "overhead.md", "short steps", figures())
 
 
 if __name__ == "__main__":

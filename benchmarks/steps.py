@@ -6,14 +6,9 @@ In both runs the script itself notes when a step begins. ``--only dcgan`` runs o
 the figures into ``docs/explanation/steps.md``.
 """
 
-import argparse
 import ast
-import datetime as dt
-import json
-import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,25 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks import commands, pages
 from benchmarks.loops.stopwatch import Span, read
 from tfdoctor.capture.agent.window.tracing import AFTERWARDS
-from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 
 LOOPS = Path(__file__).with_name("loops")
-PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "steps.md"
-MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
-
-TFDOCTOR = (sys.executable, "-m", "tfdoctor")
 
 WARMUP = 10
 """Where nothing was traced, the stopwatch's steps count from here on, as tfdoctor's would."""
 
 CRITERION = 0.05
 """tfdoctor's median step is right when it is so near to the stopwatch's in the same run."""
-
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 TIMES = re.compile(r"\b\d+m?s(/step|/epoch)?\b|(?<=^[IWEF])\d{4} [\d:.]+ +\d+(?= )", re.MULTILINE)
 """What differs between any two runs: Keras' own times, and the time and process of a line of log."""
@@ -72,8 +61,7 @@ class Run:
         """Run a command with the stopwatch on."""
         with tempfile.TemporaryDirectory() as folder:
             ticks = Path(folder, "ticks")
-            env = os.environ | QUIET | {"STEP_TIMES": str(ticks)}
-            done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+            done = commands.ended(*command, variables={"STEP_TIMES": str(ticks)})
             spans, begun = read(ticks)
         theirs = [line for line in done.stderr.splitlines() if not line.startswith("tfdoctor: ")]
         stdout, stderr = TIMES.sub("…", done.stdout), TIMES.sub("…", "\n".join(theirs))
@@ -115,10 +103,9 @@ class Measurement:
         """Run a script by some Python, record into a folder."""
         alone = Run.of(python, str(script))
         options = ("--no-report", "--python", python, "--out", str(out))
-        profiled = Run.of(*TFDOCTOR, "profile", *options, str(script))
-        written = out / "report.json"
-        Run.of(*TFDOCTOR, "report", "--format", "json", str(out))
-        steps = json.loads(written.read_text("utf-8"))["steps"] if written.exists() else {}
+        profiled = Run.of(*commands.TFDOCTOR, "profile", *options, str(script))
+        commands.ended(*commands.TFDOCTOR, "report", "--format", "json", out)
+        steps = commands.report(out).get("steps", {})
         manifest = Recording.open(out).manifest or Manifest()
         variant = "" if python == sys.executable else ", Keras 2"
         return cls(script, alone, profiled, manifest, steps, variant)
@@ -225,14 +212,11 @@ def style(script: Path) -> str:
     return docstring.split("\n")[0].rstrip(".")
 
 
-def table(measurements: Iterable[Measurement]) -> str:
-    """Return the figures in Markdown."""
-    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
-    rows = [("style", *COLUMNS), ("---",) * (1 + len(COLUMNS))]
-    rows += [(style(row.script), *row.cells()) for row in measurements]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    where = f"Measured on {today}, on {machine.cores_usable:g} shared cores ({machine.cpu_model})."
-    return "\n".join([where, "", *lines]) + "\n"
+def table(measurements: Iterable[Measurement]) -> Iterator[str]:
+    """Yield the figures in Markdown."""
+    yield f"Measured on {pages.today()}, on {pages.shared_machine()}.\n"
+    rows = ((style(row.script), *row.cells()) for row in measurements)
+    yield from pages.table(("style", *COLUMNS), rows)
 
 
 def show(cells: Iterable[str], remarks: Iterable[str] = ()) -> None:
@@ -256,7 +240,7 @@ def plan(only: Sequence[str], keras2: str | None) -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Run the scripts and print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--keras2", metavar="PYTHON")
     parser.add_argument("--table", action="store_true")
@@ -270,8 +254,7 @@ def main() -> None:
             measurements.append(Measurement.of(script, python, out))
             show(measurements[-1].cells(), measurements[-1].remarks())
     if options.table:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(MARKED.sub(rf"\g<1>{table(measurements)}\g<2>", page), encoding="utf-8")
+        pages.fill("steps.md", "figures", table(measurements))
 
 
 if __name__ == "__main__":

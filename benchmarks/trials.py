@@ -7,7 +7,6 @@ not for both scripts alike: turns before or after the trial would be of another 
 interval of the trial holds that saving, how wide it is, and whether the program as it is differs from itself.
 """
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -15,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.strangers.__main__ import QUIET, timed
+from benchmarks import commands
+from benchmarks.strangers.__main__ import timed
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Difference, Measured, Trials
@@ -79,7 +79,7 @@ class Compared:
 def compare(case: Case, folder: Path, minutes: float) -> Compared:
     """Try the fix in a folder with the twins, and time them plainly before each round."""
     sick, healthy = (folder / f"{twin}.py" for twin in (SICK, HEALTHY))
-    program = RecordedProgram((sys.executable, sick.name), folder, Kind.SCRIPT, QUIET)
+    program = RecordedProgram((sys.executable, sick.name), folder, Kind.SCRIPT, commands.QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
     times: list[dict[str, dict[str, float]]] = []
     runs = itertools.count()
@@ -101,7 +101,7 @@ def comparable(case: Case) -> bool:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("folder", type=Path, help="of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument(

@@ -3,14 +3,13 @@
 The figures, the intervals and their words are those of tfdoctor: nothing is timed here.
 """
 
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks import commands, pages
 from tfdoctor.diagnosis import Difference, Measured, TrainingMatch, TrainingState
 from tfdoctor.humanize import milliseconds
 from tfdoctor.report import trial_words
@@ -18,34 +17,30 @@ from tfdoctor.report import trial_words
 Object = Mapping[str, Any]
 """An object of the JSON report; docs/reference/json.md lists its fields."""
 
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
-
-class TryFailedError(RuntimeError):
-    """A command of tfdoctor failed: its last line."""
-
-
-def tfdoctor(folder: Path, *words: str, **environment: str) -> None:
-    """Run a command of tfdoctor in a folder; its progress goes to the terminal.
+def tfdoctor(folder: Path, *words: str | Path, **environment: str) -> None:
+    """Run a command of tfdoctor in a folder; what it says goes to the terminal.
 
     Raises:
-        TryFailedError: its exit code was not 0.
+        FailedError: its exit code was not 0.
     """
-    command = (sys.executable, "-m", "tfdoctor", *words)
-    env = os.environ | QUIET | environment
-    done = subprocess.run(
-        command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
-    )
-    sys.stderr.buffer.write(done.stderr)
+    done = commands.ended(*commands.TFDOCTOR, *words, folder=folder, variables=environment)
+    sys.stderr.write(done.stderr)
     if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise TryFailedError(f"exit code {done.returncode}: {''.join(last)}")
+        last = done.stderr.strip().splitlines()[-1:]
+        raise commands.FailedError(f"exit code {done.returncode}: {''.join(last)}")
 
 
-def report(recording: Path) -> Object:
-    """Return the JSON report in a recording."""
-    read: Object = json.loads((recording / "report.json").read_text("utf-8"))
-    return read
+def chosen(doc: str | None, of: str, known: Collection[str], minutes: float) -> Namespace:
+    """Read a command line that names some of those known, and gives the minutes of each trial."""
+    parser = commands.parser(doc)
+    parser.add_argument("names", metavar=of, nargs="*", help="by name, all by default")
+    parser.add_argument("--minutes", type=float, default=minutes, help="of each trial")
+    options = parser.parse_args()
+    options.names = options.names or known
+    if unknown := {*options.names} - {*known}:
+        parser.error(f"no such name: {', '.join(sorted(unknown))}")
+    return options
 
 
 def promised(saving: Object | None) -> str:
@@ -90,4 +85,4 @@ def step(read: Object) -> str:
 
 def row(*cells: str) -> str:
     """Return a row of a table."""
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+    return pages.row(cell.replace("|", "/") for cell in cells)

@@ -146,7 +146,7 @@ def test_a_report_is_read_in_the_order_of_its_list(tmp_path: Path) -> None:
         result |= {"outcome": "finding", "severity": "warning", "summary": "It is so"}
     report = {"results": results, "entries": [{"rule": "b"}], "run": None}
     (tmp_path / "report.json").write_text(json.dumps(report))
-    b, a = RunReport.read(tmp_path / "report.json").findings
+    b, a = RunReport.read(tmp_path).findings
     assert (b.rule, b.lines, b.own, b.share) == ("b", (("sick.py", 31), ("sick.py", 7)), 1, 0.5)
     assert (a.rule, a.lines) == ("a", ())
-    assert RunReport.read(tmp_path / "none.json", 1).findings == ()
+    assert RunReport.read(tmp_path / "none").findings == ()

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from benchmarks import commands
 from benchmarks.accuracy import results
 from benchmarks.accuracy.corpus import TWINS, Pair, chosen
 from benchmarks.accuracy.runs import Report, step_ms
@@ -80,7 +81,7 @@ def measurements(options: argparse.Namespace, folder: Path) -> Iterator[Measured
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
     parser.add_argument("--table", action="store_true", help="store the results")

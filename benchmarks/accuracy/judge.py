@@ -7,7 +7,6 @@ input saves at least 5 % of the step, slow float32 products when 16 bit do, and 
 spare when a cache does (whether it may stand there, a script's random operations tell).
 """
 
-import argparse
 import runpy
 import statistics
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import commands
 from benchmarks.accuracy.corpus import chosen
 from benchmarks.accuracy.runs import step_ms
 from benchmarks.loops import stopwatch
@@ -91,7 +91,7 @@ def main() -> None:
         CHANGES[sys.argv[2]]()
         runpy.run_path(sys.argv[3], run_name="__main__")
         return
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("--change", choices=tuple(CHANGES), action="append")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("names", nargs="*", metavar="NAME")

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks import pages
 from benchmarks.accuracy.corpus import CORPUS
 from benchmarks.accuracy.runs import Promise, Report
 from benchmarks.accuracy.scores import Measured, Origin
-from tfdoctor.capture.machine import host
 from tfdoctor.rules import all_rules
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -23,8 +23,7 @@ RESULTS = Path(__file__).with_name("results.json")
 def origin(file: Path) -> Origin:
     """Return the day on which a file was written, and this machine."""
     day = dt.datetime.fromtimestamp(file.stat().st_mtime, tz=dt.UTC).date()
-    machine = host()
-    return Origin(str(day), f"{machine.cores_usable:g} shared cores ({machine.cpu_model})")
+    return Origin(str(day), pages.shared_machine())
 
 
 def load(path: Path = RESULTS) -> list[Measured]:
@@ -49,8 +48,7 @@ def save(measured: Sequence[Measured], path: Path = RESULTS) -> None:
     if kept.keys() - {one.pair.name for one in measured}:
         rules &= judged_by(path)
     pairs = {name: _json(one) for name, one in (kept | _by_name(measured)).items()}
-    stored = {"rules": sorted(rules), "pairs": pairs}
-    path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    pages.store(path, {"rules": sorted(rules), "pairs": pairs})
 
 
 def _by_name(measured: Iterable[Measured]) -> dict[str, Measured]:

@@ -1,9 +1,6 @@
 """Runs a script alone, with a stopwatch, or under tfdoctor, and returns the results."""
 
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks import commands
+from benchmarks.commands import TFDOCTOR, FailedError, output
 from benchmarks.loops.stopwatch import read
 from tfdoctor.rules import all_rules
 
 LOOPS = Path(__file__).parents[1] / "loops"
-
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 WARMUP = 20
 """Steps that do not count: graphs are built, buffers filled, parallelism tuned."""
@@ -31,20 +28,13 @@ GENERAL = frozenset(rule.name for rule in all_rules() if rule.general)
 """Rules that name a place and ask, and claim no fault: they are neither found nor false."""
 
 
-class FailedError(RuntimeError):
-    """A script of the corpus or tfdoctor failed: its last lines."""
-
-
-def run(*command: str, **environment: str) -> None:
-    """Run a command in the environment of the scripts.
+def run(*command: str | Path, **environment: str) -> None:
+    """Run a command in the environment of the scripts, which import the stopwatch.
 
     Raises:
         FailedError: its exit code was not 0.
     """
-    env = os.environ | QUIET | {"PYTHONPATH": str(LOOPS)} | environment
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-    if done.returncode:
-        raise FailedError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-600:]}")
+    output(*command, variables={"PYTHONPATH": str(LOOPS)} | environment)
 
 
 def step_ms(*command: str) -> float:
@@ -94,8 +84,7 @@ class Report:
         Raises:
             FailedError: there is no report.
         """
-        command = ("-m", "tfdoctor", "profile", "--format", "json", "--out", str(out))
-        run(sys.executable, *command, str(script))
+        run(*TFDOCTOR, "profile", "--format", "json", "--out", out, script)
         return cls.read(out)
 
     @classmethod
@@ -105,13 +94,13 @@ class Report:
         Raises:
             FailedError: it cannot be diagnosed.
         """
-        run(sys.executable, "-m", "tfdoctor", "report", "--format", "json", str(out))
+        run(*TFDOCTOR, "report", "--format", "json", out)
         return cls.read(out)
 
     @classmethod
     def read(cls, out: Path) -> Self:
         """Read the report in a folder."""
-        report = json.loads((out / "report.json").read_text("utf-8"))
+        report = commands.report(out)
         median, trust = report["steps"].get("median_ms"), report["trust"]["level"]
         promised = promises(report["results"])
         return cls(median, unpriced(report["results"]) | set(promised), promised, trust)

@@ -16,6 +16,7 @@ from benchmarks.accuracy.scores import (
     summary,
     undeclared,
 )
+from benchmarks.pages import table
 
 Row = tuple[str, ...]
 
@@ -68,8 +69,7 @@ TRAPS = ("pair", "what a naive check would say", "fault", "fixed", "mistakes")
 
 
 def _table(columns: Row, rows: Iterable[Row]) -> str:
-    lines = [columns, ("---",) * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join(table(columns, rows))
 
 
 def rule_rows(counted: dict[str, Score]) -> Iterator[Row]:

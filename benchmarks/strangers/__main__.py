@@ -7,50 +7,39 @@ that the writer measured.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks import commands
 from benchmarks.strangers.cases import SICK, Case, cases
 from benchmarks.strangers.edits import EditCount
 from benchmarks.strangers.scores import Scored, findings, totals
 
-QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 TIMEOUT_S = 150
 
 SECONDS = 12.0
 """Steps that are timed of a run."""
 
 
-def _run(command: list[str], folder: Path) -> str:
-    """Run a command in a folder and return what it printed; "" where it failed."""
-    environment = os.environ | QUIET
+def _run(folder: Path, *command: str | Path) -> str:
+    """Run a command in a folder and return what it printed; "" where it did not end."""
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=folder,
-            check=False,
-            timeout=TIMEOUT_S,
-        )
+        return commands.ended(*command, folder=folder, limit_s=TIMEOUT_S).stdout
     except subprocess.TimeoutExpired:
         return ""
-    return done.stdout
 
 
 def timed(case: Case, folder: Path, rounds: int) -> list[dict[str, dict[str, float]]]:
     """Time the scripts of a case, which are in a folder, by turns."""
-    timer = str(Path(__file__).with_name("timer.py"))
+    timer = Path(__file__).with_name("timer.py")
     options = ["--function", case.step_function] if case.step_function else []
     if not case.by_mean:  # what comes only at some steps needs the whole run
         options += ["--seconds", str(SECONDS)]
     return [
         {
-            twin: _last_line(_run([sys.executable, timer, *options, f"{twin}.py"], folder))
+            twin: _last_line(_run(folder, sys.executable, timer, *options, f"{twin}.py"))
             for twin in case.twins
         }
         for _ in range(rounds)
@@ -64,24 +53,9 @@ def _last_line(output: str) -> dict[str, Any]:
 
 def report(script: Path, out: Path, *, again: bool) -> dict[str, Any]:
     """Profile a script, or diagnose its recording again, and return the JSON report; {} where there is none."""
-    command = [sys.executable, "-m", "tfdoctor"]
-    if again:
-        command += ["report", "--format", "json", str(out)]
-    else:
-        command += [
-            "profile",
-            "--format",
-            "json",
-            "--out",
-            str(out),
-            str(script),
-        ]
-    _run(command, script.parent)
-    path = next(
-        (path for path in (out / "report.json", out / "tfdoctor-report.json") if path.exists()),
-        None,
-    )
-    return json.loads(path.read_text("utf-8")) if path else {}
+    words = ("report", out) if again else ("profile", "--out", out, script)
+    _run(script.parent, *commands.TFDOCTOR, *words[:1], "--format", "json", *words[1:])
+    return commands.report(out)
 
 
 def score(case: Case, options: argparse.Namespace) -> Scored:
@@ -126,7 +100,7 @@ def line(scored: Scored) -> str:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("folder", type=Path, help="of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=2, help="of timing by turns [default: 2]")

@@ -1,6 +1,5 @@
 """Compares the reports on a round with what its cases declare."""
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,7 +124,6 @@ class Totals:
     found_by_general: int  # of them by a general rule alone
     true: int
     false: int
-    priced: int
     errors: Errors | None
     exceeded: int
     ceilings: int
@@ -161,13 +159,7 @@ def totals(scored: Sequence[Scored]) -> Totals:
         found_by_general=sum(all(f.rule in GENERAL for f in one.naming) for one in named),
         true=said - false,
         false=false,
-        priced=len(errors),
         errors=summary([abs(error) for error in errors]),
         exceeded=sum(error < -HELD for error in ceilings),
         ceilings=len(ceilings),
     )
-
-
-def typical(values: Sequence[float]) -> float | None:
-    """Return the median; None of nothing."""
-    return statistics.median(values) if values else None

@@ -6,7 +6,6 @@
 now. ``--table`` stores the results in ``results.json``.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks import commands, pages
 from benchmarks.whole_run.cases import TIMED, TWINS, Case, cases
 from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunReport
@@ -24,12 +24,9 @@ from benchmarks.whole_run.tables import RESULTS
 
 def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
     """Profile the programs of a pair; what the folder has is diagnosed again."""
-    reports: dict[str, RunReport] = {}
-    for twin in twins:
-        out = keep / f"{case.name}-{twin}"
-        known = (out / "exit-code").is_file()
-        script = case.script(twin, keep)
-        reports[twin] = RunReport.again(out) if known else RunReport.of(script, out)
+    reports = {
+        twin: RunReport.of(case.script(twin, keep), keep / f"{case.name}-{twin}") for twin in twins
+    }
     timed, seconds = _timed(case, keep) if case.is_timed else (None, {})
     return Scored(case, reports.get("sick"), reports.get("healthy"), timed, seconds)
 
@@ -37,9 +34,8 @@ def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
 def _timed(case: Case, keep: Path) -> tuple[RunReport, dict[str, float]]:
     """Profile the program with a timer, which writes beside the recording; what is there is diagnosed again."""
     out, file = keep / f"{case.name}-{TIMED}", keep / f"{case.name}-{TIMED}.json"
-    known = (out / "exit-code").is_file()
     timer = {VARIABLE: str(file), "PYTHONPATH": str(Path(__file__).parent)}
-    report = RunReport.again(out) if known else RunReport.of(case.script(TIMED, keep), out, timer)
+    report = RunReport.of(case.script(TIMED, keep), out, timer)
     return report, json.loads(file.read_text("utf-8")) if file.is_file() else {}
 
 
@@ -79,7 +75,7 @@ def stored(one: Scored) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = commands.parser(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--twin", choices=TWINS, action="append", help="run only this one")
@@ -106,7 +102,7 @@ def main() -> None:
             "figures": [asdict(figure) for figure in figures(scored)],
             "programs": {one.case.name: stored(one) for one in scored},
         }
-        RESULTS.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        pages.store(RESULTS, table)
 
 
 def said(figure: Figure) -> str:

@@ -1,9 +1,11 @@
 """The results on whole programs as Markdown: the figures with their aims, and a row for each pair."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from benchmarks.pages import table
 
 RESULTS = Path(__file__).with_name("results.json")
 FIRST = Path(__file__).with_name("first.json")
@@ -23,11 +25,9 @@ COLUMNS = (
 def markdown(results: Path = RESULTS, first: Path = FIRST) -> Iterator[str]:
     """Yield the figures, now and at first, and the table of the pairs as they are now."""
     now, before = (json.loads(file.read_text("utf-8")) for file in (results, first))
-    yield from _table(("figure", "at first", "now", "aim"), list(_figures(now, before)))
+    yield from table(("figure", "at first", "now", "aim"), _figures(now, before))
     yield ""
-    yield from _table(
-        COLUMNS, [_program(name, one) for name, one in sorted(now["programs"].items())]
-    )
+    yield from table(COLUMNS, (_program(*program) for program in sorted(now["programs"].items())))
 
 
 def _figures(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -47,10 +47,3 @@ def _program(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{'|'.join(' --- ' for _ in columns)}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
