@@ -46,14 +46,12 @@ from tfdoctor.rule import Topic, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Verdict,
 )
 
@@ -134,14 +132,11 @@ def _judged(
     summary = f"Reading the {kind} records of a step takes {milliseconds(taken)} on one thread"
     if share < limits.share:
         return Healthy(summary=summary, evidence=measures)
-    limiting = pipeline.slowest is not None and reader.path in pipeline.slowest.stages
-    work = ms(reader.work_ms)
-    effect = Effect(Stage.INPUT, 0.0, reader.path, work, bound=Bound.AT_MOST)
     return Finding(
         summary=summary,
         evidence=measures,
         remedies=(Remedy("Store local records without compression", WRITE, dataset.at),),
-        effects=(effect,) if limiting else (),
+        effects=(reader.scaled(0.0, Bound.AT_MOST),) if reader in pipeline.limiting else (),
     )
 
 

@@ -128,8 +128,7 @@ def _is_half(row: OperationTime) -> bool:
 
 def _remedy(hardware: Hardware, program: Program | None) -> Remedy:
     policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
-    layers = program.layers if program else ()
-    at = next((layer.at for layer in layers if layer.at), None)
+    at = program.first_line if program else None
     code = (
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
     )

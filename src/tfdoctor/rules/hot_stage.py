@@ -91,12 +91,7 @@ def check(
 
 def _limiting(pipeline: InputPipeline) -> list[StageTime]:
     """Return the stages of the slowest segment that work, most first, without tf.data's own root."""
-    slowest = pipeline.slowest.stages if pipeline.slowest else {}
-    stages = [
-        stage
-        for stage in pipeline.stages
-        if stage.path in slowest and stage.wall_ms and not stage.is_root
-    ]
+    stages = [stage for stage in pipeline.limiting if stage.wall_ms and not stage.is_root]
     return sorted(stages, key=lambda stage: -stage.wall_ms)
 
 

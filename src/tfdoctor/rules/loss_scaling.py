@@ -115,9 +115,7 @@ def _finding(float16: list[Operation], evidence: Measure, program: Program) -> F
         ),
         remedies=(
             Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE),
-            Remedy(
-                "Or train in bfloat16 if the hardware supports it", BFLOAT, _first_line(program)
-            ),
+            Remedy("Or train in bfloat16 if the hardware supports it", BFLOAT, program.first_line),
         ),
         severity=Severity.WARNING,
     )
@@ -129,11 +127,6 @@ BFLOAT = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 def _line(name: str, program: Program) -> Location | None:
     layer = program.layer_by_name.get(name)
     return layer.at if layer else None
-
-
-def _first_line(program: Program) -> Location | None:
-    """Return the line of the first layer: the policy has to be set before it."""
-    return next((layer.at for layer in program.layers if layer.at), None)
 
 
 def example(

@@ -47,14 +47,12 @@ from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -113,11 +111,10 @@ def check(
     )
     if worst.times < limits.times or worst.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
-    limiting = pipeline.slowest is not None and worst.stage.path in pipeline.slowest.stages
     found = _finding(
         worst, f"{summary}: {milliseconds(worst.work_ms)} per step", measures, contention
     )
-    if breakdown.waits_for_input and limiting:
+    if breakdown.waits_for_input and worst.stage in pipeline.limiting:
         return found
     if cores is None or not contention.crowds_out(spared, breakdown.step_ms, limits.taken):
         return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
@@ -154,7 +151,6 @@ def _text(size: tuple[int, int]) -> str:
 def _finding(
     image: DecodedImage, summary: str, measures: tuple[Measure, ...], contention: CpuContention
 ) -> Finding:
-    work = ms(image.stage.work_ms)
     remaining = 1.0 - image.share * (1.0 - image.kept)
     columns = ("operation", "your line", "decoded, height", "width", "used, height", "width ")
     row = (image.type, image.at or "unknown", *map(count, (*image.decoded, *image.used)))
@@ -163,7 +159,7 @@ def _finding(
         evidence=(*measures, Table(columns, (row,))),
         remedies=tuple(_remedies(image)),
         effects=(
-            Effect(Stage.INPUT, remaining, image.stage.path, work, bound=Bound.AT_MOST),
+            image.stage.scaled(remaining, Bound.AT_MOST),
             *contention.relief(image.work_ms * (1.0 - image.kept)),
         ),
     )

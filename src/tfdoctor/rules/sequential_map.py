@@ -28,7 +28,6 @@ accelerator, a map on more threads takes cores from the compute, and saves nothi
 - [tf.data.Dataset.map](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map)
 """
 
-import math
 import re
 from dataclasses import dataclass
 
@@ -43,17 +42,7 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.preconditions import pipeline_ran
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -90,14 +79,14 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
-    maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
-    waiting = breakdown.waits_for_input
+    maps = [stage for stage in pipeline.limiting if MAP.fullmatch(stage.kind) and stage.work_ms]
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
-    if stage is None or not waiting or stage.concurrency > limits.threads:
+    if stage is None or not breakdown.waits_for_input or stage.concurrency > limits.threads:
         return Healthy(summary=_maps_summary(pipeline, limits, breakdown))
+    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
     if reason := _why_threads_do_not_help(stage, options):
         return NotApplicable(reason=f"{stage.title} runs sequentially, but {reason}")
-    return _finding(stage, limits, *_speedup(device, cores))
+    return _finding(stage, cores.for_stage(device.kind) if cores else None, bound, limits)
 
 
 def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> str:
@@ -115,11 +104,6 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
     return ""
 
 
-def _limiting(pipeline: InputPipeline) -> list[StageTime]:
-    slowest = pipeline.slowest
-    return [stage for stage in pipeline.stages if slowest and stage.path in slowest.stages]
-
-
 def _maps_summary(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown) -> str:
     maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
     parallel = [stage for stage in maps if stage.concurrency > limits.threads or stage.asynchronous]
@@ -129,52 +113,25 @@ def _maps_summary(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown)
     return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
 
 
-def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
-    """Return how many times as fast the map runs on all cores available to it; inf is unknown.
-
-    With an accelerator these are its own core and the free ones. On a CPU run, compute and input take
-    turns or share the cores, which the step model accounts for.
-    """
-    if cores is None:
-        return math.inf, Bound.AT_MOST
-    usable = cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free
-    return max(1.0, usable), Bound.EXPECTED if cores.certain else Bound.AT_MOST
-
-
-def _finding(stage: StageTime, limits: Limits, speedup: float, bound: Bound) -> Finding:
+def _finding(stage: StageTime, speedup: float | None, bound: Bound, limits: Limits) -> Finding:
+    label = "maximum speedup of the map on all free cores"
     return Finding(
         summary=f"{stage.title} limits the pipeline and runs on one thread",
         evidence=(
             Measure("map time per step", ms(stage.work_ms)),
             Measure("busy threads in the map", count(stage.concurrency), count(limits.threads)),
-            *_cores_evidence(speedup),
+            *((Measure(label, count(speedup)),) if speedup else ()),
         ),
         remedies=(
             Remedy(
                 "Let tf.data choose the number of threads for the map",
-                f"dataset = dataset.map({_function(stage)}, num_parallel_calls=tf.data.AUTOTUNE)",
+                f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)",
                 stage.at,
                 "parallel-map",
             ),
         ),
-        effects=(_effect(stage, speedup, bound),),
+        effects=(stage.scaled(1.0 / speedup if speedup else 0.0, bound, spreads=True),),
     )
-
-
-def _effect(stage: StageTime, speedup: float, bound: Bound) -> Effect:
-    work = ms(stage.work_ms)
-    return Effect(Stage.INPUT, 1.0 / speedup, stage.path, work, bound=bound, spreads=True)
-
-
-def _cores_evidence(speedup: float) -> tuple[Measure, ...]:
-    if math.isinf(speedup):
-        return ()
-    return (Measure("maximum speedup of the map on all free cores", count(speedup)),)
-
-
-def _function(stage: StageTime) -> str:
-    name = stage.dataset.function if stage.dataset else ""
-    return name if name.isidentifier() else "function"
 
 
 def example(

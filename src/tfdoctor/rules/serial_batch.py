@@ -53,14 +53,12 @@ from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import ms, nbytes
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Verdict,
 )
 
@@ -108,13 +106,15 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
 ) -> Verdict:
     """Look for a batch of large examples in the segment that limits the pipeline."""
     batches = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]
-    stage = _limiting(pipeline, batches)
+    limiting = [stage for stage in batches if stage in pipeline.limiting and stage.work_ms]
+    stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
     if (
         stage is None
         or not breakdown.waits_for_input
         or stage.work_ms < limits.share * breakdown.step_ms
     ):
-        return Healthy(summary=_batches_summary(batches))
+        work = milliseconds(sum(stage.work_ms for stage in batches))
+        return Healthy(summary=f"Batching takes {work} per step and does not limit the pipeline")
     if stage.concurrency > ONE_THREAD:
         return Healthy(summary="Batches are copied on several threads already")
     size = _example_bytes(stage, properties)
@@ -123,14 +123,8 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     whole = size * _batch_size(stage)
     if whole >= SPLIT and (options is None or not options.no_parallel_copy):
         return _copied_by_all(whole, options)
-    return _finding(stage, size, limits, _speedup(device, cores), options)
-
-
-def _limiting(pipeline: InputPipeline, batches: list[StageTime]) -> StageTime | None:
-    """Return the batch with the most work in the segment that limits the pipeline."""
-    paths = pipeline.slowest.stages if pipeline.slowest else {}
-    limiting = [stage for stage in batches if stage.path in paths and stage.work_ms]
-    return max(limiting, key=lambda stage: stage.work_ms, default=None)
+    speedup = cores.for_stage(device.kind) if cores else math.inf
+    return _finding(stage, size, limits, speedup, options)
 
 
 def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
@@ -145,11 +139,6 @@ def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
         summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}; most of this "
         "time is not the copy"
     )
-
-
-def _batches_summary(batches: list[StageTime]) -> str:
-    work = sum(stage.work_ms for stage in batches)
-    return f"Batching takes {milliseconds(work)} per step and does not limit the pipeline"
 
 
 def _example_bytes(stage: StageTime, properties: DatasetProperties | None) -> float | None:
@@ -175,13 +164,6 @@ def _copied_by_all(whole: float, options: DataOptions | None) -> Verdict:
     return Healthy(summary=f"tf.data copies {batches} on all of its threads")
 
 
-def _speedup(device: Device, cores: Cores | None) -> float:
-    """Return the largest speedup: on all cores, or with an accelerator on the free ones; inf is unknown."""
-    if cores is None:
-        return math.inf
-    return max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
-
-
 def _finding(
     stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None
 ) -> Finding:
@@ -194,13 +176,8 @@ def _finding(
             Measure("bytes per batch", whole),
         ),
         remedies=_remedies(stage, options),
-        effects=(_effect(stage, speedup),),
+        effects=(stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=True),),
     )
-
-
-def _effect(stage: StageTime, speedup: float) -> Effect:
-    work = ms(stage.work_ms)
-    return Effect(Stage.INPUT, 1.0 / speedup, stage.path, work, bound=Bound.AT_MOST, spreads=True)
 
 
 def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ...]:

@@ -96,6 +96,12 @@ class InputPipeline:
         return max(self.segments, key=lambda segment: segment.ms, default=None)
 
     @property
+    def limiting(self) -> tuple[StageTime, ...]:
+        """The stages of the slowest segment."""
+        paths = self.slowest.stages if self.slowest else {}
+        return tuple(stage for stage in self.stages if stage.path in paths)
+
+    @property
     def critical(self) -> StageTime | None:
         """The stage with the most work in the slowest segment; None when nothing works."""
         segment = self.slowest

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.verdict import Location
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Location, Stage
 
 ROOTS = ("Root", "Model")
 """tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
@@ -68,6 +69,12 @@ class StageTime:
         )
 
     @property
+    def function(self) -> str:
+        """What code calls the function that it runs: its name, else "function"."""
+        name = self.dataset.function if self.dataset else ""
+        return name if name.isidentifier() else "function"
+
+    @property
     def concurrency(self) -> float:
         """The mean number of threads at work in the stage while it works."""
         return self.work_ms / self.wall_ms if self.wall_ms else 1.0
@@ -76,6 +83,13 @@ class StageTime:
     def at(self) -> Location | None:
         """The user's line that made it."""
         return self.dataset.at if self.dataset else None
+
+    def scaled(
+        self, scales: float, bound: Bound = Bound.EXPECTED, *, spreads: bool = False
+    ) -> Effect:
+        """Return the effect that its work takes so many times as long, or is spread over threads."""
+        work = ms(self.work_ms)
+        return Effect(Stage.INPUT, scales, self.path, work, bound=bound, spreads=spreads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Stage
+from tfdoctor.verdict import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,7 @@ class RepeatedWork:
     @property
     def effects(self) -> tuple[Effect, ...]:
         """What is saved when a cache keeps their output."""
-        return tuple(
-            Effect(Stage.INPUT, 0.0, stage.path, ms(stage.work_ms)) for stage in self.stages
-        )
+        return tuple(stage.scaled(0.0) for stage in self.stages)
 
     @classmethod
     def measure(

@@ -8,6 +8,7 @@ from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
 CROWDED = 0.75
 """Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples
@@ -68,6 +69,13 @@ class Cores:
     def free(self) -> float:
         """The cores that the run did not use, those of other programs included, which more threads would share."""
         return max(0.0, self.usable - self.busy)
+
+    def for_stage(self, kind: DeviceKind) -> float:
+        """Return how many cores one thread of the input could spread its work over, the one it has included.
+
+        On a CPU run, compute and input take turns or share all cores, which the step model accounts for.
+        """
+        return max(1.0, self.usable if kind == DeviceKind.CPU else 1.0 + self.free)
 
     @property
     def share(self) -> float:

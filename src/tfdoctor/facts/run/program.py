@@ -237,6 +237,11 @@ class Program:
             layers.setdefault(layer.name, layer)
         return {name: layer for name, layer in layers.items() if name not in shared}
 
+    @property
+    def first_line(self) -> Location | None:
+        """The line of the first layer: what holds for all layers has to be set before it."""
+        return next((layer.at for layer in self.layers if layer.at), None)
+
     def line_of(self, operation: Operation | None) -> Location | None:
         """Return the line that chose an operation: its own where it calls no layer, else its layer's."""
         if operation is None or (operation.direct and operation.at):

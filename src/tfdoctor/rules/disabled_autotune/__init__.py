@@ -185,7 +185,7 @@ def _pool(
         f"A private pool of {counted(options.pool, 'thread')} is always busy and limits the pipeline",
         "threading.private_threadpool_size",
         options.pool,
-        tuple(_spread(stage, times, bound) for stage in stages),
+        tuple(stage.scaled(1.0 / times, bound, spreads=True) for stage in stages),
         (
             Measure("threads of the private pool", count(options.pool)),
             Measure("share of time the pool is busy", ratio(min(1.0, full)), ratio(limits.full)),
@@ -200,14 +200,12 @@ def _map(
     stage = pipeline.critical
     if not options.no_parallel_map or stage is None or not PLAIN.fullmatch(stage.kind):
         return
-    times, bound = float("inf"), Bound.AT_MOST
-    if cores is not None:
-        times = max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
+    times = cores.for_stage(device.kind) if cores else float("inf")
     yield Consequence(
         f"{stage.title} limits the pipeline and runs on one thread because {options.no_parallel_map} is off",
         options.no_parallel_map,
         False,  # noqa: FBT003 - the option's value
-        (_spread(stage, times, bound),),
+        (stage.scaled(1.0 / times, Bound.AT_MOST, spreads=True),),
         (Measure("map time per step", ms(stage.work_ms)),),
     )
 
@@ -225,12 +223,6 @@ def _prefetch(
         False,  # noqa: FBT003 - the option's value
         (Effect(Stage.INPUT, of=ms(serial), overlaps=True),),
         (Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),),
-    )
-
-
-def _spread(stage: StageTime, times: float, bound: Bound) -> Effect:
-    return Effect(
-        Stage.INPUT, 1.0 / times, stage.path, ms(stage.work_ms), bound=bound, spreads=True
     )
 
 

@@ -132,7 +132,8 @@ def check(
     matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program), program)
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
-    remedy = _remedy(sixteen_bit, framework, _first_line(program))
+    at = program.first_line if program else None
+    remedy = _remedy(sixteen_bit, framework, at)
     finding = _finding(matmuls, operations, reduced, remedy)
     on_cpu = hardware.kind == DeviceKind.CPU
     if not on_cpu:
@@ -261,12 +262,6 @@ def _not_counted(operations: Operations) -> list[Measure]:
     total_ms = sum(row.ms for row in operations.matrix if not row.precision)
     label = "time in matmuls and convolutions of unknown precision, not counted"
     return [Measure(label, ms(total_ms))] if total_ms else []
-
-
-def _first_line(program: Program | None) -> Location | None:
-    """Return the line of the first layer: the policy has to be set before it."""
-    layers = program.layers if program else ()
-    return next((layer.at for layer in layers if layer.at), None)
 
 
 def _remedy(sixteen_bit: SixteenBit, framework: Framework, at: Location | None) -> Remedy:

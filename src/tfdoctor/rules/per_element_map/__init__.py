@@ -45,14 +45,12 @@ from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Verdict,
 )
 
@@ -99,7 +97,8 @@ def check(
     """Look for calls whose overhead exceeds their work in the slowest part of the pipeline."""
     if not breakdown.waits_for_input:
         return Healthy(summary=f"Map functions do not slow training: {breakdown.little_wait}")
-    stage = _slowest_map(pipeline)
+    maps = [one for one in pipeline.limiting if MAP.fullmatch(one.kind) and one.work_ms]
+    stage = max(maps, key=lambda stage: stage.work_ms, default=None)
     if stage is None:
         return Healthy(summary="No map limits the pipeline")
     if isinstance(functions, Unavailable):
@@ -110,17 +109,6 @@ def check(
             reason=f"the recording does not show what the function of {stage.title} computes"
         )
     return _judged(stage, function, contention, limits)
-
-
-def _slowest_map(pipeline: InputPipeline) -> StageTime | None:
-    """Return the map with the most work in the segment that limits the pipeline."""
-    paths = pipeline.slowest.stages if pipeline.slowest else {}
-    maps = (
-        stage
-        for stage in pipeline.stages
-        if stage.path in paths and MAP.fullmatch(stage.kind) and stage.work_ms
-    )
-    return max(maps, key=lambda stage: stage.work_ms, default=None)
 
 
 def _judged(
@@ -144,19 +132,13 @@ def _judged(
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
         return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
+    spared_ms = stage.work_ms * (1.0 - remaining)
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
         remedies=(_remedy(stage),),
-        effects=_effects(stage, remaining, contention),
+        effects=(stage.scaled(remaining, Bound.AT_MOST), *contention.relief(spared_ms)),
     )
-
-
-def _effects(stage: StageTime, remaining: float, contention: CpuContention) -> tuple[Effect, ...]:
-    """Return what is saved when only a share of the stage's work remains."""
-    work = ms(stage.work_ms)
-    effect = Effect(Stage.INPUT, remaining, stage.path, work, bound=Bound.AT_MOST)
-    return (effect, *contention.relief(stage.work_ms * (1.0 - remaining)))
 
 
 def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
@@ -172,11 +154,9 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
 
 
 def _remedy(stage: StageTime) -> Remedy:
-    name = stage.dataset.function if stage.dataset else ""
-    function = name if name.isidentifier() else "function"
     code = f"""\
 dataset = dataset.batch(batch_size)
-dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
+dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
     return Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map")
 
 

@@ -268,9 +268,8 @@ def _in_the_pipeline(
 ) -> Verdict:
     """Compare the time in Python with the pipeline's slowest segment."""
     slowest = pipeline.slowest
-    paths = slowest.stages if slowest else {}
-    stages = [stage for stage in pipeline.stages if stage.path in paths and stage.python_ms]
-    python = sum(stage.python_ms for stage in stages)
+    stages = [stage for stage in pipeline.limiting if stage.python_ms]
+    python = _python_ms(stages)
     share = python / slowest.ms if slowest and slowest.ms else 0.0
     label = "share of the pipeline's slowest segment spent in Python"
     measures = (
@@ -291,7 +290,7 @@ def _in_the_pipeline(
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure) -> Verdict:
     if any(dataset.python for dataset in pipeline.idle):
         return NotApplicable(reason=pipeline.why_idle)
-    python = sum(stage.python_ms for stage in pipeline.stages)
+    python = _python_ms(pipeline.stages)
     summary = (
         f"Python takes {milliseconds(python)} per step in the pipeline; {breakdown.little_wait}"
     )
@@ -467,7 +466,7 @@ def _effect(stage: StageTime) -> Effect:
     """
     known = max(stage.python_ms, sum(stage.operations.values()) or stage.work_ms)
     remaining = 1.0 - stage.python_ms / known if known else 0.0
-    return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+    return stage.scaled(remaining, Bound.AT_MOST)
 
 
 def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect, ...]:

@@ -54,7 +54,6 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Verdict,
 )
 
@@ -149,7 +148,7 @@ def _speedup(device: Device, cores: Cores | None, files: SourceFiles | None) -> 
     if files and files.remote:
         bounds.append(float(REMOTE_READS))
     elif cores is not None:
-        bounds.append(cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
+        bounds.append(cores.for_stage(device.kind))
     return max(1.0, min(bounds, default=float("inf")))
 
 
@@ -183,14 +182,7 @@ def _effects(
     spreads = not (files and files.remote)
     for stage in (reader, *_openers(pipeline, reader)[:-1]):  # the outermost opener stays alone
         if stage.work_ms:
-            yield Effect(
-                Stage.INPUT,
-                1.0 / speedup,
-                stage.path,
-                ms(stage.work_ms),
-                bound=Bound.AT_MOST,
-                spreads=spreads,
-            )
+            yield stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=spreads)
 
 
 def _openers(pipeline: InputPipeline, reader: StageTime) -> list[StageTime]:

@@ -53,7 +53,6 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Verdict,
 )
 
@@ -93,8 +92,7 @@ def check(
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
     if not breakdown.waits_for_input:
         return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
-    paths = pipeline.slowest.stages if pipeline.slowest else {}
-    stages = [stage for stage in pipeline.stages if stage.path in paths and stage.reads]
+    stages = [stage for stage in pipeline.limiting if stage.reads]
     reads = sum(stage.reads for stage in stages)
     measure = Measure("whole files read per step", count(reads), count(limits.files))
     if reads < limits.files:
@@ -170,7 +168,7 @@ def _effect(stage: StageTime, function: MapFunction | None) -> Effect:
     remaining = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
     if function and function.batch and set(function.single) <= READS:
         remaining = min(remaining, 1.0 / function.batch)
-    return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+    return stage.scaled(remaining, Bound.AT_MOST)
 
 
 READS = frozenset(("ReadFile",))

@@ -79,7 +79,6 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Severity,
-    Stage,
     Table,
     Verdict,
 )
@@ -287,8 +286,7 @@ def _prefix_size(prefix: RepeatablePrefix, properties: DatasetProperties) -> int
 
 def _prefix_effect(prefix: RepeatablePrefix) -> Effect:
     """Return what remains of a function's work after its repeatable beginning; reading the cache is not counted."""
-    work = ms(prefix.stage.work_ms)
-    return Effect(Stage.INPUT, 1.0 - prefix.share, prefix.stage.path, work, bound=Bound.AT_MOST)
+    return prefix.stage.scaled(1.0 - prefix.share, Bound.AT_MOST)
 
 
 def _judged(

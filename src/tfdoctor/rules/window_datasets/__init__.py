@@ -52,7 +52,6 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -101,8 +100,7 @@ def check(
         if contention.crowds_out(_work(found), breakdown.step_ms, limits.taken):
             return _judged(found, contention, limits)
         return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
-    paths = pipeline.slowest.stages if pipeline.slowest else {}
-    limiting = [found for found in windows.joins if found.join.path in paths]
+    limiting = [found for found in windows.joins if found.join in pipeline.limiting]
     if not limiting:
         return Healthy(summary="Making windows does not limit the pipeline")
     return _judged(max(limiting, key=lambda found: found.join.work_ms), contention, limits)
@@ -152,10 +150,7 @@ def _effects(found: WindowJoin, copying: float, contention: CpuContention) -> tu
     stages = [stage for stage in (found.join, *found.inner, *found.maps) if stage.work_ms]
     spared = sum(stage.work_ms for stage in stages) * (1.0 - remaining)
     return (
-        *(
-            Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
-            for stage in stages
-        ),
+        *(stage.scaled(remaining, Bound.AT_MOST) for stage in stages),
         *contention.relief(spared),
     )
 
