@@ -240,7 +240,10 @@ def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) 
     """
     if samples is None:
         return WorkBetween(free_ms)
-    elsewhere = _elsewhere(samples, slow)
+    slow_lines = slow.places if slow else frozenset()
+    elsewhere = tuple(
+        place for place in samples.places if place in samples.makers or place.at in slow_lines
+    )
     hotspots = _hotspots(samples, elsewhere)
     callback = hotspots[0].callback if hotspots else ""
     calls = tuple(place for place in elsewhere if callback and place.callback == callback)
@@ -250,12 +253,6 @@ def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) 
         free_ms * samples.share(calls),
         tuple(_hotspots(samples, others)),
     )
-
-
-def _elsewhere(samples: StackSamples, slow: SlowCalls | None) -> tuple[SampledLine, ...]:
-    """Return the lines that python-input (they make batches) and slow-call report."""
-    calls, makers = slow.places if slow else frozenset(), samples.makers
-    return tuple(place for place in samples.places if place in makers or place.at in calls)
 
 
 def _effects(

@@ -94,7 +94,8 @@ def check(
         return NotApplicable(
             reason=f"the records are compressed ({kinds}), but their place is {where}"
         )
-    reader = _reader(pipeline)
+    readers = (s for s in pipeline.stages if READER.fullmatch(s.kind) and s.calls and s.wall_ms)
+    reader = max(readers, key=lambda stage: stage.work_ms, default=None)
     if reader is None:
         return NotApplicable(reason="no compressed record was read in the traced steps")
     if not breakdown.waits_for_input:
@@ -102,11 +103,6 @@ def check(
             summary=f"Decompressing records does not slow training: {breakdown.little_wait}"
         )
     return _judged(reader, compressed[0], properties, breakdown, pipeline, limits)
-
-
-def _reader(pipeline: InputPipeline) -> StageTime | None:
-    stages = (s for s in pipeline.stages if READER.fullmatch(s.kind) and s.calls and s.wall_ms)
-    return max(stages, key=lambda stage: stage.work_ms, default=None)
 
 
 def _judged(

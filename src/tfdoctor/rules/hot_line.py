@@ -172,9 +172,10 @@ def _finding(
 ) -> Finding:
     first = hot[0].line
     share = first.ms / breakdown.step_ms
-    called = f", mostly in {_call(first)}" if first.main_call else ""
+    called = ENTERING if first.work is LineWork.ENTERING else first.main_call
+    mostly = f", mostly in {called}" if first.main_call else ""
     return Finding(
-        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{called}",
+        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
         evidence=(
             Measure("share of the step in the line", ratio(share), ratio(limits.share)),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
@@ -182,7 +183,7 @@ def _finding(
                 hot,
                 ("your line", lambda one: one.line.at),
                 ("called from", lambda one: one.line.callback or one.line.caller or "-"),
-                ("calls", lambda one: _called(one.line)),
+                ("calls", lambda one: _calls(one.line)),
                 ("part of the step", lambda one: str(one.stage)),
                 ("samples", lambda one: count(one.line.seen)),
                 ("time per step", lambda one: ms(one.line.ms)),
@@ -198,17 +199,12 @@ def _place(line: HostLine) -> str:
     return line.callback or (location(line.at) if line.at else "A line outside your files")
 
 
-def _call(line: HostLine) -> str:
-    return ENTERING if line.work is LineWork.ENTERING else line.main_call
+def _calls(line: HostLine) -> str:
+    named = [name or "its own code" for name in list(line.calls)[:2]]
+    return ENTERING if line.work is LineWork.ENTERING else ", ".join(named) or "-"
 
 
 ENTERING = "starting the compiled function"
-
-
-def _called(line: HostLine) -> str:
-    if line.work is LineWork.ENTERING:
-        return ENTERING
-    return ", ".join(name or "its own code" for name in list(line.calls)[:2]) or "-"
 
 
 def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:

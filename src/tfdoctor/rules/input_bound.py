@@ -126,8 +126,10 @@ def check(
         return _profilers(waits, cost, wait, measures)
     if pipeline and wait < limits.late * step and _in_time(pipeline, steps, step, limits):
         return _handed_over(waits, pipeline, wait, measures)
+    critical = _critical(pipeline)
+    cause = f"; {critical.title} limits the pipeline" if critical else ""
     return Finding(
-        summary=f"{waits} for input{_cause(pipeline)}",
+        summary=f"{waits} for input{cause}",
         evidence=(
             *measures,
             *(
@@ -204,11 +206,6 @@ def _critical(pipeline: InputPipeline | None) -> StageTime | None:
     """Return the stage that limits the pipeline; None if it is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
     return None if critical and critical.is_root else critical
-
-
-def _cause(pipeline: InputPipeline | None) -> str:
-    critical = _critical(pipeline)
-    return f"; {critical.title} limits the pipeline" if critical else ""
 
 
 def _remedies(pipeline: InputPipeline | None, cacheable: Cacheable | None) -> tuple[Remedy, ...]:

@@ -78,7 +78,7 @@ def check(
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
         return NotApplicable(reason=f"{device}; {host}")
-    faults = (*_device_faults(device, limits), *_host_faults(host, limits))
+    faults = tuple(_faults(device, host, limits))
     evidence = (*_of_device(device, limits), *_of_host(host, limits))
     if not faults:
         return Healthy(summary=_healthy(device, host), evidence=evidence)
@@ -100,26 +100,23 @@ dataset = dataset.cache("/tmp/cache")  # on disk, not in memory
 dataset = dataset.shuffle(1000)  # a smaller buffer; or shuffle the file names"""
 
 
-def _device_faults(
-    device: DeviceMemory | Unavailable, limits: Limits
+def _faults(
+    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits
 ) -> Iterator[tuple[str, Remedy]]:
+    """Yield what is nearly full, or makes tasks wait, with what to do."""
     if isinstance(device, DeviceMemory) and device.fullest.share >= limits.device:
         yield _device_full(device), Remedy("Reduce the memory used on the device", ON_DEVICE)
-
-
-def _host_faults(host: HostMemory | Unavailable, limits: Limits) -> Iterator[tuple[str, Remedy]]:
-    if isinstance(host, HostMemory) and (host.share >= limits.host or _stalls(host, limits)):
-        yield _host_fault(host, limits), Remedy("Reduce the memory used on the host", ON_HOST)
+    if isinstance(host, Unavailable):
+        return
+    if host.stalled is not None and _stalls(host, limits):
+        waited = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
+        yield waited, Remedy("Reduce the memory used on the host", ON_HOST)
+    elif host.share >= limits.host:
+        yield _host_full(host), Remedy("Reduce the memory used on the host", ON_HOST)
 
 
 def _stalls(host: HostMemory, limits: Limits) -> bool:
     return host.stalled is not None and host.stalled >= limits.stalled
-
-
-def _host_fault(host: HostMemory, limits: Limits) -> str:
-    if host.stalled is not None and _stalls(host, limits):
-        return f"tasks on the host waited for memory {percent(host.stalled)} of the time"
-    return _host_full(host)
 
 
 def _device_full(device: DeviceMemory) -> str:

@@ -80,7 +80,9 @@ def check(
             reason=f"Keras builds the pipeline from {pipeline.python_kind}: there is no dataset to prefetch"
         )
     if pipeline.prefetches:
-        summary = f"{_prefetcher(pipeline)} produces batches ahead of the step"
+        ahead = next(stage for stage in pipeline.stages if stage.asynchronous)
+        added = ", added by tf.data itself," if ahead.injected else ""
+        summary = f"{ahead.kind}{added} produces batches ahead of the step"
         return Healthy(summary=summary, evidence=evidence)
     if not breakdown.waits_for_input or serial < limits.serial_ms:
         summary = f"Producing a batch takes {milliseconds(serial)} per step"
@@ -105,11 +107,6 @@ def _finding(pipeline: InputPipeline, evidence: tuple[Measure, ...], bound: Boun
         ),
         effects=(Effect(Stage.INPUT, overlaps=True, bound=bound),),
     )
-
-
-def _prefetcher(pipeline: InputPipeline) -> str:
-    stage = next(stage for stage in pipeline.stages if stage.asynchronous)
-    return f"{stage.kind}, added by tf.data itself," if stage.injected else stage.kind
 
 
 def example(

@@ -41,6 +41,7 @@ saving is computed from the bytes that the lookup moves.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -110,8 +111,9 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
-    summed = _costly_sums(sums.tables if sums else (), operations, limits)
-    updates = _costly_updates(_apart(tables, summed), operations, limits)
+    least_ms = limits.update * operations.total_ms
+    summed = _sparse(sums.tables if sums else (), limits, least_ms)
+    updates = _sparse(_apart(tables, summed), limits, least_ms)
     if tables.one_hot or updates or summed:
         return _finding(Faults(tables.one_hot, updates, summed), operations, hardware)
     if unknown := operations.why_unnamed or tables.unseen:
@@ -120,7 +122,7 @@ def check(
 
 
 def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:
-    if sparse := _sparse(tables, limits):
+    if sparse := _sparse(tables.dense, limits):
         spent = milliseconds(sum(update.ms for update in sparse))
         return Healthy(
             summary=f"Whole updates of embedding tables with few rows in use take only {spent} per step"
@@ -135,40 +137,23 @@ def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:
     return Healthy(summary="No gradient processes a whole embedding table")
 
 
-def _costly_sums(
-    tables: Iterable[TableSum], operations: Operations, limits: Limits
-) -> tuple[TableSum, ...]:
-    """Return the sums over tables with few rows in use, if together they take long enough."""
-    sparse = tuple(one for one in tables if one.lookups <= limits.touched * one.entries)
-    total_ms = sum(one.ms for one in sparse)
-    return sparse if total_ms >= limits.update * operations.total_ms else ()
-
-
-def _apart(tables: EmbeddingTables, summed: Iterable[TableSum]) -> EmbeddingTables:
-    """Return the tables without the operations that a sum over the table explains."""
+def _apart(tables: EmbeddingTables, summed: Iterable[TableSum]) -> list[DenseUpdate]:
+    """Return the updates of whole tables without the operations that a sum over the table explains."""
     named = {row.name for one in summed for row in (*one.rows, *one.update)}
     left = (
         replace(update, rows=tuple(row for row in update.rows if row.name not in named))
         for update in tables.dense
     )
-    dense = tuple(update for update in left if any(row.type == DENSIFIES for row in update.rows))
-    return replace(tables, dense=dense)
+    return [update for update in left if any(row.type == DENSIFIES for row in update.rows)]
 
 
-def _costly_updates(
-    tables: EmbeddingTables, operations: Operations, limits: Limits
-) -> tuple[DenseUpdate, ...]:
-    """Return the updates with few rows in use, if together they take long enough."""
-    sparse = _sparse(tables, limits)
-    total_ms = sum(update.ms for update in sparse)
-    return sparse if total_ms >= limits.update * operations.total_ms else ()
+Work = TypeVar("Work", DenseUpdate, TableSum)
 
 
-def _sparse(tables: EmbeddingTables, limits: Limits) -> tuple[DenseUpdate, ...]:
-    """Return the updates of whole tables of which few rows are in use."""
-    return tuple(
-        update for update in tables.dense if update.lookups <= limits.touched * update.entries
-    )
+def _sparse(work: Iterable[Work], limits: Limits, least_ms: float = 0.0) -> tuple[Work, ...]:
+    """Return the work on tables with few rows in use, if together it takes long enough."""
+    sparse = tuple(one for one in work if one.lookups <= limits.touched * one.entries)
+    return sparse if sum(one.ms for one in sparse) >= least_ms else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def check(
                 most=10,
             ),
         ),
-        remedies=(_remedy(work),),
+        remedies=(Remedy(*REMEDIES[work.origin], work.at, "floatx"),),
         effects=(
             *(_effect(row, hardware) for row in work.rows if row.ms),
             *(row.scaled(0.0) for row in work.casts if row.ms),
@@ -106,11 +106,6 @@ def _effect(row: OperationTime, hardware: Hardware) -> Effect:
     single = hardware.float32
     scales = single.matmuls if row.is_matrix else single.others
     return row.scaled(scales, single.bound)
-
-
-def _remedy(work: Float64Work) -> Remedy:
-    action, code = REMEDIES[work.origin]
-    return Remedy(action, code, work.at, "floatx")
 
 
 REMEDIES = {

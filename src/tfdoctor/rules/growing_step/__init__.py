@@ -133,8 +133,15 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
 def _level(trend: Trend, limits: Limits) -> Healthy | NotApplicable:
     """Say that steps do not get slower, or that this is not certain."""
     if trend.low <= 0 and trend.last >= limits.ratio * trend.first:
-        return NotApplicable(reason=_unsteady(trend))
-    return Healthy(summary=_healthy(trend), evidence=_measures(trend, limits), concern=Concern.RUN)
+        span = time_span(trend.first, trend.last)
+        unsteady = "so unsteadily that it is not certain whether steps get slower"
+        return NotApplicable(reason=f"a step took from {span}, but {unsteady}")
+    span = f"{milliseconds(trend.first)} at the beginning and {milliseconds(trend.last)} at the end"
+    return Healthy(
+        summary=f"A training step took {span} of {number(trend.over_steps)} steps",
+        evidence=_measures(trend, limits),
+        concern=Concern.RUN,
+    )
 
 
 def _finding(
@@ -166,11 +173,6 @@ def _grows(trend: Trend, counts: tuple[Trend, ...], steps: RunSteps, limits: Lim
     enough = _beyond_ms(trend, steps) >= limits.share * steps.total_ms
     graph = bool(counts) and counts[0].what is Grows.GRAPH and trend.slope > 0
     return (trend.grows or graph) and trend.last >= limits.ratio * trend.first and enough
-
-
-def _unsteady(trend: Trend) -> str:
-    span = time_span(trend.first, trend.last)
-    return f"a step took from {span}, but so unsteadily that it is not certain whether steps get slower"
 
 
 def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
@@ -272,18 +274,13 @@ def _grew(trend: Trend) -> str:
 
 def _summary(trend: Trend, counts: tuple[Trend, ...], cause: StepLine | None) -> str:
     grown = [clause(counts[0], trend.over_steps)] if counts else []
-    if cause:
-        grown.append(_of_line(cause))
-    unknown = (
-        "" if grown else "; nothing else that was recorded grew along, so the cause is unknown"
-    )
-    return "; ".join([_grew(trend), *grown]) + unknown
-
-
-def _of_line(cause: StepLine) -> str:
-    if cause.graph_samples >= ENOUGH:
-        return f"{location(cause.at)} makes operations in each step"
-    return f"of it {location(cause.at)} takes {time_span(cause.first_ms, cause.last_ms)}"
+    if cause and cause.graph_samples >= ENOUGH:
+        grown.append(f"{location(cause.at)} makes operations in each step")
+    elif cause:
+        span = time_span(cause.first_ms, cause.last_ms)
+        grown.append(f"of it {location(cause.at)} takes {span}")
+    grown = grown or ["nothing else that was recorded grew along, so the cause is unknown"]
+    return "; ".join([_grew(trend), *grown])
 
 
 def _measures(trend: Trend, limits: Limits) -> tuple[Measure, ...]:
@@ -315,11 +312,6 @@ def _table(lines: tuple[StepLine, ...]) -> tuple[Table, ...]:
         ("what it calls", lambda line: line.calls),
     )
     return (table,) if lines else ()
-
-
-def _healthy(trend: Trend) -> str:
-    span = f"{milliseconds(trend.first)} at the beginning and {milliseconds(trend.last)} at the end"
-    return f"A training step took {span} of {number(trend.over_steps)} steps"
 
 
 GROWS = Trend(

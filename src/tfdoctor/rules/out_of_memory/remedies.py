@@ -42,7 +42,8 @@ def _of_earlier(fit: Circumstances) -> Iterator[Remedy]:
 
 
 def _of_data(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
-    if _one_hot(ending, fit):
+    names = {calls.rpartition(".")[2] for calls in fit.calls}
+    if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
         yield Remedy("Keep class numbers and use a sparse loss", SPARSE, ending.at)
 
 
@@ -88,13 +89,6 @@ def _smaller(ending: RunEnding, fit: Circumstances) -> int:
 
 LARGEST_BATCH = 65_536
 """First dimension of a tensor up to which it may be a batch; larger ones are examples or features."""
-
-
-def _one_hot(ending: RunEnding, fit: Circumstances) -> bool:
-    """Say whether the line makes one-hot rows, which its functions tell."""
-    names = {calls.rpartition(".")[2] for calls in fit.calls}
-    wide = not ending.shape or ending.shape[-1] >= CLASSES
-    return bool(names & ONE_HOT) and wide
 
 
 SESSION = """\
