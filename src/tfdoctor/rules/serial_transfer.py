@@ -74,8 +74,10 @@ def check(
         )
         return Healthy(summary=summary, evidence=(measure,))
     worst = max(copies, key=lambda copy: copy.exposed_ms)
+    source = ", from pageable memory" if worst.host_memory == PAGEABLE else ""
     return Finding(
-        summary=_summary(worst, breakdown),
+        summary=f"Copies from {worst.direction} take {milliseconds(worst.exposed_ms)} of {breakdown.each_step} "
+        f"while no kernel runs{source}",
         evidence=(
             measure,
             Table.of(
@@ -98,12 +100,6 @@ def check(
             for copy in copies
         ),
     )
-
-
-def _summary(copy: Transfer, breakdown: Breakdown) -> str:
-    source = ", from pageable memory" if copy.host_memory == PAGEABLE else ""
-    time = milliseconds(copy.exposed_ms)
-    return f"Copies from {copy.direction} take {time} of {breakdown.each_step} while no kernel runs{source}"
 
 
 def _remedies(worst: Transfer, framework: Framework) -> tuple[Remedy, ...]:

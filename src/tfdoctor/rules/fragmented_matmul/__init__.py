@@ -40,7 +40,6 @@ from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Sib
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -125,14 +124,12 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
             ),
         ),
         remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
-        effects=tuple(effect for group in small for effect in _effects(group)),
+        effects=tuple(  # the time of one call remains, forward and backward
+            row.scaled(1.0 / len(group.matmuls), Bound.AT_MOST)
+            for group in small
+            for row in group.rows
+        ),
     )
-
-
-def _effects(group: Siblings) -> tuple[Effect, ...]:
-    """Keep the time of one call, forward and backward."""
-    remaining = 1.0 / len(group.matmuls)
-    return tuple(row.scaled(remaining, Bound.AT_MOST) for row in group.rows)
 
 
 LOOP = (

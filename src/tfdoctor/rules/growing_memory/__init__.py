@@ -148,7 +148,12 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
             reason="models are fitted one after another, so tuning-loop judges the memory"
         )
     counts = growing_counts(growth)
-    growing = [one for one in memory.memories if _grows(one, counts, limits)]
+    least = limits.along if counts else limits.growth
+    growing = [
+        one
+        for one in memory.memories
+        if one.trend.grows and one.grown >= max(least, limits.share * one.trend.first)
+    ]
     if not growing:
         return Healthy(
             summary=_healthy(memory, growth),
@@ -171,11 +176,6 @@ def _failure(severity: Severity, counts: tuple[Trend, ...]) -> RunFailure:
     """Say whether the run will fail by it; where traced functions hold the memory, retracing is what to change."""
     traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
     return RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE
-
-
-def _grows(memory: FillingMemory, counts: tuple[Trend, ...], limits: Limits) -> bool:
-    least = limits.along if counts else limits.growth
-    return memory.trend.grows and memory.grown >= max(least, limits.share * memory.trend.first)
 
 
 def _severity(

@@ -90,7 +90,9 @@ LIMITS = Limits()
 
 def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) -> Verdict:
     """Compare what each buffer holds with what it would hold on the other side of a map."""
-    late = [buffer for buffer in buffers.known if _late(buffer, limits)]
+    moved = [buffer for buffer in buffers.known if buffer.by is not None]
+    large = [buffer for buffer in moved if buffer.each >= limits.times * buffer.least]
+    late = [buffer for buffer in large if buffer.spared >= limits.spared_bytes]
     if not late and buffers.unknown:
         kinds = ", ".join(kind_of(dataset).lower() for dataset in buffers.unknown)
         return NotApplicable(
@@ -120,11 +122,6 @@ def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) 
         remedies=tuple(_remedy(buffer) for buffer in late),
         severity=Severity.WARNING if stalls else Severity.NOTE,
     )
-
-
-def _late(buffer: Buffer, limits: Limits) -> bool:
-    large = buffer.each >= limits.times * buffer.least
-    return buffer.by is not None and large and buffer.spared >= limits.spared_bytes
 
 
 def _memory_in_use(buffers: Buffers) -> str:

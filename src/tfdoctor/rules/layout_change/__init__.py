@@ -103,7 +103,10 @@ def _finding(
             _table(layouts.superfluous, inside),
         ),
         remedies=_remedies(layouts.superfluous, inside, hardware),
-        effects=(*_effects(layouts, hardware), *(_effect_inside(*entry) for entry in inside)),
+        effects=(
+            *_effects(layouts, hardware),
+            *(row.scaled(1.0 - time / row.ms, Bound.AT_MOST) for row, time in inside),
+        ),
     )
 
 
@@ -113,10 +116,6 @@ def _effects(layouts: Layouts, hardware: Hardware) -> Iterator[Effect]:
     for conversion in layouts.superfluous:
         for row in conversion.rows:
             yield row.scaled(0.0, bound)
-
-
-def _effect_inside(row: OperationTime, time: float) -> Effect:
-    return row.scaled(1.0 - time / row.ms, Bound.AT_MOST)
 
 
 def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:

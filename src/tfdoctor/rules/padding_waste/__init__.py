@@ -126,16 +126,11 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     effects = tuple(_effects(own or worst.used, work, breakdown, starting_ms))
     return Finding(
         summary=summary,
-        evidence=(*measures, *_cut(cut), *_work(work), _table(padding)),
+        evidence=(*measures, *_work(cut, work), _table(padding)),
         remedies=_remedies(source, worst, own_is_enough=own is not None),
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
-
-
-def _cut(cut: float | None) -> Iterator[Measure]:
-    if cut is not None:
-        yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
 
 
 def _remedies(
@@ -160,8 +155,13 @@ def _remedies(
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 
-def _work(work: LengthWork) -> Iterator[Measure]:
-    """Yield the times that the saving counts, and which of them may not depend on the length."""
+def _work(cut: float | None, work: LengthWork) -> Iterator[Measure]:
+    """Yield what batches of their own length use, and the times that the saving counts.
+
+    Some of these may not depend on the length.
+    """
+    if cut is not None:
+        yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
     yield Measure("time per step of operations that grow with the length", ms(work.known_ms))
     if work.unknown_ms:
         label = "time per step of operations of unknown length, counted as growing"

@@ -135,13 +135,8 @@ def check(
         summary=summary,
         evidence=evidence,
         remedies=_remedies(work, program),
-        effects=_effects(work, _host_ms(breakdown, overhead)),
+        effects=_effects(work, breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0),
     )
-
-
-def _host_ms(breakdown: Breakdown, overhead: PythonOverhead | None) -> float:
-    """Return the host's time without the way into the training call and out of it; 0 is unknown."""
-    return breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
 
 
 def _of_independent(

@@ -30,7 +30,7 @@ python-input reports them, except for casts of float64 to a narrower type, which
 - [NumPy interoperability: type promotion](https://www.tensorflow.org/guide/tf_numpy)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
@@ -117,7 +117,7 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMIT
                 most=SHOWN_ROWS,
             ),
         ),
-        remedies=(*_converted(same, conversions.at), *_loaded(wide, conversions.at)),
+        remedies=tuple(_remedies(same, wide, conversions.at)),
         effects=(*_again(same), *_casts(wide, Bound.AT_MOST)),
     )
 
@@ -172,15 +172,14 @@ def _casts(arrays: Iterable[ConvertedArray], bound: Bound) -> tuple[Effect, ...]
     return tuple(cast.scaled(0.0, bound) for cast in casts)
 
 
-def _converted(same: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
-    if not same:
-        return ()
-    action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
-    return (Remedy(action, "\n".join(map(_line, same)), at, edit_id="convert-once"),)
-
-
-def _loaded(wide: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
-    return (Remedy("Make the arrays float32 where they are loaded", LOADED, at),) if wide else ()
+def _remedies(
+    same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray], at: Location | None
+) -> Iterator[Remedy]:
+    if same:
+        action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
+        yield Remedy(action, "\n".join(map(_line, same)), at, edit_id="convert-once")
+    if wide:
+        yield Remedy("Make the arrays float32 where they are loaded", LOADED, at)
 
 
 def _line(array: ConvertedArray) -> str:

@@ -17,7 +17,6 @@ from tfdoctor.verdict import (
     Evidence,
     Finding,
     Healthy,
-    Location,
     Measure,
     Recurrence,
     Remedy,
@@ -223,7 +222,8 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
     """Choose by what makes the function anew: compile, a loop, or an argument that changes."""
     worst = tracing.worst
     if tracing.compiled:
-        return _compile_once(tracing.compiled.at)
+        action = "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
+        return Remedy(action, COMPILE, tracing.compiled.at, "compile-once")
     if _remade(worst) > 1 and _of_keras(worst, tracing.calls):
         return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
     if _remade(worst) > 1:
@@ -236,11 +236,6 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
         worst.name, worst.tracings, worst.tracings, worst.tracings, changed.get(worst.name, ())
     )
     return for_change(function, worst.at)
-
-
-def _compile_once(at: Location | None) -> Remedy:
-    action = "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
-    return Remedy(action, COMPILE, at, "compile-once")
 
 
 def healthy(traces: RunTraces, phases: RunPhases) -> Healthy:

@@ -213,16 +213,12 @@ def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
     """Name the kind of call that takes most of the time, and its line that does."""
     first, *others = _first_of_each(slow.lines)
     time_ms = sum(line.ms for line in slow.lines if line.call is first.call)
-    called = next(
-        (_how_often(one) for one in many if one.line == first), f"{first.call} in every step"
-    )
+    called = f"{first.call} in every step"
+    if one := next((one for one in many if one.line == first), None):
+        called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     of = f"{milliseconds(time_ms)} of each step"
     text = f"Calling {called} takes about {of}, mostly at {location(first.at)}"
     return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
-
-
-def _how_often(one: SingleCall) -> str:
-    return f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
 
 
 def _calls(many: Sequence[SingleCall]) -> tuple[Measure, ...]:

@@ -153,15 +153,14 @@ def _module(group: LineGroup) -> str:
 
 
 def _loads(calls: RunCalls, limits: Limits) -> list[Cause]:
-    return [Cause.of_call(call, call.at) for call in _loaded(calls, limits) if call.at]
-
-
-def _loaded(calls: RunCalls, limits: Limits) -> list[MadeCall]:
     """Return the loads that a loop repeats."""
     return [
-        call
+        Cause.of_call(call, call.at)
         for call in calls.of(RunCall.BUILD)
-        if call.name.rpartition(".")[2] in LOADS and call.looped and call.count >= limits.loads
+        if call.name.rpartition(".")[2] in LOADS
+        and call.looped
+        and call.count >= limits.loads
+        and call.at
     ]
 
 

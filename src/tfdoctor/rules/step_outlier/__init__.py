@@ -208,7 +208,8 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     if share < limits.share or not recurs:
         why = _why_no_pattern(cause, occasions, limits) if long else ""
         return Healthy(summary=summary + why, evidence=(measure,))
-    seen = _lines_of(cause, share, lines)
+    known = lines is not None and (lines.timed or share >= MOST)
+    seen = lines.of(cause) if lines and known else ()
     main = _main(seen, limits)
     chance = not (main and main.callback) and not _period(outliers)
     if cores is not None and cores.contended and chance:
@@ -263,17 +264,17 @@ def _pattern(one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Pattern 
     beyond = sum((times[at] - usual_ms) * steps.steps[at].calls for at in long)
     others = (step.total_ms for at, step in enumerate(steps.steps) if at not in long)
     return Pattern(
-        tuple(_grown(steps.steps[at], one.part, times[at] - usual_ms) for at in long),
+        tuple(
+            OutlierStep(step.number, step.total_ms, one.part, times[at] - usual_ms, is_main=True)
+            for at, step in enumerate(steps.steps)
+            if at in long
+        ),
         one.part,
         median(others),
         beyond / sum(step.total_ms * step.calls for step in steps.steps),
         len(times),
         _occasions(long),
     )
-
-
-def _grown(step: Step, part: str, growth_ms: float) -> OutlierStep:
-    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main=True)
 
 
 def _found(
@@ -366,13 +367,6 @@ def _why_no_pattern(cause: str, occasions: int, limits: Limits) -> str:
     if occasions < limits.long:
         return ", on one occasion, which may be chance"
     return "" if cause else ", without a common cause"
-
-
-def _lines_of(cause: str, share: float, lines: LongStepLines | None) -> tuple[LongStepLine, ...]:
-    """Return the lines in the part that grew; without times, only where most of the time is in long steps."""
-    if lines is None or not (lines.timed or share >= MOST):
-        return ()
-    return lines.of(cause)
 
 
 def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:

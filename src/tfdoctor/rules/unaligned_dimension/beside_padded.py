@@ -1,6 +1,7 @@
 """What other operations gain when the widths of layers fit the hardware: those that read and write them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -23,7 +24,7 @@ def elsewhere(
     targets = {padded.width: padded.target for padded in wasteful if padded.target < padded.width}
     results = [(row, result_of(row)) for row in operations.rows if not row.is_matrix]
     return tuple(
-        _narrower(row, _tiles(result, target) / _tiles(result, width))
+        replace(row.scaled(_tiles(result, target) / _tiles(result, width)), narrows=True)
         for row, result in results
         if result and result.tile and (width := result.width) and (target := targets.get(width))
     )
@@ -50,10 +51,6 @@ def _last_dimensions(row: OperationTime) -> set[int | None]:
     """Return the sizes of the last dimensions of what it reads and writes."""
     tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
     return {shape[-1] for _, shape in tensors if shape}
-
-
-def _narrower(row: OperationTime, scales: float) -> Effect:
-    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), narrows=True)
 
 
 def _tiles(array: Array, width: int) -> int:
