@@ -222,7 +222,10 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
     """Choose by what makes the function anew: compile, a loop, or an argument that changes."""
     worst = tracing.worst
     if tracing.compiled:
-        action = "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
+        action = (
+            "Compile the model once, before the loop, and assign the learning rate; "
+            "the optimizer keeps its state"
+        )
         return Remedy(action, COMPILE, tracing.compiled.at, "compile-once")
     if _remade(worst) > 1 and _of_keras(worst, tracing.calls):
         return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
