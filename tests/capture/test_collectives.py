@@ -91,7 +91,7 @@ def test_no_window_opens_once_the_run_has_ended(
     window = make(tmp_path, monkeypatch)
     program = SimpleNamespace(end=lambda: None)
     installed = SimpleNamespace(window=window, log=window.log, program=program)
-    agent.load("hooks.ending").RunEnd(installed).finish()
+    agent.load("hooks.run_end").RunEnd(installed).finish()
     window.open_for(None, 1.0)
     assert window.state == "done"
     assert window.session is None

@@ -15,7 +15,7 @@ BASE = np.arange(6000.0)
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> Any:
-    feeding = agent.load("window.feeding")
+    feeding = agent.load("window.call_arguments")
     return feeding.CallArguments(agent.load("process.journal").Journal(str(tmp_path)))
 
 

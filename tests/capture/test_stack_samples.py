@@ -66,7 +66,7 @@ def training(depth: int = 0) -> SimpleNamespace:
 def sampler(tmp_path: Path) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
     return agent.load("window.stack_samples").StackSampler(
-        log, agent.load("window.feeding").CallArguments(log)
+        log, agent.load("window.call_arguments").CallArguments(log)
     )
 
 

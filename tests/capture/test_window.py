@@ -373,7 +373,7 @@ def watch(window: Any) -> Any:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Set the agent's clock by hand."""
     now = [100.0]
-    for name in ("window.window", "window.opening", "window.captures", "loops.watch"):
+    for name in ("window.window", "window.window_start", "window.captures", "loops.watch"):
         monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 

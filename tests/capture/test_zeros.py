@@ -71,7 +71,7 @@ def test_variables_and_arguments_of_outer_functions_are_not_held() -> None:
     variable.dtype.name = "resource"
     argument = SimpleNamespace(graph=SimpleNamespace(captures=[]))
     graph = SimpleNamespace(captures=[(variable, placeholder), (argument, placeholder)])
-    assert list(agent.load("program.held").held(graph)) == []
+    assert list(agent.load("program.outside_tensors").held(graph)) == []
 
 
 def constant(values: Any, *, stored: bool = True) -> Any:

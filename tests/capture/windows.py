@@ -79,7 +79,7 @@ class ProgramFile:
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
-    monkeypatch.setattr(agent.load("window.opening"), "Session", Session)
+    monkeypatch.setattr(agent.load("window.window_start"), "Session", Session)
     monkeypatch.setattr(Session, "refuse", None)
     Session.marked.clear()
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}

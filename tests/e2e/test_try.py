@@ -12,8 +12,8 @@ import pytest
 
 from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant

@@ -13,8 +13,8 @@ from tests.capture.running import QUIET, environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import TrainingState
 from tfdoctor.trial import training
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 

@@ -7,8 +7,8 @@ import pytest
 
 from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import Runner, TrialRun, layer_possible
 from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.times import NoTimes, TrialTimes

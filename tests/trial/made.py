@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.trial.test_times import loop
-from tfdoctor.trial.enough import Enough
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
 from tfdoctor.trial.variants import Variant

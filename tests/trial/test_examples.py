@@ -13,8 +13,8 @@ from tests.trial.test_rounds import clock, of_variants, row
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Difference, TrainingState, Trial
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
 from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant

@@ -28,8 +28,8 @@ from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Pairs, rivals
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.rounds import AROUND, Runs
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow
 from tfdoctor.trial.statistics import FEWEST_ROUNDS

@@ -11,8 +11,8 @@ import pytest
 
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant

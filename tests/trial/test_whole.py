@@ -10,7 +10,7 @@ from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
 from tfdoctor.errors import CaptureError
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.trial import proposals, whole
-from tfdoctor.trial.enough import NEVER, Enough
+from tfdoctor.trial.run_length import NEVER, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes
 from tfdoctor.trial.variants import AS_IS, Variant

@@ -97,7 +97,7 @@ class InProcessRecording:
             self.samplers = SamplerProcess(self.folder.out / SAMPLES, plan.sample_every_ms)
         with self._careful("start"):  # last: from here on, time is the user's
             settings = agent_plan(plan, self.folder.processes)
-            _Process.block = _agent_module("block").begin(settings, places, _Process.block)
+            _Process.block = _agent_module("hooks.block").begin(settings, places, _Process.block)
         with self._careful("times"):
             self._begin_run()
 

@@ -13,6 +13,7 @@ from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
+from tfdoctor.cli.leaving_reader import tolerate_leaving_readers
 from tfdoctor.cli.option_groups import grouped
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
@@ -22,7 +23,6 @@ from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
 from tfdoctor.cli.try_parser import TryCommand
 from tfdoctor.cli.trying import try_
-from tfdoctor.cli.unread import tolerate_leaving_readers
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.again import must_need_no_recording, report_again
 from tfdoctor.cli.gates import GateOptions
 from tfdoctor.cli.options import (
     ForEpochs,
@@ -23,6 +22,7 @@ from tfdoctor.cli.options import (
 from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, without_names, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import RuleOptions, book
+from tfdoctor.cli.stored_report import must_need_no_recording, report_again
 
 
 def report(  # noqa: PLR0913 - its arguments are the command's options

@@ -13,7 +13,7 @@ import numpy as np
 from tfdoctor.diagnosis import Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.enough import FIRST_RUN, Enough
+from tfdoctor.trial.run_length import FIRST_RUN, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import (

@@ -20,8 +20,8 @@ from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
-from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.times import NoTimes, Timing, TrainedState, TrialTimes, times_of
 from tfdoctor.trial.variants import Variant
 

@@ -15,8 +15,8 @@ from tfdoctor.diagnosis import Difference, Measured, Trial, Trials
 from tfdoctor.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.enough import LIMIT_FACTOR, LIMIT_S, Enough
 from tfdoctor.trial.rounds import AROUND, RunOne, Say
+from tfdoctor.trial.run_length import LIMIT_FACTOR, LIMIT_S, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.variants import ORIGINAL, Variant

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
-elsewhere: Any = agent.load("run.elsewhere")
+elsewhere: Any = agent.load("run.other_thread_traces")
 kinds = agent.load("run.kinds")
 TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("repeated", "snapshot"))]
 """The modules that look at the time."""

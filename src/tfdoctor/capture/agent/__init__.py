@@ -65,13 +65,13 @@ def install(
 ) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import installed
-    from .hooks import ending, forks
+    from .hooks import forks, run_end
     from .process import imports
 
     log = log or journal.Journal(plan["out"])
     parts = installed.Installed(plan, log, recorder)
     parts.finder = imports.watch(_hooks(parts), log)
-    ending.install(parts)
+    run_end.install(parts)
     forks.watch(parts)
     log.write()
     return parts
@@ -80,7 +80,7 @@ def install(
 def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
     from . import timing
-    from .hooks import keras_loop, lending, session_loop, tf_hooks
+    from .hooks import keras_loop, session_loop, tf_hooks, users_profiler
     from .program import debugging, registry, training_state
 
     trainers = keras_loop.trainers(parts)
@@ -92,7 +92,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         registry.hooks(parts.registry),
         {name: [keras.patch] for name, keras in trainers.items()},
         session_loop.hooks(parts),
-        lending.hooks(parts),
+        users_profiler.hooks(parts),
         debugging.hooks(parts.aids),
         parts.run.hooks(),
         window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))

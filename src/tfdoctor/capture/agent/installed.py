@@ -9,7 +9,7 @@ from .program.registry import Registry
 from .run.hooks import OwnWork, RunHooks
 from .run.recorder import RunRecorder
 from .timing import TimedWindow
-from .window.feeding import CallArguments
+from .window.call_arguments import CallArguments
 from .window.passed_batches import PassedBatches
 from .window.planning import goes_on
 from .window.stack_samples import StackSampler

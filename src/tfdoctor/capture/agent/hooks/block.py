@@ -7,8 +7,8 @@ import sys
 from .. import install
 from ..process import journal, stack
 from ..process.journal import guarded
-from .earlier import Earlier
-from .earlier_use import EarlierUse
+from .earlier_objects import Earlier
+from .earlier_objects_used import EarlierUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

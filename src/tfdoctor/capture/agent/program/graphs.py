@@ -6,8 +6,8 @@ import hashlib
 
 from ..process.stack import traced_line
 from . import kernels, zeros
-from .held import held
 from .origins import origin
+from .outside_tensors import held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .held import held
+from .outside_tensors import held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

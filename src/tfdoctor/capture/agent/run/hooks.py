@@ -14,7 +14,7 @@ from ..process.keras_dialects import KERAS_2, KERAS_3
 from ..process.marks import LOOPS, TRAINS
 from ..program.datasets import batch_of
 from . import kinds
-from .elsewhere import TracedElsewhere
+from .other_thread_traces import TracedElsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from .argument_lines import Span
-    from .feeding import CallArguments
+    from .call_arguments import CallArguments
 
     class Training(Protocol):
         """What a thread is doing: inside a call that trains, or between two of them."""

@@ -13,7 +13,7 @@ import threading
 import time
 
 from ..process.journal import guarded
-from . import closing, opening, planning, state_file
+from . import planning, state_file, window_end, window_start
 from .planning import MANY_ROUNDS
 from .steps import Marking, StepCounter
 from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
@@ -73,9 +73,9 @@ class TraceWindow(Tracing):
             return None
         self.quiet = self.state is DONE and not self.leave
         if self.state is WAITING and number < source.opens:
-            opening.prepare(self, source)
+            window_start.prepare(self, source)
         elif self.state is WAITING and planning.is_worth(self, source, number, k):
-            opening.open_at(self, source, number, k)
+            window_start.open_at(self, source, number, k)
         if self.state is OPEN:
             return self._marker(source, number, k)
         return self._sampled(source, number, k) if self.state is SAMPLING else None
@@ -105,7 +105,7 @@ class TraceWindow(Tracing):
         if not planning.goes_on(self, source) or not self.samples_wanted():
             self.close(reason, number)
             return None
-        closing.sample_on(self, reason, number)
+        window_end.sample_on(self, reason, number)
         return self._sampled(source, number, k)
 
     def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
@@ -128,12 +128,12 @@ class TraceWindow(Tracing):
     def open_for(self, source: StepCounter | None, seconds: float) -> None:
         """Trace for a time, whatever is seen meanwhile."""
         if self.wanted:
-            opening.open_for(self, source, seconds)
+            window_start.open_for(self, source, seconds)
 
     @guarded("close")
     def close(self, reason: str, reached: int | None = None) -> None:
         """Stop the profiler, at a step if that is known; a second call does nothing."""
-        closing.close(self, reason, reached)
+        window_end.close(self, reason, reached)
 
     def borrowed(self) -> bool:
         """Say whether the profiler that runs is the user's."""

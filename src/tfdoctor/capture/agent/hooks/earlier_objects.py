@@ -12,11 +12,11 @@ import sys
 import weakref
 
 from ..process import by_identity
-from ..process.alive import alive
 from ..process.frames import hide
 from ..process.journal import guarded
+from ..process.live_objects import alive
 from ..process.marks import LOOPS, TRAINS
-from ..program import traced
+from ..program import traced_graphs
 from ..program.registry import DATASETS, LAYERS
 from .tf_hooks import FUNCTIONS
 
@@ -82,8 +82,8 @@ class Earlier:
         """Find out whether a tf.function trains by what it was traced to."""
         marks: Marks = {}
         graph_marks = self.installed.window.graph_marks
-        for concrete in traced.concrete(function):
-            of_graph = traced.marks_of(concrete.graph, memory)
+        for concrete in traced_graphs.concrete(function):
+            of_graph = traced_graphs.marks_of(concrete.graph, memory)
             if TRAINS in of_graph:
                 marks.update(of_graph)
                 known = graph_marks.get(id(concrete.graph), {})

@@ -6,13 +6,13 @@ import collections
 import weakref
 
 from ..process.journal import guarded
-from ..program import traced
+from ..program import traced_graphs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import KerasLayer
     from ..program.layers import Entry
-    from .earlier import Earlier
+    from .earlier_objects import Earlier
 
 
 class EarlierUse:
@@ -33,8 +33,8 @@ class EarlierUse:
         registry = self.registry
         known = {id(reference()) for reference in registry.graphs}
         called = (reference() for reference in self.earlier.called)
-        for concrete in (each for function in called for each in traced.concrete(function)):
-            for graph in traced.with_inner(concrete.graph):
+        for concrete in (each for function in called for each in traced_graphs.concrete(function)):
+            for graph in traced_graphs.with_inner(concrete.graph):
                 if id(graph) not in known:
                     known.add(id(graph))
                     registry.graphs.append(weakref.ref(graph))

@@ -6,7 +6,7 @@ import functools
 
 from ..process.frames import hide
 from ..process.journal import guarded
-from ..window import opening
+from ..window import window_start
 from ..window.captures import USERS, Capture
 from ..window.profiler import Borrowed, ProfilerApi
 from ..window.tracing import OPEN, WAITING
@@ -45,7 +45,7 @@ class Lending:
                 warmup = window.plan["warmup"]
                 capture = Capture(window.log.out, window.captures, None, warmup)
                 capture.record["profiler"] = USERS
-                opening.opened(window, capture, Borrowed(window.profiler, logdir))
+                window_start.opened(window, capture, Borrowed(window.profiler, logdir))
 
     @guarded("user's profiler")
     def ending(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from .choosing import choose
+from .best_capture import choose
 from .steps import OPEN_ENDED
 from .tracing import OPEN, PROFILED, SAMPLING, WAITING
 
