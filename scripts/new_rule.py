@@ -89,20 +89,16 @@ def healthy() -> Verdict:
 TEST = '''\
 """{name}: both sides of each threshold."""
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.rules.{module} import LIMITS, example
-from tfdoctor.verdict import Finding, Healthy
 
 
 def test_a_share_at_the_limit_is_found() -> None:
-    verdict = example(100 * LIMITS.share, 100 * (1 - LIMITS.share))
-
-    assert isinstance(verdict, Finding)
+    assert as_finding(example(100 * LIMITS.share, 100 * (1 - LIMITS.share))).remedies
 
 
 def test_a_share_below_the_limit_is_healthy() -> None:
-    verdict = example(99 * LIMITS.share, 100 - 99 * LIMITS.share)
-
-    assert isinstance(verdict, Healthy)
+    assert as_healthy(example(99 * LIMITS.share, 100 - 99 * LIMITS.share)).evidence
 '''
 
 

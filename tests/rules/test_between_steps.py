@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
@@ -34,15 +35,13 @@ def test_a_share_of_the_step_and_more_than_keras_takes(
 def test_longer_steps_outside_of_the_window_may_grow(
     untraced: float | None, *, grows: bool
 ) -> None:
-    finding = check(10.0, untraced=untraced)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0, untraced=untraced))
     assert ("may grow with the step number" in finding.summary) is grows
     assert len(finding.remedies) == (2 if grows else 1)
 
 
 def test_time_without_stack_samples_has_no_name_and_a_ceiling() -> None:
-    finding = check(10.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0))
     assert "mostly" not in finding.summary
     assert finding.effects[0].bound is Bound.AT_MOST
     assert finding.effects[0].of is not None
@@ -51,20 +50,20 @@ def test_time_without_stack_samples_has_no_name_and_a_ceiling() -> None:
 
 def test_a_callback_is_named_over_all_of_its_lines() -> None:
     other = Location("train.py", 41)
-    finding = check(
-        10.0,
-        SampledLine(LOGS, 4, "Log.on_batch_end"),
-        SampledLine(other, 3, "Log.on_batch_end"),
-        SampledLine(MAKES, 6),
+    finding = as_finding(
+        check(
+            10.0,
+            SampledLine(LOGS, 4, "Log.on_batch_end"),
+            SampledLine(other, 3, "Log.on_batch_end"),
+            SampledLine(MAKES, 6),
+        )
     )
-    assert isinstance(finding, Finding)
     assert "Log.on_batch_end" in finding.summary
     assert finding.remedies[0].at == LOGS
 
 
 def test_what_takes_less_than_half_is_not_named_in_the_summary() -> None:
-    finding = check(10.0, *(SampledLine(Location("train.py", n), 2) for n in (1, 2, 3)))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0, *(SampledLine(Location("train.py", n), 2) for n in (1, 2, 3))))
     assert "train.py" not in finding.summary
     assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [3]
 
@@ -88,9 +87,7 @@ def test_slow_calls_are_left_to_slow_call() -> None:
     slow = SlowCalls((SlowLine(MAKES, SlowCall.PREDICT, 18, 18, {Stage.BETWEEN: 7.2}),), 20)
     places = SampledLine(MAKES, 18), SampledLine(LOGS, 2)
     assert isinstance(check(8.0, *places, slow=slow), Healthy)
-    finding = check(12.0, *places, slow=slow)
-    assert isinstance(finding, Finding)
-    assert finding.remedies[0].at == LOGS
+    assert as_finding(check(12.0, *places, slow=slow)).remedies[0].at == LOGS
 
 
 def test_a_callback_is_one_finding_with_the_slow_calls_in_it() -> None:
@@ -98,8 +95,7 @@ def test_a_callback_is_one_finding_with_the_slow_calls_in_it() -> None:
     callback = "Weights.on_train_batch_end"
     slow = SlowCalls((SlowLine(MAKES, SlowCall.WEIGHTS, 8, 8, {Stage.BETWEEN: 4.0}),), 20)
     places = SampledLine(LOGS, 10, callback), SampledLine(MAKES, 8, callback), SampledLine(None, 2)
-    finding = check(10.0, *places, slow=slow, single=SingleOperations(0.0, 2.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0, *places, slow=slow, single=SingleOperations(0.0, 2.0)))
     assert "Weights.on_train_batch_end" in finding.summary
     times = {(e.stage, e.subject): (e.of.value, e.scales) for e in finding.effects if e.of}
     own, calls = StepWork.BETWEEN_CALLS, StepWork.SLOW_CALLS
@@ -130,8 +126,7 @@ def test_tracing_and_calling_functions_are_left_out() -> None:
 
 def test_the_summary_states_all_the_time_and_what_of_it_is_judged() -> None:
     """The time between steps is one number in a report, whichever part of it a rule judges."""
-    healthy = check(18.6, step=40.0, retracing=Retracing((), calling_ms=17.5))
-    assert isinstance(healthy, Healthy)
+    healthy = as_healthy(check(18.6, step=40.0, retracing=Retracing((), calling_ms=17.5)))
     assert healthy.summary.startswith(
         "18.6 ms pass between two steps, 1.10 ms of them in other work"
     )
@@ -147,26 +142,27 @@ def test_what_keras_own_loop_takes_is_necessary() -> None:
 
 
 def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
-    finding = check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
-    assert isinstance(finding, Finding)
+    finding = as_finding(
+        check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
+    )
     assert finding.effects[0].bound is Bound.EXPECTED
     assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
 
 
 def test_operations_that_the_work_runs_one_by_one_are_spared_with_it() -> None:
     """fit for one batch builds a dataset of operations, which the breakdown counts as compute."""
-    finding = check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0)))
     assert {effect.stage: effect.of.value for effect in finding.effects if effect.of} == {
         Stage.BETWEEN: 10.0,
         Stage.DEVICE: 4.0,
     }
-    half = check(
-        10.0,
-        retracing=Retracing((), calling_ms=5.0),
-        single=SingleOperations(inside_ms=0.0, between_ms=4.0),
+    half = as_finding(
+        check(
+            10.0,
+            retracing=Retracing((), calling_ms=5.0),
+            single=SingleOperations(inside_ms=0.0, between_ms=4.0),
+        )
     )
-    assert isinstance(half, Finding)
     assert [effect.of.value for effect in half.effects if effect.of] == [5.0, 2.0]
 
 
@@ -185,8 +181,7 @@ def test_what_runs_only_between_eager_steps_is_named() -> None:
     places = SampledLine(MAKES, 40), SampledLine(LOGS, 10)
     between = ran(MAKES, 10), ran(LOGS, 10)
     lines = HostLines({Stage.HOST: (ran(MAKES, 30),), Stage.BETWEEN: between})
-    finding = check(10.0, *places, lines=lines)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(10.0, *places, lines=lines))
     assert finding.remedies[0].at == LOGS
     assert finding.effects[0].of is not None
     assert finding.effects[0].of.value == pytest.approx(5.0)

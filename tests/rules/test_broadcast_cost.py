@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -37,8 +38,7 @@ def check(
 
 
 def test_the_whole_repetition_is_a_ceiling() -> None:
-    finding = check()
-    assert isinstance(finding, Finding)
+    finding = as_finding(check())
     (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == ("tile", 0.0, Bound.AT_MOST)
 
@@ -60,8 +60,7 @@ def test_what_reads_the_repetition_reads_the_small_tensor_instead() -> None:
         )
         for operation in program.operations
     ]  # fmt: skip
-    finding = Chart([program, Operations(tuple(times)), GPU]).call(broadcast_cost.check)
-    assert isinstance(finding, Finding)
+    finding = as_finding(Chart([program, Operations(tuple(times)), GPU]).call(broadcast_cost.check))
     assert {effect.subject: effect.scales for effect in finding.effects} == {
         "tile": 0.0,
         "use": pytest.approx(2 / 3),
@@ -116,15 +115,12 @@ def chained(*, last: str = "Mul", kind: DeviceKind = DeviceKind.GPU) -> Verdict:
 def test_an_activation_belongs_before_the_repetition(
     last: str, kind: DeviceKind, expected: dict[str, float]
 ) -> None:
-    finding = chained(last=last, kind=kind)
-    assert isinstance(finding, Finding)
+    finding = as_finding(chained(last=last, kind=kind))
     assert {effect.subject: effect.scales for effect in finding.effects} == expected
 
 
 def test_a_cpu_broadcasts_no_faster_than_it_repeats() -> None:
-    verdict = check(hardware=Hardware(DeviceKind.CPU, "x"))
-    assert isinstance(verdict, Healthy)
-    assert "20.0 ms" in verdict.summary
+    assert "20.0 ms" in as_healthy(check(hardware=Hardware(DeviceKind.CPU, "x"))).summary
 
 
 def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
@@ -143,8 +139,7 @@ def test_expanded_tensors_count_by_their_time_and_size(ms: float, times: float, 
 
 @pytest.mark.parametrize(("kind", "words"), [("Sub", "distances"), ("Mul", "einsum")])
 def test_what_is_expanded_is_computed_by_a_matmul(kind: str, words: str) -> None:
-    finding = expanded(20.0, kind=kind)
-    assert isinstance(finding, Finding)
+    finding = as_finding(expanded(20.0, kind=kind))
     (remedy,) = finding.remedies
     assert words in remedy.action
     assert remedy.at == Location("train.py", 9)
@@ -155,6 +150,5 @@ def test_what_is_expanded_is_computed_by_a_matmul(kind: str, words: str) -> None
 
 def test_both_faults_are_one_finding() -> None:
     row = OperationTime(name="sub", type="Sub", ms=4.0)
-    finding = example(expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)))
     assert {effect.subject for effect in finding.effects} == {TILE.name, "sub"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -25,9 +26,7 @@ def take(count: int) -> Dataset:
 
 
 def finding(*steps: Dataset, **more: Any) -> Finding:
-    verdict = check(*steps, **more)
-    assert isinstance(verdict, Finding)
-    return verdict
+    return as_finding(check(*steps, **more))
 
 
 @pytest.mark.parametrize(
@@ -113,8 +112,9 @@ def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> No
 
 
 def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    verdict = check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE)
+    )
     assert "load" in verdict.reason
 
 
@@ -125,6 +125,5 @@ def test_a_dataset_that_is_rebuilt_discards_its_cache() -> None:
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:
     properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
-    verdict = cache_order.check(cacheable, properties, missing, None, None, None)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(cache_order.check(cacheable, properties, missing, None, None, None))
     assert verdict.severity is Severity.NOTE

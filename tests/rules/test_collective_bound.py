@@ -4,6 +4,7 @@ import pytest
 
 from tests.builders import Row, line, v100
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import collective_bound
@@ -47,6 +48,5 @@ def test_without_collectives_nothing_is_judged() -> None:
 def test_on_a_cpu_worker_the_breakdown_is_enough() -> None:
     parts = Breakdown.of(device=15.0, collective=5.0)
     replicas = Replicas("MultiWorkerMirroredStrategy", 2, 0, batch=64, divided=True)
-    finding = collective_bound.check(parts, None, None, replicas)
-    assert isinstance(finding, Finding)
+    finding = as_finding(collective_bound.check(parts, None, None, replicas))
     assert "32 examples" in finding.remedies[1].action

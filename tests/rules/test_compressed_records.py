@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.compressed_records import example
@@ -29,12 +30,9 @@ def test_a_step_that_does_not_wait_is_healthy() -> None:
 
 def test_a_full_shuffle_buffer_does_not_hide_the_reading() -> None:
     """It is read when an epoch begins; the saving of the traced steps is then unknown."""
-    verdict = example(StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0))
     assert not verdict.effects
-    limiting = example()
-    assert isinstance(limiting, Finding)
-    assert limiting.effects
+    assert as_finding(example()).effects
 
 
 def test_a_trace_without_reading_is_not_judged() -> None:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
@@ -43,8 +44,7 @@ def test_an_idle_share_above_half_is_found(idle: float, kind: type) -> None:
 
 
 def test_a_note_that_promises_nothing() -> None:
-    verdict = check(PRICE, Breakdown.of(device=10.0, host=90.0), None, None, EVEN)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(PRICE, Breakdown.of(device=10.0, host=90.0), None, None, EVEN))
     assert (verdict.severity, verdict.effects) == (Severity.NOTE, ())
 
 
@@ -96,8 +96,7 @@ def outcome(price: Price | None) -> object:
 
 
 def test_a_report_says_what_its_savings_are_worth() -> None:
-    finding = outcome(PRICE)
-    assert isinstance(finding, Finding)
+    finding = as_finding(outcome(PRICE))
     last = finding.evidence[-1]
     assert isinstance(last, Measure)
     assert last.value.unit is Unit.US_DOLLARS
@@ -105,9 +104,7 @@ def test_a_report_says_what_its_savings_are_worth() -> None:
 
 
 def test_without_a_price_the_rule_says_what_is_missing() -> None:
-    verdict = outcome(None)
-    assert isinstance(verdict, NotApplicable)
-    assert "--usd-per-hour" in verdict.reason
+    assert "--usd-per-hour" in as_not_applicable(outcome(None)).reason
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -24,8 +25,7 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 
 def test_the_time_to_start_checks_counts() -> None:
-    finding = example(row(1.0), host_ms=9.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(row(1.0), host_ms=9.0))
     assert [(effect.stage, effect.scales) for effect in finding.effects] == [
         (Stage.DEVICE, 0.0),
         (Stage.HOST, 0.0),
@@ -35,8 +35,7 @@ def test_the_time_to_start_checks_counts() -> None:
 
 
 def test_checks_of_the_users_own_are_named_by_their_line() -> None:
-    finding = example(row(9.0, "CheckNumerics"), everywhere=False)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(row(9.0, "CheckNumerics"), everywhere=False))
     assert finding.remedies[0].at == Location("train.py", 9)
     assert "enable" not in finding.remedies[0].action
 
@@ -60,7 +59,7 @@ def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expecte
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    verdict = applied(
-        debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)
+    assert isinstance(
+        applied(debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)

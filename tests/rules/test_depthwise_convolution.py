@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, marker, markers, matmul, trace
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
@@ -51,37 +52,30 @@ check = partial(example, hardware=GPU)
 @pytest.mark.parametrize("end", ["", "BackpropInput", "BackpropFilter"])
 def test_the_whole_time_is_saved_at_most(end: str) -> None:
     """A regular convolution replaces both, and moves no bytes between them."""
-    finding = check(depthwise(end=end), FAST)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(depthwise(end=end), FAST))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
 
 
 def test_one_at_the_memorys_rate_saves_nothing() -> None:
-    finding = check(depthwise(ms=1.5), FAST)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].scales == 1.0
+    assert as_finding(check(depthwise(ms=1.5), FAST)).effects[0].scales == 1.0
 
 
 @pytest.mark.parametrize(("calls", "scales"), [(4.9, 0.0), (5.0, 1.0)])
 def test_each_call_moves_its_bytes(calls: float, scales: float) -> None:
-    finding = check(depthwise(calls=calls), FAST)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].scales == scales
+    assert as_finding(check(depthwise(calls=calls), FAST)).effects[0].scales == scales
 
 
 @pytest.mark.parametrize(("ms", "scales"), [(9.9, 0.0), (10.0, 1.0)])
 def test_the_runs_own_rate_stands_in_for_an_unknown_memory(ms: float, scales: float) -> None:
     add = OperationTime(name="a", type="AddV2", ms=ms, nbytes=2e9)
-    finding = check(depthwise(), add, hardware=Hardware(DeviceKind.GPU, "x"))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(depthwise(), add, hardware=Hardware(DeviceKind.GPU, "x")))
     assert finding.effects[0].scales == scales
 
 
 def test_a_layers_operations_are_one_row() -> None:
     rows = [depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o")]
-    finding = check(*rows, FAST)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*rows, FAST))
     (table,) = [item for item in finding.evidence if isinstance(item, Table)]
     assert [row[0] for row in table.rows] == ["dw", "other"]
     assert [row[3].value for row in table.rows if isinstance(row[3], Quantity)] == [16.0, 1.0]
@@ -134,16 +128,14 @@ def on_cpu(
 
 def test_on_a_cpu_the_rates_of_the_run_decide() -> None:
     """7.05e9 FLOP in 30 ms are 2.35e11 per second."""
-    finding = on_cpu(flop_s=2.4e11)
-    assert isinstance(finding, Finding)
+    finding = as_finding(on_cpu(flop_s=2.4e11))
     assert finding.effects
     assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
     assert finding.severity is None
 
 
 def test_no_regular_convolution_is_advised_that_no_convolution_here_is_fast_enough_for() -> None:
-    verdict = on_cpu(flop_s=2.3e11)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(on_cpu(flop_s=2.3e11))
     assert "from 235 GFLOP/s on, and reach at most 230 GFLOP/s here" in verdict.summary
     rates = {one.value.value for one in verdict.evidence if isinstance(one, Measure)}
     assert {2.3e11} < rates
@@ -163,9 +155,7 @@ def test_on_a_cpu_a_tenth_of_the_compute_time_is_reported(ms: float, kind: type)
 
 
 def test_unknown_rates_promise_nothing_on_a_cpu() -> None:
-    finding = check(depthwise(), FAST, hardware=CPU)
-    assert isinstance(finding, Finding)
-    assert finding.effects == ()
+    assert as_finding(check(depthwise(), FAST, hardware=CPU)).effects == ()
 
 
 def constant(ms: float = 10.0, size: tuple[int, int] = (9, 9), **more: Any) -> FixedConvolution:
@@ -179,8 +169,7 @@ def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
 
 
 def test_a_constant_kernel_of_a_column_and_a_row_is_named_by_its_line() -> None:
-    finding = check_constant(constant())
-    assert isinstance(finding, Finding)
+    finding = as_finding(check_constant(constant()))
     (effect,), (remedy,) = finding.effects, finding.remedies
     assert (effect.scales, effect.bound) == (18 / 81, Bound.AT_MOST)
     assert remedy.at == Location("train.py", 44)
@@ -193,9 +182,7 @@ def test_a_constant_kernel_of_a_column_and_a_row_is_named_by_its_line() -> None:
     ids=["full", "small", "line", "short"],
 )
 def test_trap_no_regular_convolution_replaces_a_constant_kernel(one: FixedConvolution) -> None:
-    verdict = check_constant(one)
-    assert isinstance(verdict, Healthy)
-    assert "constant kernels" in verdict.summary
+    assert "constant kernels" in as_healthy(check_constant(one)).summary
 
 
 @pytest.mark.parametrize(("size", "found"), [((4, 4), True), ((3, 5), False)])
@@ -207,18 +194,20 @@ def test_a_kernel_that_keeps_half_of_its_arithmetic_is_the_smallest(
 
 
 def test_trained_kernels_beside_constant_ones_are_both_named() -> None:
-    finding = check_constant(constant(), depthwise(name="trained", ms=10.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check_constant(constant(), depthwise(name="trained", ms=10.0)))
     assert [effect.subject for effect in finding.effects] == ["blur", "trained"]
     assert len(finding.remedies) == 2
 
 
 def test_the_line_is_that_of_a_forward_operation() -> None:
     """The gradient of an operation that a layer's call calls has the line that made the layer."""
-    finding = check(
-        depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)),
-        depthwise(5.0, at=Location("train.py", 44)),
-        FAST,
+    finding = as_finding(
+        check(
+            depthwise(
+                12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)
+            ),
+            depthwise(5.0, at=Location("train.py", 44)),
+            FAST,
+        )
     )
-    assert isinstance(finding, Finding)
     assert finding.remedies[0].at == Location("train.py", 44)

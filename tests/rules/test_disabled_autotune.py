@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -27,16 +28,11 @@ def judged(values: dict[str, Any], *stages: StageTime, **more: Any) -> Verdict:
     return example(DataOptions(values, Location("t.py", 7)), *stages, **more)
 
 
-def finding(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 @pytest.mark.parametrize(
     "name", ["threading.private_threadpool_size", "experimental_threading.private_threadpool_size"]
 )
 def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
-    verdict = finding(judged({name: 1}))
+    verdict = as_finding(judged({name: 1}))
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (1 / 8, Bound.EXPECTED, True)
     assert verdict.remedies[0].at == Location("t.py", 7)
@@ -60,15 +56,15 @@ def test_a_pool_that_is_idle_does_not_limit(work: float, kind: type) -> None:
 def test_the_cores_limit_what_more_threads_gain(
     cores: Cores | None, device: Device, scales: float, bound: Bound
 ) -> None:
-    (effect,) = finding(judged(ONE, device=device, cores=cores)).effects
+    (effect,) = as_finding(judged(ONE, device=device, cores=cores)).effects
     assert (effect.scales, effect.bound) == (scales, bound)
 
 
 def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
-    on_two = judged(
-        {"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)
+    assert isinstance(
+        judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)),
+        Healthy,
     )
-    assert isinstance(on_two, Healthy)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +79,7 @@ def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
 def test_a_plain_map_that_tf_data_would_have_run_in_parallel_is_found(
     values: dict[str, Any],
 ) -> None:
-    verdict = finding(judged(values, *PLAIN))
+    verdict = as_finding(judged(values, *PLAIN))
     assert next(iter(values)) in verdict.summary
     assert verdict.effects[0].scales == pytest.approx(1 / 8)
 
@@ -93,22 +89,20 @@ def test_a_map_that_ran_in_parallel_all_the_same_is_healthy() -> None:
 
 
 def test_the_option_alone_is_no_fault() -> None:
-    verdict = judged(MAP_OFF | ONE, *PLAIN, wait=0.04)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(judged(MAP_OFF | ONE, *PLAIN, wait=0.04))
     assert "map_parallelization" in verdict.summary
     assert "private_threadpool_size=1" in verdict.summary
 
 
 def test_batches_produced_inside_the_step_without_a_prefetch_are_found() -> None:
-    verdict = finding(judged({"experimental_optimization.inject_prefetch": False}, *SERIAL))
+    verdict = as_finding(judged({"experimental_optimization.inject_prefetch": False}, *SERIAL))
     (effect,) = verdict.effects
     assert effect.overlaps
     assert "inject_prefetch" in verdict.summary
 
 
 def test_a_prefetch_of_the_users_own_is_enough() -> None:
-    verdict = judged({"experimental_optimization.inject_prefetch": False}, *PLAIN)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(judged({"experimental_optimization.inject_prefetch": False}, *PLAIN), Healthy)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +110,7 @@ def test_a_prefetch_of_the_users_own_is_enough() -> None:
     [{}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000}],
 )
 def test_other_options_switch_nothing_off(values: dict[str, Any]) -> None:
-    verdict = judged(values, *PLAIN)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(judged(values, *PLAIN), Healthy)
 
 
 def test_python_gains_nothing_from_threads() -> None:
@@ -146,7 +139,5 @@ def test_the_options_of_kerass_own_pipelines_are_not_the_users() -> None:
     made = Dataset(id=0, kind="_OptionsDataset", options=off, at=Location("t.py", 3))
     arrays = DataOptions.measure(Program(datasets=(made,), feeds=0, input_kind="arrays"))
     assert (arrays.by_keras, arrays.at) == (True, None)
-    verdict = example(arrays, *PLAIN)
-    assert isinstance(verdict, Healthy)
-    assert "Keras" in verdict.summary
+    assert "Keras" in as_healthy(example(arrays, *PLAIN)).summary
     assert isinstance(judged(off, *PLAIN), Finding)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, markers, trace
+from tests.rules.verdicts import as_finding
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
@@ -46,9 +47,7 @@ def test_operations_within_slow_calls_are_no_step(time_ms: float, kind: type) ->
 
 
 def test_the_call_of_one_function_remains() -> None:
-    finding = check(200.0, 5.0)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].scales == pytest.approx(0.05)
+    assert as_finding(check(200.0, 5.0)).effects[0].scales == pytest.approx(0.05)
 
 
 CALLER = Location("train.py", 30)
@@ -74,17 +73,14 @@ def test_a_step_that_holds_more_than_operations_has_a_ceiling(
 ) -> None:
     """Trap: the steps of an environment in NumPy, between the calls of a policy."""
     lines = HostLines({Stage.HOST: (runs(4, LineWork.OPERATIONS, CALLER), second)})
-    finding = check(200.0, 5.0, asked=asked, lines=lines)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(200.0, 5.0, asked=asked, lines=lines))
     assert {effect.bound for effect in finding.effects} == {bound}
     assert ("has to stay outside" in finding.summary) == (bound is Bound.AT_MOST)
 
 
 def test_what_is_no_operation_is_not_saved() -> None:
     lines = HostLines({Stage.HOST: (runs(5, LineWork.PYTHON, CALLER, time_ms=3.5),)})
-    finding = check(200.0, 5.0, lines=lines)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].scales == pytest.approx(0.4)
+    assert as_finding(check(200.0, 5.0, lines=lines)).effects[0].scales == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +92,7 @@ def test_what_is_no_operation_is_not_saved() -> None:
     ],
 )
 def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, words: str) -> None:
-    finding = check(200.0, 5.0, asked=asked)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(200.0, 5.0, asked=asked))
     assert (finding.remedies[0].edit_id, words in finding.remedies[0].action) == (edit_id, True)
 
 
@@ -106,8 +101,7 @@ def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(
     least: float, left: float | None
 ) -> None:
     """Trap: unknown kernels, and kernels that take no less time, save nothing."""
-    finding = check(200.0, 5.0, least_ms=least)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(200.0, 5.0, least_ms=least))
     scales = {effect.stage: effect.scales for effect in finding.effects}
     assert scales.get(Stage.DEVICE) == (None if left is None else pytest.approx(left))
 
@@ -162,10 +156,8 @@ def test_without_samples_of_a_function_no_step_is_named() -> None:
 def test_the_definition_is_the_place_and_the_call_is_shown() -> None:
     step, call = Location("nets.py", 23), Location("train.py", 38)
     work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=step, called_at=call)
-    finding = example(work, STEP)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(work, STEP))
     assert finding.at == step
     assert [part.rows for part in finding.evidence if isinstance(part, Table)] == [((step, call),)]
-    asked = example(replace(work, asked=True), Breakdown.of(host=10.0))
-    assert isinstance(asked, Finding)
+    asked = as_finding(example(replace(work, asked=True), Breakdown.of(host=10.0)))
     assert asked.at == Location("nets.py", 18)  # the line of fit, whose step is Keras' own

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import graph_operation, program_of
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -54,8 +55,7 @@ def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> V
 
 def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
     program = one_hot()
-    finding = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT))
     scales = {effect.subject: effect.scales for effect in finding.effects}
     assert (scales["m"], scales[GRADIENT.name]) == (0.0, 0.0)
     # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows.
@@ -66,8 +66,7 @@ def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
 
 def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
     program = one_hot()
-    finding = check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING))
     assert {effect.scales for effect in finding.effects} == {1.0}
 
 
@@ -76,26 +75,28 @@ GRADIENT_OF_NOTHING = OperationTime(name="gradient_tape/other/MatMul", type="Mat
 
 def test_an_unknown_number_of_lookups_is_not_guessed() -> None:
     program = one_hot(["int32", [None]])
-    finding = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT))
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
     program = one_hot()
-    finding = check(
-        program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x")
+    finding = as_finding(
+        check(
+            program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x")
+        )
     )
-    assert isinstance(finding, Finding)
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
 
 def test_on_a_tpu_one_hot_matmuls_are_no_fault() -> None:
     program = one_hot()
-    verdict = check(
-        program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")
+    assert isinstance(
+        check(
+            program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")
+        ),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)
 
 
 def test_one_hot_labels_feed_no_matmul() -> None:
@@ -106,8 +107,7 @@ def test_one_hot_labels_feed_no_matmul() -> None:
 def test_one_hot_rows_that_others_use_too_stay() -> None:
     other = graph_operation("loss", "Sub", [HOT], [], **{"from": [0]})
     program = one_hot(rows=[other])
-    finding = check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT))
     assert "hot" not in {effect.subject for effect in finding.effects}
 
 
@@ -124,8 +124,7 @@ def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -
 
 
 def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
-    finding = dense(100, 20.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(dense(100, 20.0))
     (effect,) = finding.effects
     assert effect.of
     assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
@@ -152,9 +151,7 @@ def test_a_healthy_table_says_which_reason_holds() -> None:
 
 
 def test_scattered_updates_are_healthy() -> None:
-    verdict = dense(100, 20.0, "ResourceScatterSub")
-    assert isinstance(verdict, Healthy)
-    assert "looked up" in verdict.summary
+    assert "looked up" in as_healthy(dense(100, 20.0, "ResourceScatterSub")).summary
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -167,8 +164,7 @@ def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
         graph_operation("hot", "OneHot", [IDS], [HOT]),
         graph_operation("m", "BatchMatMulV2", [HOT, TABLE], []),
     )
-    verdict = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), NotApplicable)
     assert isinstance(check(program, GRADIENT), Healthy)
 
 
@@ -196,8 +192,7 @@ def test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use(
 
 def test_a_penalty_explains_the_update_of_all_rows() -> None:
     """Not the optimizer: it updates all rows because of the penalty."""
-    finding = penalized(40.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(penalized(40.0))
     (remedy,) = finding.remedies
     assert remedy.at == Location("train.py", 16)
     assert {effect.subject: effect.scales for effect in finding.effects} == {
@@ -207,7 +202,6 @@ def test_a_penalty_explains_the_update_of_all_rows() -> None:
 
 
 def test_an_optimizer_with_moments_is_a_fault_of_its_own() -> None:
-    finding = penalized(40.0, dense=False)
-    assert isinstance(finding, Finding)
+    finding = as_finding(penalized(40.0, dense=False))
     assert len(finding.remedies) == 2
     assert {effect.subject for effect in finding.effects} == {"Square", "table (rows in use)"}

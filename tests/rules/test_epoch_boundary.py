@@ -6,6 +6,7 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
+from tests.rules.verdicts import as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
@@ -45,9 +46,7 @@ def between(ms: float, calls: str = "", *, repeats: bool = True, number: int = 5
 
 
 def test_a_usual_validation_is_healthy() -> None:
-    verdict = judged(validated(19_000.0, batches=100.0))
-    assert isinstance(verdict, Healthy)
-    assert "19.0 s" in verdict.summary
+    assert "19.0 s" in as_healthy(judged(validated(19_000.0, batches=100.0))).summary
 
 
 def test_a_big_validation_is_only_a_note() -> None:
@@ -91,8 +90,7 @@ def test_a_loop_of_predictions_in_a_callback_is_left_to_slow_prediction() -> Non
 
 def test_a_metric_by_prediction_is_a_note_where_training_takes_much_longer() -> None:
     assert found(made(RunCall.PREDICT, 12, EPOCHS, 500.0, looped=True)).severity is None
-    small = judged(made(RunCall.PREDICT, 12, EPOCHS, 499.0, looped=True))
-    assert isinstance(small, Healthy)
+    assert isinstance(judged(made(RunCall.PREDICT, 12, EPOCHS, 499.0, looped=True)), Healthy)
 
 
 def test_a_checkpoint_in_each_epoch_is_priced_per_epoch() -> None:

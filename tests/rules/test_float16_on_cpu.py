@@ -4,6 +4,7 @@ import pytest
 
 from tests.builders import matmul
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -19,8 +20,7 @@ REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
 
 @pytest.mark.parametrize("kind", ["Conv2D", "Conv2DBackpropFilter", "MatMul"])
 def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
-    finding = example(kind=kind, hardware=AMX)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(kind=kind, hardware=AMX))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
     assert "mixed_bfloat16" in finding.remedies[0].action
@@ -28,14 +28,11 @@ def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
 
 def test_other_operations_in_float16_count_too() -> None:
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
-    finding = applied(float16_on_cpu, Operations(rows), AMX, None)
-    assert isinstance(finding, Finding)
-    assert len(finding.effects) == 2
+    assert len(as_finding(applied(float16_on_cpu, Operations(rows), AMX, None)).effects) == 2
 
 
 def test_a_processor_without_16_bit_units_trains_in_float32() -> None:
-    finding = example()
-    assert isinstance(finding, Finding)
+    finding = as_finding(example())
     assert finding.effects[0].bound is Bound.AT_MOST
     assert "float32" in finding.remedies[0].action
 
@@ -48,8 +45,9 @@ def test_other_types_are_healthy(dtype: str) -> None:
 def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     """Trap: the same policy on other hardware."""
     operations = Operations.training(100.0, matmul(dtype="float16"))
-    verdict = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")), NotApplicable
+    )
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(70 * LIMITS.share, Finding), (3.4, Healthy)])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.builders import Machine, chart, device, line, markers, matmul, trace, v100
 from tests.h100 import TIMED_MS, judged
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
@@ -45,9 +46,7 @@ check = partial(example, limits=ANY)
 
 
 def find(*rows: OperationTime, **more: Any) -> Finding:
-    verdict = check(*rows, **more)
-    assert isinstance(verdict, Finding)
-    return verdict
+    return as_finding(check(*rows, **more))
 
 
 def scales(finding: Finding) -> dict[str, float]:
@@ -98,8 +97,7 @@ def test_of_a_mixed_model_only_float32_counts() -> None:
 )
 def test_float64_is_not_called_16_bit(dtypes: list[str], said: list[str]) -> None:
     rows = [matmul(name=f"m/{dtype}", dtype=dtype) for dtype in dtypes]
-    verdict = check(*rows, RELU)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(check(*rows, RELU))
     assert all(text in verdict.summary for text in said)
     assert ("16-bit" in verdict.summary) is (dtypes != ["float64"])
 
@@ -145,8 +143,9 @@ def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
 def test_matmuls_of_unknown_precision_are_neither_reduced_nor_without_gain(dtype: str) -> None:
     """Trap: an LSTM's matmuls run in the body of a loop, which belongs to no layer."""
     looped = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-    verdict = check(looped, matmul("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        check(looped, matmul("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU)
+    )
     assert "5.00 ms of 5.04 ms" in verdict.reason
 
 
@@ -492,8 +491,7 @@ def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32(
 ) -> None:
     """128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
     stream = line("Stream #1", *kernels(kernel))
-    finding = examine(device(stream, compute_cap_major=8, compute_cap_minor=0)).outcome
-    assert isinstance(finding, Finding)
+    finding = as_finding(examine(device(stream, compute_cap_major=8, compute_cap_minor=0)).outcome)
     least = factor if avoids else factor * LEAST_OF_PEAKS  # its FLOPs are unknown
     assert [effect.scales for effect in finding.effects] == [least]
     assert measured(finding, "time relative to") == [least, factor]
@@ -519,6 +517,4 @@ def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
     ],
 )
 def test_the_remedy_is_of_the_framework(framework: Framework, code: str) -> None:
-    verdict = check(matmul(), framework=framework)
-    assert isinstance(verdict, Finding)
-    assert code in verdict.remedies[0].code
+    assert code in as_finding(check(matmul(), framework=framework)).remedies[0].code

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -49,8 +50,7 @@ def matmul_of_arguments(dtype: str) -> list[dict[str, Any]]:
 
 
 def test_an_array_of_numpys_default_makes_the_products_wide() -> None:
-    finding = check(*matmul_of_arguments("float64"))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*matmul_of_arguments("float64")))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (FLOAT32_ON_AVX512.matmuls, Bound.EXPECTED)
     assert "arrays" in finding.remedies[0].action
@@ -58,8 +58,7 @@ def test_an_array_of_numpys_default_makes_the_products_wide() -> None:
 
 
 def test_unmeasured_hardware_gets_a_ceiling() -> None:
-    finding = check(*matmul_of_arguments("float64"), hardware=GPU)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*matmul_of_arguments("float64"), hardware=GPU))
     assert finding.effects[0].bound is Bound.AT_MOST
 
 
@@ -71,9 +70,7 @@ def layered(policy: str, dtype: str = "float64") -> Finding:
     ]
     beside = {"layers": layers, "run": {"policy": policy, "fit_at": ["train.py", 9]}}
     product = {**op("p", "MatMul", "float64", 0, 0, line=9), "layer": "wide"}
-    finding = check(op("x", "Placeholder", "float64"), product, beside=beside)
-    assert isinstance(finding, Finding)
-    return finding
+    return as_finding(check(op("x", "Placeholder", "float64"), product, beside=beside))
 
 
 def test_after_set_floatx_the_arrays_do_not_matter() -> None:
@@ -96,8 +93,7 @@ def test_arrays_matter_where_no_layer_computes_in_float64() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 def test_other_types_are_healthy(dtype: str) -> None:
     """Trap: indices are int64, which is as wide."""
-    verdict = check(*matmul_of_arguments(dtype))
-    assert isinstance(verdict, Healthy)
+    assert isinstance(check(*matmul_of_arguments(dtype)), Healthy)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(1.6, Finding), (1.5, Healthy)])
@@ -114,8 +110,7 @@ def test_a_cast_is_where_it_begins() -> None:
         op("wide", "Cast", "float64", 0, given="float32", line=3),
     ]
     rows.append(op("sum", "AddV2", "float64", 1, 1, line=4))
-    finding = check(*rows)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*rows))
     assert {effect.subject: effect.scales for effect in finding.effects} == {
         "sum": 0.5,
         "wide": 0.0,
@@ -127,17 +122,16 @@ def test_a_cast_is_where_it_begins() -> None:
 def test_a_conversion_of_whole_numbers_stays() -> None:
     rows = [op("n", "Placeholder", "int64"), op("wide", "Cast", "float64", 0, given="int64")]
     rows.append(op("sum", "AddV2", "float64", 1, 1))
-    finding = check(*rows)
-    assert isinstance(finding, Finding)
-    assert [effect.subject for effect in finding.effects] == ["sum"]
+    assert [effect.subject for effect in as_finding(check(*rows)).effects] == ["sum"]
 
 
 @pytest.mark.parametrize(
     ("kind", "word"), [("ReadVariableOp", "variables"), ("Const", "constants")]
 )
 def test_the_remedy_names_what_is_wide(kind: str, word: str) -> None:
-    finding = check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
-    assert isinstance(finding, Finding)
+    finding = as_finding(
+        check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
+    )
     assert word in finding.remedies[0].action
 
 

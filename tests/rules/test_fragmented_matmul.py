@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import graph_operation, program_of
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -43,8 +44,7 @@ def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
 
 def test_matmuls_that_share_a_tensor_keep_the_time_of_one_call() -> None:
     gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
-    finding = check(program(8), 0.05, gradient)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(program(8), 0.05, gradient))
     assert len(finding.effects) == 9
     assert {effect.scales for effect in finding.effects} == {1 / 8}
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
@@ -75,8 +75,7 @@ def test_large_matmuls_are_mostly_arithmetic(ms: float, kind: type) -> None:
 
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
-    verdict = check(program(8, edges=False))
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(check(program(8, edges=False)), NotApplicable)
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -87,8 +86,7 @@ def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
 def test_matmuls_in_the_body_of_a_loop_are_not_called_healthy() -> None:
     """Trap: the steps of a recurrent layer, whose graph is not recorded."""
     looped = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
-    verdict = check(program(1), 0.05, looped)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(check(program(1), 0.05, looped))
     assert "440" in verdict.reason
     assert "5.00 ms" in verdict.reason
     assert isinstance(check(program(8), 0.05, looped), Finding)

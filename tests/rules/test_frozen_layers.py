@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
@@ -12,8 +13,7 @@ from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
 
 
 def test_the_frozen_part_is_saved_whole() -> None:
-    finding = example()
-    assert isinstance(finding, Finding)
+    finding = as_finding(example())
     (effect,) = finding.effects
     assert (effect.stage, effect.scales, effect.subject) == (Stage.DEVICE, 0.0, TEACHER.name)
     assert effect.of is not None
@@ -22,8 +22,7 @@ def test_the_frozen_part_is_saved_whole() -> None:
 
 
 def test_the_host_no_longer_dispatches_the_frozen_part() -> None:
-    finding = example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5)))
     (host,) = (effect for effect in finding.effects if effect.stage is Stage.HOST)
     assert host.of is not None
     assert host.of.value == 0.5
@@ -47,8 +46,9 @@ def test_both_sides_of_the_memory(free: float, kind: type) -> None:
 
 
 def test_augmented_examples_are_not_the_same() -> None:
-    verdict = example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(
+        example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
+    )
     assert "flip" in verdict.summary
 
 
@@ -62,8 +62,9 @@ def test_random_operations_before_the_frozen_part() -> None:
 
 
 def test_unnamed_work_is_not_called_healthy() -> None:
-    verdict = example(FrozenWork(("conv",), (), passes=4.0), rest="compiled or unnamed")
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        example(FrozenWork(("conv",), (), passes=4.0), rest="compiled or unnamed"), NotApplicable
+    )
 
 
 def test_one_layer_computes_and_two_compute() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -25,7 +26,6 @@ from tfdoctor.verdict import (
     RunFailure,
     Severity,
     Table,
-    Verdict,
 )
 
 RESIDENT = Trend(
@@ -40,11 +40,6 @@ PHASES = RunPhases(
 
 
 check = partial(example, phases=PHASES, seconds=100.0)
-
-
-def found(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
 
 
 @pytest.mark.parametrize(
@@ -84,19 +79,19 @@ def test_the_severity_follows_when_memory_is_full(
     slope: float, planned_s: float, limit: float | None, severity: Severity
 ) -> None:
     trend = replace(RESIDENT, slope=slope, low=slope / 2)
-    assert found(check(trend, planned_s=planned_s, limit=limit)).severity is severity
+    assert as_finding(check(trend, planned_s=planned_s, limit=limit)).severity is severity
 
 
 def test_the_end_is_told() -> None:
-    finding = found(check(RESIDENT, TENSORS))
+    finding = as_finding(check(RESIDENT, TENSORS))
     assert finding.summary == (
         "Resident memory grew from 1 GB to 1.4 GB in 100 s, which fills 32 GB in about 2 h; "
         "live EagerTensor objects grew from 1,000 to 9,000"
     )
     assert finding.concern is Concern.RUN
     assert finding.at is None  # no line is proved
-    assert "ran out" in found(check(RESIDENT, ran_out=True)).summary
-    assert found(check(RESIDENT, ran_out=True)).severity is Severity.CRITICAL
+    assert "ran out" in as_finding(check(RESIDENT, ran_out=True)).summary
+    assert as_finding(check(RESIDENT, ran_out=True)).severity is Severity.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -113,7 +108,7 @@ def test_the_end_is_told() -> None:
 )
 def test_the_remedy_follows_what_grows_along(what: Grows, name: str, words: str) -> None:
     counts = replace(TENSORS, what=what, name=name, last=90_000)
-    assert words in found(check(RESIDENT, counts)).remedies[0].action
+    assert words in as_finding(check(RESIDENT, counts)).remedies[0].action
 
 
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
@@ -123,7 +118,7 @@ KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT,
     "counts", [(), (TENSORS,), (replace(TENSORS, what=Grows.BLOCKS, last=9e5),)]
 )
 def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...]) -> None:
-    finding = found(check(RESIDENT, *counts, kept=KeptResults((KEPT,))))
+    finding = as_finding(check(RESIDENT, *counts, kept=KeptResults((KEPT,))))
     assert finding.at == finding.remedies[0].at == KEPT.at
     assert finding.summary.endswith("; train.py:47 adds loss to history in each step")
     assert "Keep numbers" in finding.remedies[0].action
@@ -135,7 +130,7 @@ def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...])
 
 def test_what_certainly_grows_a_graph_is_changed_before() -> None:
     graph = replace(TENSORS, what=Grows.GRAPH, name="", last=90_000)
-    finding = found(check(RESIDENT, graph, kept=KeptResults((KEPT,))))
+    finding = as_finding(check(RESIDENT, graph, kept=KeptResults((KEPT,))))
     assert "all operations once" in finding.remedies[0].action
     assert "Keep numbers" in finding.remedies[1].action
 
@@ -151,7 +146,7 @@ def test_what_certainly_grows_a_graph_is_changed_before() -> None:
 def test_statements_that_are_not_the_cause_for_certain_are_listed_without_a_place(
     statements: tuple[KeptResult, ...],
 ) -> None:
-    finding = found(check(RESIDENT, TENSORS, kept=KeptResults(statements)))
+    finding = as_finding(check(RESIDENT, TENSORS, kept=KeptResults(statements)))
     assert finding.at is None
     assert "adds" not in finding.summary
     table = finding.evidence[-1]
@@ -168,7 +163,7 @@ def test_statements_alone_make_no_finding() -> None:
 def test_memory_that_is_full_within_an_hour_comes_before_savings(
     slope: float, failure: RunFailure
 ) -> None:
-    assert found(check(replace(RESIDENT, slope=slope))).failure is failure
+    assert as_finding(check(replace(RESIDENT, slope=slope))).failure is failure
 
 
 def test_a_loop_of_predict_is_named_as_a_call() -> None:
@@ -176,14 +171,13 @@ def test_a_loop_of_predict_is_named_as_a_call() -> None:
     call = MadeCall(
         call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True
     )
-    finding = found(check(RESIDENT, calls=RunCalls((call,))))
-    assert finding.remedies[0].at == at
+    assert as_finding(check(RESIDENT, calls=RunCalls((call,)))).remedies[0].at == at
 
 
 @pytest.mark.parametrize(("epochs", "severity"), [(1, Severity.NOTE), (2, Severity.WARNING)])
 def test_a_cache_that_fills_in_the_first_epoch_is_a_note(epochs: int, severity: Severity) -> None:
     program = Program(datasets=(Dataset(id=1, kind="_CacheDataset"),))
-    finding = found(check(RESIDENT, calls=RunCalls((), epochs=epochs), program=program))
+    finding = as_finding(check(RESIDENT, calls=RunCalls((), epochs=epochs), program=program))
     assert finding.severity is severity
 
 
@@ -194,7 +188,7 @@ def test_results_of_a_program_that_trains_nothing_are_a_note(
     counts: tuple[Trend, ...], severity: Severity
 ) -> None:
     phases = replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})
-    assert found(check(RESIDENT, *counts, phases=phases)).severity is severity
+    assert as_finding(check(RESIDENT, *counts, phases=phases)).severity is severity
 
 
 def test_nothing_is_judged_where_most_of_the_run_loads_data() -> None:
@@ -220,12 +214,9 @@ def test_a_window_is_not_judged() -> None:
 
 
 def test_healthy_states_the_growth() -> None:
-    small = check(replace(RESIDENT, last=1.003e9))
-    assert isinstance(small, Healthy)
+    small = as_healthy(check(replace(RESIDENT, last=1.003e9)))
     assert small.summary == "Resident memory grew by 3 MB in 100 s, which is little"
-    flat = check(replace(RESIDENT, last=0.9e9))
-    assert isinstance(flat, Healthy)
-    assert "did not grow" in flat.summary
+    assert "did not grow" in as_healthy(check(replace(RESIDENT, last=0.9e9))).summary
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(20.0, Finding), (19.0, NotApplicable)])
@@ -245,5 +236,5 @@ def test_a_statement_that_keeps_results_explains_growth_in_a_short_run(
 def test_memory_that_traced_functions_hold_is_retracings_to_end() -> None:
     functions = replace(RESIDENT, what=Grows.FUNCTIONS, first=10, last=400)
     critical = replace(RESIDENT, slope=1e9, low=0.9e9, high=1.1e9)
-    assert found(check(critical, TENSORS)).failure is RunFailure.AHEAD
-    assert found(check(critical, functions)).failure is RunFailure.NONE
+    assert as_finding(check(critical, TENSORS)).failure is RunFailure.AHEAD
+    assert as_finding(check(critical, functions)).failure is RunFailure.NONE

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -25,7 +26,6 @@ from tfdoctor.verdict import (
     NotApplicable,
     Recurrence,
     Severity,
-    Verdict,
 )
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
@@ -55,11 +55,6 @@ def at(
     return StepLine(
         at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, graph_samples=graph
     )
-
-
-def found(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
 
 
 GRAPH = grows(Grows.GRAPH, 400, 4000)
@@ -96,7 +91,7 @@ def test_what_is_not_certain_is_not_judged_unless_the_graph_grows() -> None:
 
 def test_the_cost_is_what_steps_take_beyond_the_first_one() -> None:
     """The trend's values lie at 14.5 and 95.5 % of the 330 steps."""
-    finding = found(check(STEP, GRAPH))
+    finding = as_finding(check(STEP, GRAPH))
     (effect,) = finding.run_effects
     assert effect.of.value == pytest.approx(330 * 40.0 / 0.81 / 2)
     assert (effect.phase, effect.recurs, effect.bound) == (
@@ -114,7 +109,7 @@ def test_growth_that_takes_little_of_the_steps_is_no_fault() -> None:
 
 
 def test_the_line_that_makes_operations_is_the_one_to_change() -> None:
-    finding = found(
+    finding = as_finding(
         check(STEP, GRAPH, lines=(at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph=20)))
     )
     assert finding.at == OTHER
@@ -122,7 +117,7 @@ def test_the_line_that_makes_operations_is_the_one_to_change() -> None:
 
 
 def test_a_line_that_holds_the_growth_is_the_cause() -> None:
-    finding = found(check(STEP, lines=(LIST,)))
+    finding = as_finding(check(STEP, lines=(LIST,)))
     assert finding.at == OTHER
     assert finding.severity is None
     assert finding.run_effects[0].subject == "train.py:52"
@@ -141,14 +136,14 @@ def test_a_line_that_holds_the_growth_is_the_cause() -> None:
     ],
 )
 def test_growth_without_a_cause_is_a_note_that_says_so(lines: tuple[StepLine, ...]) -> None:
-    finding = found(check(STEP, lines=lines))
+    finding = as_finding(check(STEP, lines=lines))
     assert finding.severity is Severity.NOTE
     assert "the cause is unknown" in finding.summary
     assert finding.at is None
 
 
 def test_a_line_is_compared_only_where_there_is_a_rest() -> None:
-    assert found(check(STEP, lines=(at(OTHER, 39.0, 79.0),))).at == OTHER
+    assert as_finding(check(STEP, lines=(at(OTHER, 39.0, 79.0),))).at == OTHER
 
 
 @pytest.mark.parametrize(
@@ -172,7 +167,7 @@ def test_a_throttled_gpu_explains_the_growth(reason: str, samples: int, kind: ty
     ],
 )
 def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
-    finding = found(check(STEP, trend))
+    finding = as_finding(check(STEP, trend))
     assert words in finding.remedies[0].action
     assert finding.severity is None
 
@@ -181,7 +176,7 @@ def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
     "trend", [grows(Grows.OBJECTS, 1_000, 1_499, "dict"), grows(Grows.GRAPH, 5_000, 5_400)]
 )
 def test_counts_that_grow_by_little_are_no_cause(trend: Trend) -> None:
-    assert found(check(STEP, trend)).severity is Severity.NOTE
+    assert as_finding(check(STEP, trend)).severity is Severity.NOTE
 
 
 def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
@@ -205,7 +200,7 @@ SCORES = RunPhases(
 
 
 def test_calls_of_a_program_that_trains_nothing_get_slower_too() -> None:
-    finding = found(check(replace(GRAPH, over_steps=0), phases=SCORES, calls=(RUNS,)))
+    finding = as_finding(check(replace(GRAPH, over_steps=0), phases=SCORES, calls=(RUNS,)))
     assert finding.at == RUNS.at
     (effect,) = finding.run_effects
     assert (effect.phase, effect.recurs) == (Phase.PREDICTION, Recurrence.PER_CALL)
@@ -222,9 +217,9 @@ def test_the_line_that_makes_operations_for_calls_is_the_one_to_change() -> None
         phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=True
     )
     made = replace(SCORES, lines=(*SCORES.lines, maker))
-    assert found(check(GRAPH, phases=made, calls=(RUNS,))).at == maker.at
+    assert as_finding(check(GRAPH, phases=made, calls=(RUNS,))).at == maker.at
     once = replace(SCORES, lines=(*SCORES.lines, replace(maker, repeats=False)))
-    assert found(check(GRAPH, phases=once, calls=(RUNS,))).at == RUNS.at
+    assert as_finding(check(GRAPH, phases=once, calls=(RUNS,))).at == RUNS.at
 
 
 SCRIPT = "<module>"
@@ -234,7 +229,7 @@ def test_lines_of_the_scripts_own_level_share_the_growth() -> None:
     """Trap: of two lines that grow, neither has half of it."""
     other = replace(at(OTHER, 5.0, 23.0), function=SCRIPT)
     third = replace(at(Location("train.py", 53), 5.0, 21.0), function=SCRIPT)
-    finding = found(check(STEP, FILES, lines=(other, third)))
+    finding = as_finding(check(STEP, FILES, lines=(other, third)))
     assert finding.at == OTHER
     assert finding.severity is None
 
@@ -243,14 +238,14 @@ def test_the_training_call_is_not_joined_with_the_lines_beside_it() -> None:
     """Trap: a machine that gets slower, or inputs that get longer, slow the training call."""
     trains = replace(at(TRAINS, 30.0, 45.0), function=SCRIPT)
     other = replace(at(OTHER, 5.0, 21.0), function=SCRIPT)
-    finding = found(check(STEP, FILES, lines=(trains, other)))
+    finding = as_finding(check(STEP, FILES, lines=(trains, other)))
     assert finding.at != OTHER
     assert "of it" not in finding.summary
 
 
 def test_calls_without_a_cause_are_a_note() -> None:
     """Trap: a text that is generated word by word makes the input of predict longer."""
-    finding = found(check(phases=SCORES, calls=(RUNS,)))
+    finding = as_finding(check(phases=SCORES, calls=(RUNS,)))
     assert finding.severity is Severity.NOTE
     assert "longer inputs" in finding.summary
 
@@ -259,10 +254,8 @@ def test_calls_without_a_cause_are_a_note() -> None:
     "changes", [{"calls": 49}, {"last_ms": 4.7}, {"calls": 60, "last_ms": 14.0}]
 )
 def test_calls_that_lose_little_are_not_told(changes: dict[str, Any]) -> None:
-    verdict = check(GRAPH, phases=SCORES, calls=(replace(RUNS, **changes),))
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(check(GRAPH, phases=SCORES, calls=(replace(RUNS, **changes),)), NotApplicable)
 
 
 def test_steps_that_get_slower_come_before_calls() -> None:
-    finding = found(check(STEP, GRAPH, calls=(RUNS,)))
-    assert finding.summary.startswith("Step time grew")
+    assert as_finding(check(STEP, GRAPH, calls=(RUNS,))).summary.startswith("Step time grew")

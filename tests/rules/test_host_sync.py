@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -58,6 +59,5 @@ def test_without_steps_nothing_is_judged() -> None:
 
 
 def test_no_remedy_of_keras_for_a_run_without_it() -> None:
-    finding = example(framework=Framework(JAX))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(framework=Framework(JAX)))
     assert not any("model.compile" in remedy.code for remedy in finding.remedies)

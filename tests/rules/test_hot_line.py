@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
 from tfdoctor.rules.hot_line import example
@@ -52,8 +53,9 @@ def test_the_usual_start_of_a_function_is_not_named(time_ms: float, kind: type) 
 
 def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
     """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
-    healthy = check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3))
-    assert isinstance(healthy, Healthy)
+    healthy = as_healthy(
+        check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3))
+    )
     assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
 
 
@@ -81,8 +83,7 @@ def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     """between-steps leaves out the calls of compiled functions: nothing else names this line."""
     starts = HostLine(LINE, 9, 3.5, work=LineWork.ENTERING)
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    finding = check(between=(starts, HostLine(OTHER, 9, 2.0)), subjects=subjects)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(between=(starts, HostLine(OTHER, 9, 2.0)), subjects=subjects))
     assert [remedy.at for remedy in finding.remedies] == [LINE]
 
 
@@ -92,8 +93,7 @@ def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None
 
 
 def test_no_more_is_promised_than_is_unexplained() -> None:
-    finding = check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), host=6.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), host=6.0))
     times = [effect.of.value for effect in finding.effects if effect.of]
     assert times == pytest.approx([5.0, 1.0])
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
@@ -105,14 +105,12 @@ def test_lines_of_one_function_are_named_by_its_call() -> None:
         HostLine(Location("train.py", n), 3, 0.9, calls={"": 3}, callers={LINE: 3})
         for n in (4, 5, 6)
     ]
-    finding = check(*lines)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary
 
 
 def test_a_callback_is_named() -> None:
-    finding = check(between=(HostLine(LINE, 9, 4.0, "Log.on_batch_end"),))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(between=(HostLine(LINE, 9, 4.0, "Log.on_batch_end"),)))
     assert "Log.on_batch_end" in finding.summary
     assert "Log.on_batch_end" in finding.remedies[0].action

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -80,23 +81,20 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
 
 
 def test_products_of_unknown_peak_are_a_note_with_their_rate() -> None:
-    finding = check(group("MatMul", least=None, gflop_s=12.0, best_gflop_s=90.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("MatMul", least=None, gflop_s=12.0, best_gflop_s=90.0)))
     assert finding.severity is Severity.NOTE
     assert "12 GFLOP/s, where this run's fastest reaches 90" in finding.summary
 
 
 def test_a_product_is_not_compared_with_itself() -> None:
     fastest = group("MatMul", least=None, gflop_s=238.0, best_gflop_s=238.0)
-    finding = check(fastest)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(fastest))
     assert "238 GFLOP/s" in finding.summary
     assert "fastest" not in finding.summary
 
 
 def test_a_line_has_one_question_and_evidence_the_time_of_all() -> None:
-    finding = check(group("Unique", 9.0), group("Sort", 6.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("Unique", 9.0), group("Sort", 6.0)))
     (remedy,) = finding.remedies
     assert "Unique" in remedy.action
     assert "15.0" not in finding.summary
@@ -123,8 +121,7 @@ def test_a_question_states_one_time(
     """The summary, the list, the share and the table: of the 9 of 30 ms, the profiler has its part."""
     exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
-    finding = check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model))
     assert finding.takes is not None
     assert finding.takes.value == pytest.approx(takes)
     assert f"takes {milliseconds(finding.takes.value)} of " in finding.summary
@@ -141,14 +138,12 @@ def test_what_only_the_profiler_makes_long_is_not_reported() -> None:
 
 
 def test_python_in_the_graph_is_named() -> None:
-    finding = check(group("PyFunc", least=None))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("PyFunc", least=None)))
     assert finding.remedies[0].action.startswith("PyFunc runs Python")
 
 
 def test_operations_without_a_known_least_time_are_a_question() -> None:
-    finding = check(group("Unique", least=None))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("Unique", least=None)))
     assert "unknown (shapes unknown)" in finding.summary
     assert finding.severity is Severity.NOTE
 
@@ -161,8 +156,7 @@ def test_explained_operations_are_not_reported_again() -> None:
 
 def test_the_effects_name_the_time_of_the_summary() -> None:
     """At most what is unexplained, so that the summary, the list and the evidence state one time."""
-    finding = check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0))
     assert [effect.scales for effect in finding.effects] == [0.0, 0.0]
     assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(10.0)
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
@@ -180,8 +174,7 @@ def test_short_operations_of_a_loop_count_together(each_ms: float, kind: type) -
 
 def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
     short = group("Mul", 1.0, None, 400.0)
-    finding = check(short, host=5.0, dispatching=6.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(short, host=5.0, dispatching=6.0))
     assert "dispatching included" in finding.summary
     (host,) = (effect for effect in finding.effects if effect.stage is Stage.HOST)
     assert host.of is not None
@@ -198,8 +191,7 @@ def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(
     looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
     adam = group("Pow", 4.5, None, 500.0)
     work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
-    finding = check(looped, adam, host=8.0, dispatching=8.0, loops=work)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(looped, adam, host=8.0, dispatching=8.0, loops=work))
     host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
     assert host.pop("dispatching gru/while") == pytest.approx(loop_ms)
     assert sum(host.values()) == pytest.approx(8.0 - loop_ms)
@@ -213,8 +205,9 @@ def test_two_loops_of_a_line_and_explained_operations_have_their_own_part() -> N
     named = group("Tanh", 0.5, None, 400.0, loop="Mul/while", loop_at=AT)
     work = LoopWork((GraphLoop("Mul/while", 100.0, 800.0, 1.5),), 24.0)
     subjects = frozenset((named.rows[0].name,))
-    finding = check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
-    assert isinstance(finding, Finding)
+    finding = as_finding(
+        check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
+    )
     host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
     assert host == pytest.approx({"dispatching Mul/while": 6.0, "dispatching Add/while": 6.0})
 
@@ -225,8 +218,7 @@ def test_a_trace_without_names_is_not_judged() -> None:
 
 def test_operations_near_the_hardware_s_rates_are_necessary_work() -> None:
     near, far = group("Conv2D", 20.0, 14.0), group("Unique", 3.0, 0.1)
-    verdict = check(near, far)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(check(near, far))
     (time,) = verdict.necessary
     assert (time.part, time.of.value) == (Stage.DEVICE, 20.0)
     assert "70 %" in time.why
@@ -237,15 +229,11 @@ def test_short_operations_that_xla_compiled_are_not_to_be_compiled(*, compiled: 
     made = Operation(name="f", type="mul (fused)", compiled=compiled)
     row = OperationTime(name="f", type=made.type, ms=9.0, calls=3000.0, at=AT, operation=made)
     many = OperationGroup(type=made.type, at=AT, layers=(), rows=(row,), least_ms=0.1)
-    finding = check(many)
-    assert isinstance(finding, Finding)
-    assert ("jit_compile" in finding.remedies[0].action) != compiled
+    assert ("jit_compile" in as_finding(check(many)).remedies[0].action) != compiled
 
 
 def test_a_matmul_is_not_moved_to_the_input_pipeline() -> None:
-    finding = check(group("MatMul", 20.0, 2.0))
-    assert isinstance(finding, Finding)
-    assert "input pipeline" not in finding.remedies[0].action
+    assert "input pipeline" not in as_finding(check(group("MatMul", 20.0, 2.0))).remedies[0].action
 
 
 @pytest.mark.parametrize(("time_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
@@ -262,8 +250,7 @@ def test_what_only_metrics_use_counts_together(time_ms: float, kind: type) -> No
 
 
 def test_what_depends_on_constants_only_is_computed_once() -> None:
-    finding = check(group("Range", 10.0, 9.0, inputs=frozenset()))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("Range", 10.0, 9.0, inputs=frozenset())))
     assert finding.severity is Severity.CRITICAL
     assert finding.remedies[0].action.startswith("Compute Range once")
 
@@ -277,16 +264,14 @@ def test_what_depends_on_constants_only_is_computed_once() -> None:
     ],
 )
 def test_the_question_fits_what_the_operation_reads(inputs: frozenset[Source], words: str) -> None:
-    finding = check(group("Svd", inputs=inputs))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(group("Svd", inputs=inputs)))
     assert words in finding.remedies[0].action
     assert finding.severity is Severity.WARNING  # one level less than its ceiling
 
 
 def test_small_operations_of_a_line_are_a_note() -> None:
     small = [group(kind, 2.5, 0.1) for kind in ("Mul", "Log", "Exp")]
-    finding = check(*small)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*small))
     assert finding.severity is Severity.NOTE
     assert "Operations of 3 types at train.py:14" in finding.summary
     near = [group(kind, 2.5, 2.4) for kind in ("Mul", "Log", "Exp")]
@@ -321,8 +306,7 @@ def called(repeated_ms: float | None) -> LayerCalls:
 
 
 def test_a_layer_that_is_called_twice_is_asked_about_at_the_call() -> None:
-    verdict = check(of_layer(), calls=called(None))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(of_layer(), calls=called(None)))
     (remedy,) = verdict.remedies
     assert "two times" in remedy.action
     assert remedy.at == Location("train.py", 22)
@@ -333,16 +317,14 @@ def test_the_body_of_a_layer_s_loop_is_no_call_of_the_layer() -> None:
     """Trap: an LSTM, whose loop has a scope of its own that ran none of the layer's operations."""
     (layer,) = called(None).layers
     once = (layer.calls[0], replace(layer.calls[1], operations=()))
-    verdict = check(of_layer(), calls=LayerCalls((replace(layer, calls=once),)))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(of_layer(), calls=LayerCalls((replace(layer, calls=once),))))
     assert "called" not in verdict.remedies[0].action
 
 
 @pytest.mark.parametrize(("again", "severity"), [(2.0, Severity.WARNING), (1.9, Severity.NOTE)])
 def test_repeating_a_computation_is_as_severe_as_its_time(again: float, severity: Severity) -> None:
     """Of a step of 40 ms; the repeated call can be left out whole."""
-    verdict = check(of_layer(), calls=called(again))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(of_layer(), calls=called(again)))
     assert verdict.severity is severity
     assert "train.py:30, train.py:31" in verdict.remedies[0].action
     assert [effect.scales for effect in verdict.effects] == [0.0]
@@ -353,9 +335,7 @@ def test_the_short_operations_of_a_layer_are_no_warning(
     *, direct: bool, severity: Severity
 ) -> None:
     """Trap: an unrolled GRU, whose operations Keras chose."""
-    verdict = check(of_layer(calls=2000.0, direct=direct), calls=None)
-    assert isinstance(verdict, Finding)
-    assert verdict.severity is severity
+    assert as_finding(check(of_layer(calls=2000.0, direct=direct), calls=None)).severity is severity
 
 
 @pytest.mark.parametrize(("rest", "asked"), [(3.0, True), (3.1, False)])
@@ -364,6 +344,5 @@ def test_a_layer_that_takes_less_than_half_of_the_line_is_not_asked_about(
 ) -> None:
     """Trap: small operations of many layers, of which a GAN calls one for real and for generated images."""
     small, other = of_layer(calls=1000.0, time_ms=3.0), group("Mul", rest, None, calls=1000.0)
-    verdict = check(small, other, calls=called(None))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(small, other, calls=called(None)))
     assert any("Layer dense" in remedy.action for remedy in verdict.remedies) is asked

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.hot_stage import example
@@ -27,8 +28,7 @@ def test_a_wait_that_is_explained_is_not_reported_again() -> None:
 
 
 def test_the_function_is_named_and_at_most_the_wait_promised() -> None:
-    finding = example(StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0))
     assert "Map(decode) at train.py:9" in finding.summary
     assert finding.remedies[0].at == Location("train.py", 4)
     (effect,) = finding.effects
@@ -39,8 +39,7 @@ def test_the_function_is_named_and_at_most_the_wait_promised() -> None:
 def test_a_stage_beside_the_slowest_segment_is_not_blamed() -> None:
     beside = StageTime.of("Root::Prefetch::ParallelMapV2", 8.0)
     slow = StageTime.of("Root::Prefetch::ParallelMapV2::Filter", 14.0)
-    finding = example(beside, slow)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(beside, slow))
     assert "Filter" in finding.summary
     assert [effect.subject for effect in finding.effects] == [slow.path]
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.rules.idle_matrix_unit import example
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity
 
@@ -24,8 +25,7 @@ def test_use_by_kernels(on: float, off: float, kind: type) -> None:
 
 
 def test_kernels_with_unknown_names_count_for_neither_side() -> None:
-    finding = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
-    assert isinstance(finding, Healthy)
+    finding = as_healthy(check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0))
     unknown = [
         m.value.value for m in finding.evidence if isinstance(m, Measure) and "unknown" in m.label
     ]
@@ -47,15 +47,13 @@ def test_few_matmuls_are_not_judged(matrix_ms: float, kind: type) -> None:
 
 
 def test_it_claims_no_saving_of_its_own() -> None:
-    finding = check(utilization=0.1)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(utilization=0.1))
     assert finding.effects == ()
     assert finding.severity is Severity.NOTE
 
 
 def test_the_evidence_shows_where_the_time_goes() -> None:
-    finding = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13))
     values = {m.label: m.value.value for m in finding.evidence if isinstance(m, Measure)}
     assert values["time in other operations, which the unit cannot run"] == 10.0
     assert values["FLOP rate of the matmuls and convolutions"] == 1e12
@@ -68,6 +66,5 @@ def test_without_flops_the_sampled_activity_counts_before_names(active: float, k
 
 def test_activity_on_padding_is_no_use() -> None:
     """130 channels on an H100: Tensor Cores worked 38 % of the time, and reached 12 % of their peak."""
-    finding = check(utilization=0.12, active=0.38)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(utilization=0.12, active=0.38))
     assert any("padding too" in m.label for m in finding.evidence if isinstance(m, Measure))

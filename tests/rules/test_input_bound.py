@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
+from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -75,8 +76,7 @@ def test_a_pipeline_that_stalls_again_and_again_is_not_in_time() -> None:
 
 
 def test_at_most_the_whole_wait_can_be_saved() -> None:
-    verdict = check(40)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(40))
     (effect,) = verdict.effects
     assert (effect.stage, effect.scales, effect.bound) == (Stage.INPUT, 0.0, Bound.AT_MOST)
 
@@ -89,8 +89,7 @@ def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
         function_at=Location("t.py", 3),
         at=Location("t.py", 9),
     )
-    verdict = check(40, 100, stage("Map", dataset=written))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(40, 100, stage("Map", dataset=written)))
     assert "Map(decode)" in verdict.summary
     assert verdict.remedies[0].at == Location("t.py", 9)
     (table,) = [item for item in verdict.evidence if isinstance(item, Table)]
@@ -109,15 +108,11 @@ def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
     ],
 )
 def test_the_remedy_follows_the_limiting_stage(limiting: StageTime, words: str) -> None:
-    verdict = check(40, 100, limiting)
-    assert isinstance(verdict, Finding)
-    assert words in verdict.remedies[0].action
+    assert words in as_finding(check(40, 100, limiting)).remedies[0].action
 
 
 def test_without_a_known_pipeline_the_remedy_is_to_find_the_slow_part() -> None:
-    verdict = check(40)
-    assert isinstance(verdict, Finding)
-    assert "dataset.take" in verdict.remedies[0].code
+    assert "dataset.take" in as_finding(check(40)).remedies[0].code
 
 
 def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
@@ -136,8 +131,7 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
 
 def test_the_root_of_the_pipeline_is_not_named() -> None:
     """A trace may hold only the pipeline's root; which stage is slow is unknown then."""
-    verdict = example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0)))
     assert "Root" not in verdict.summary + verdict.remedies[0].action
     assert "dataset.take" in verdict.remedies[0].code
 
@@ -171,7 +165,6 @@ def test_handing_over_a_batch_that_is_ready_is_necessary() -> None:
 def test_one_or_two_steps_are_not_called_each_step(number: int) -> None:
     even = Breakdown.of(input=50.0, device=50.0)
     few = Breakdown(even.steps[:1] * number, even.median)
-    finding = example(few)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(few))
     which = ("The traced step", "Each of the two traced steps", "Each step")[number - 1]
     assert finding.summary.startswith(f"{which} waits 50.0 ms of its 100 ms")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -55,8 +56,7 @@ def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
     rest_ms: float, framework: Framework, first: str, code: str
 ) -> None:
     rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
-    finding = example(5.0, 5.0, rows, framework)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(5.0, 5.0, rows, framework))
     assert finding.remedies[0].action == first
     assert code in finding.remedies[0].code
     assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")

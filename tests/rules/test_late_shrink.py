@@ -4,12 +4,13 @@ import re
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import late_shrink
 from tfdoctor.rules.late_shrink import example
 from tfdoctor.rules.late_shrink.buffers import Buffers
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
+from tfdoctor.verdict import Finding, Healthy, Location, Severity
 
 MIB = 2**20
 
@@ -33,8 +34,7 @@ def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type)
 def test_it_is_a_note_unless_tasks_wait_for_memory(
     stalled: float | None, severity: Severity
 ) -> None:
-    verdict = example(memory=HostMemory(64e9, 20e9, stalled=stalled))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
     assert verdict.severity is severity
     assert not verdict.effects
 
@@ -43,22 +43,19 @@ def test_it_is_a_note_unless_tasks_wait_for_memory(
     ("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")]
 )
 def test_the_remedy_is_the_other_order_of_the_users_own_stages(*, grows: bool, first: str) -> None:
-    verdict = example(1000, grows=grows)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(1000, grows=grows))
     (remedy,) = verdict.remedies
     assert first in remedy.code.splitlines()[0]
     assert remedy.at == Location("train.py", 9)
 
 
 def test_the_summary_has_the_memory_now_and_after_moving() -> None:
-    verdict = example(1000, MIB)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(1000, MIB))
     assert re.search(r"shuffle\(1000\) .* 1\.05 GB; before decode .* 1\.02 MB", verdict.summary)
 
 
 def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    verdict = late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), None)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), None))
     assert "shuffle" in verdict.reason
 
 

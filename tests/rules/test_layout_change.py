@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -77,16 +78,12 @@ def test_a_normalization_between_convolutions_needs_no_conversion() -> None:
 def test_one_direction_alone_is_healthy() -> None:
     rows = [operation("there", "Transpose", FIRST, LAST, None)]
     rows.append(operation("image", "Conv2D", LAST, LAST, 0))
-    verdict = check(program_of(*rows), GRADIENT)
-    assert isinstance(verdict, Healthy)
-    assert "one direction" in verdict.summary
+    assert "one direction" in as_healthy(check(program_of(*rows), GRADIENT)).summary
 
 
 @pytest.mark.parametrize("kind", ["BatchMatMulV2", "Einsum", "Softmax"])
 def test_attentions_heads_are_no_layout(kind: str) -> None:
-    verdict = check(there_and_back(kind), GRADIENT)
-    assert isinstance(verdict, Healthy)
-    assert "never" in verdict.summary
+    assert "never" in as_healthy(check(there_and_back(kind), GRADIENT)).summary
 
 
 @pytest.mark.parametrize(("between", "kind"), [(3, Finding), (4, Healthy)])
@@ -111,8 +108,10 @@ def test_a_cube_does_not_show_its_direction() -> None:
 
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
-    verdict = check(program_of(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        check(program_of(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT),
+        NotApplicable,
+    )
 
 
 def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
@@ -120,8 +119,7 @@ def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
         name="conv", type="Conv2D", ms=10.0, ran=("void nchwToNhwcKernel<half>", "volta_h884cudnn"),
         ran_ms=(2.5, 7.5),
     )  # fmt: skip
-    finding = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU))
     (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == ("conv", 0.75, Bound.AT_MOST)
 
@@ -142,8 +140,9 @@ def test_a_removed_operation_is_not_counted_again_for_its_kernels() -> None:
         for operation in program.operations
         if operation.type == "Transpose"
     ]  # fmt: skip
-    finding = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
-    assert isinstance(finding, Finding)
+    finding = as_finding(
+        Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
+    )
     assert [effect.subject for effect in finding.effects] == ["back"]
 
 
@@ -156,6 +155,7 @@ def test_the_first_conversion_stays_whatever_runs_it(hardware: Hardware, parts: 
     program = program_of(*rows, operation("image", "Conv2D", LAST, LAST, 0))
     there = program.by_name["there"]
     ran = OperationTime(name="there", type="Transpose", ms=2.0, operation=there, **parts)
-    verdict = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(
+        Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
+    )
     assert "one direction" in verdict.summary

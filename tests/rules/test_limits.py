@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
@@ -134,9 +135,7 @@ def test_a_doubt_that_a_limit_lets_pass_is_none() -> None:
 
 
 def test_wider_is_proposed_where_narrower_keeps_too_few() -> None:
-    found = by_width(shrinkable=0.98)
-    assert isinstance(found, Finding)
-    assert "Choose 48" in found.remedies[0].action
+    assert "Choose 48" in as_finding(by_width(shrinkable=0.98)).remedies[0].action
 
 
 def test_half_a_rate_is_what_the_limit_says() -> None:

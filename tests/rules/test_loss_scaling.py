@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.rules.loss_scaling import check, example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity
 
 
 def test_a_warning_though_it_saves_nothing() -> None:
-    verdict = example()
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example())
     assert (verdict.severity, verdict.effects) == (Severity.WARNING, ())
 
 

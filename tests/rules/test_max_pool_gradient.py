@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -16,8 +17,7 @@ CPU = Hardware(DeviceKind.CPU, "x")
 
 @pytest.mark.parametrize("kind", ["MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradWithArgmax"])
 def test_its_whole_time_is_a_ceiling(kind: str) -> None:
-    finding = example(kind=kind)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(kind=kind))
     (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == (NAME, 0.0, Bound.AT_MOST)
 
@@ -28,28 +28,26 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 
 def test_onednns_gradient_is_fast() -> None:
-    verdict = example(12.0, f"{NAME}:_MklNativeMaxPoolGrad", hardware=CPU)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(example(12.0, f"{NAME}:_MklNativeMaxPoolGrad", hardware=CPU))
     assert "oneDNN" in verdict.summary
 
 
 def test_eigens_gradient_on_a_cpu_is_slow() -> None:
-    finding = example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU))
     assert "run_eagerly" in finding.remedies[0].code
 
 
 def test_the_gradient_of_average_pooling_is_not_counted() -> None:
     row = OperationTime(name=NAME, type="AvgPoolGrad", ms=12.0)
-    verdict = applied(max_pool_gradient, Operations.training(30.0, row), CPU)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(applied(max_pool_gradient, Operations.training(30.0, row), CPU), Healthy)
 
 
 def test_xla_searches_for_the_maxima_again() -> None:
     row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
     rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
-    verdict = applied(max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
-    assert isinstance(verdict, Finding)
+    assert isinstance(
+        applied(max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")), Finding
+    )
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
@@ -24,15 +25,14 @@ FREE = Cores(4.0, busy=1.0)
 def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(
     cores: Cores | None, bound: Bound
 ) -> None:
-    verdict = example(cores=cores)
-    assert isinstance(verdict, Finding)
-    assert [effect.bound for effect in verdict.effects] == [bound]
+    assert [effect.bound for effect in as_finding(example(cores=cores)).effects] == [bound]
 
 
 def test_a_map_right_before_the_trainer_is_found() -> None:
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    verdict = example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(
+        example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
+    )
     (effect,) = verdict.effects
     assert (effect.stage, effect.overlaps, effect.subject) == (Stage.INPUT, True, "")
     assert verdict.remedies[0].at == Location("t.py", 9)
@@ -42,15 +42,12 @@ def test_a_map_right_before_the_trainer_is_found() -> None:
 @pytest.mark.parametrize("kind", ["Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"])
 def test_a_stage_that_works_ahead_is_enough(kind: str) -> None:
     ahead = StageTime.of(f"Root::{kind}")
-    verdict = example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))
-    assert isinstance(verdict, Healthy)
-    assert kind in verdict.summary
+    assert kind in as_healthy(example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))).summary
 
 
 def test_a_prefetch_that_tf_data_added_is_called_so() -> None:
     ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_Map/_3")
-    verdict = example(ahead, StageTime.of("Root::Prefetch::Map", 10.0))
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(example(ahead, StageTime.of("Root::Prefetch::Map", 10.0)))
     assert "tf.data" in verdict.summary
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
@@ -42,8 +43,7 @@ def test_of_unknown_size_the_short_ones_are_small(calls: float, kind: type) -> N
 
 
 def test_it_is_a_ceiling() -> None:
-    finding = example(row(3.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(row(3.0)))
     assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
     assert finding.remedies[0].edit_id == "jit-compile"
 
@@ -63,8 +63,7 @@ def test_on_a_cpu_only_many_are_reported(calls: float, kind: type) -> None:
 
 def test_on_a_cpu_a_part_of_the_hosts_time_belongs_to_them() -> None:
     """5,000 of 5,001 operations, in steps of which 60 ms pass between operations."""
-    finding = example(many(5000.0), hardware=CPU, host_ms=60.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(many(5000.0), hardware=CPU, host_ms=60.0))
     host = next(effect for effect in finding.effects if effect.stage is Stage.HOST)
     assert host.of is not None
     assert host.of.value == pytest.approx(60.0 * 5000 / 5001)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
@@ -13,7 +14,6 @@ from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.out_of_memory import GPU_FULL, example
 from tfdoctor.verdict import (
     Concern,
-    Finding,
     Healthy,
     Location,
     NotApplicable,
@@ -36,17 +36,12 @@ READ = replace(
 )
 
 
-def found(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 def actions(verdict: Verdict) -> str:
-    return "; ".join(remedy.action for remedy in found(verdict).remedies)
+    return "; ".join(remedy.action for remedy in as_finding(verdict).remedies)
 
 
 def test_what_died_where_and_for_what_is_told() -> None:
-    finding = found(example(DIED))
+    finding = as_finding(example(DIED))
     assert finding.summary == (
         "The run ran out of memory of GPU_0_bfc during the training steps at train.py:52, "
         "which asked for 822 MB of shape [256, 64, 112, 112]"
@@ -57,7 +52,7 @@ def test_what_died_where_and_for_what_is_told() -> None:
 
 
 def test_the_batch_is_halved() -> None:
-    finding = found(example(DIED))
+    finding = as_finding(example(DIED))
     assert "to 128 at first" in finding.remedies[0].action
     assert "batch_size=128" in finding.remedies[0].code
     assert "16 bit" in actions(example(DIED))
@@ -147,11 +142,11 @@ def test_growth_is_a_reason_only_where_it_filled_the_memory(
 def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
     killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)
-    finding = found(example(killed, sure))
+    finding = as_finding(example(killed, sure))
     assert "The kernel killed the run" in finding.summary
     assert AT.path not in finding.summary
     assert finding.at == AT
-    assert found(example(killed, replace(sure, samples=4))).at is None
+    assert as_finding(example(killed, replace(sure, samples=4))).at is None
 
 
 @pytest.mark.parametrize(

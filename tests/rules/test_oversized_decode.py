@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.decoded_images import DecodedImages
@@ -54,8 +55,7 @@ def test_without_a_wait_it_must_take_cores_from_the_compute(share: float, kind: 
 
 def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
     """9 ms per step, 15/16 of them spared: 4.22 ms of two cores, in steps of 10 ms."""
-    verdict = check(wait=0.2, contention=CROWDED)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(wait=0.2, contention=CROWDED))
     assert "cores that the model's operations need: the run keeps 1.9 of its 2" in verdict.summary
     measure = verdict.evidence[0]
     assert isinstance(measure, Measure)
@@ -66,30 +66,30 @@ def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
 
 
 def test_cores_that_other_programs_use_prove_nothing_about_decoding() -> None:
-    verdict = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
+    )
     assert "other programs used 0.9 of 2 cores" in verdict.reason
 
 
 def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
-    verdict = check()
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check())
     assert "ratio=4" in verdict.remedies[0].code
     assert verdict.effects[0].scales == pytest.approx(1.0 - 0.9 * 15 / 16)
-    divided = check(ratio=2)
-    assert isinstance(divided, Finding)
-    assert not any("ratio" in remedy.code for remedy in divided.remedies)
+    assert not any("ratio" in remedy.code for remedy in as_finding(check(ratio=2)).remedies)
 
 
 def test_unknown_sizes_are_not_judged() -> None:
-    verdict = oversized_decode.check(
-        Unavailable("text"),
-        InputPipeline.of(),
-        Breakdown.of(input=8.0, device=2.0),
-        CpuContention(crowded=False),
-        None,
+    assert isinstance(
+        oversized_decode.check(
+            Unavailable("text"),
+            InputPipeline.of(),
+            Breakdown.of(input=8.0, device=2.0),
+            CpuContention(crowded=False),
+            None,
+        ),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)
 
 
 def measured(*operations: tuple[str, tuple[int, ...]], ratio: int = 1) -> DecodedImages:

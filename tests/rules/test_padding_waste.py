@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
@@ -58,16 +59,14 @@ def test_a_quarter_of_padding_is_reported(used: float, kind: type) -> None:
 
 def test_work_scales_with_each_dimension_of_time() -> None:
     rows = [row("dense", (32, 200, 8)), row("scores", (32, 4, 200, 200)), row("head", (32, 8))]
-    finding = check(0.5, *rows)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(0.5, *rows))
     assert {e.subject: e.scales for e in finding.effects} == {"dense": 0.5, "scores": 0.25}
     assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
 
 
 @pytest.mark.parametrize(("calls", "number"), [(100.0, 1), (99.0, 0)])
 def test_a_loop_over_time_scales_too(calls: float, number: int) -> None:
-    finding = check(0.5, row("cell", (32, 8), calls=calls))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(0.5, row("cell", (32, 8), calls=calls)))
     assert len(finding.effects) == number
     assert finding.severity is (None if number else Severity.NOTE)
 
@@ -77,8 +76,7 @@ def test_the_host_starts_a_loop_once_for_each_position() -> None:
     cell = row("while/body/Mul", (32, 8), calls=90.0)  # some of its calls were not recorded
     loop = GraphLoop("while", 200.0, 90.0, 10.0, (cell,))
     parts = Breakdown.of(host=40.0, device=10.0)
-    finding = check(0.1, cell, breakdown=parts, loops=LoopWork((loop,), 30.0, 35.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(0.1, cell, breakdown=parts, loops=LoopWork((loop,), 30.0, 35.0)))
     device, host = finding.effects
     assert (device.stage, device.scales, device.of) == (Stage.DEVICE, 0.1, ms(10.0))
     assert (host.stage, host.scales, host.of) == (Stage.HOST, 0.1, ms(40.0))
@@ -144,8 +142,7 @@ def test_the_host_shrinks_by_the_calls_of_the_loop() -> None:
     cell = row("while/body/Mul", (32, 8), calls=150.0)
     others = row("adam/Mul", (8, 8), calls=50.0)
     parts = Breakdown.of(host=40.0, device=20.0)
-    finding = check(0.5, cell, others, breakdown=parts)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(0.5, cell, others, breakdown=parts))
     assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(30.0)]
 
 
@@ -168,9 +165,7 @@ def test_batches_before_time_are_known_by_their_size() -> None:
 
 
 def test_unknown_work_alone_is_no_work_on_sequences() -> None:
-    finding = check(0.5, OperationTime(name="b", type="X", ms=10.0))
-    assert isinstance(finding, Finding)
-    assert finding.effects == ()
+    assert as_finding(check(0.5, OperationTime(name="b", type="X", ms=10.0))).effects == ()
 
 
 def measured(**parts: Any) -> SequencePadding:
@@ -271,8 +266,7 @@ def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
 def advice(maker: BatchMaker, **parts: Any) -> list[Remedy]:
     entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
     source = BatchSource(maker, Location("train.py", 7))
-    verdict = example(entry, rows=(row("a", (8, 120, 8)),), source=source)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(entry, rows=(row("a", (8, 120, 8)),), source=source))
     return list(verdict.remedies)
 
 
@@ -374,8 +368,7 @@ def test_an_old_recording_says_what_is_missing() -> None:
 def test_the_call_from_python_does_not_shrink() -> None:
     cell = row("while/body/Mul", (32, 8), calls=150.0)
     parts = Breakdown.of(host=40.0, device=20.0)
-    finding = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0)))
     assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(36.0)]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import recording
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -23,8 +24,7 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
 
 
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
-    verdict = example(stage())
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(stage()))
     (effect,) = verdict.effects
     assert effect.scales == pytest.approx(0.00998, rel=0.01)
     assert effect.bound is Bound.AT_MOST
@@ -90,13 +90,15 @@ def test_a_step_that_does_not_wait_gains_nothing() -> None:
 
 def test_a_function_that_was_not_recorded_is_not_judged() -> None:
     assert isinstance(example(stage(dataset=None)), NotApplicable)
-    verdict = per_element_map.check(
-        InputPipeline.of(stage()),
-        Breakdown.of(input=6.0, host=2.0),
-        Unavailable("nothing recorded"),
-        CpuContention(crowded=False),
+    assert isinstance(
+        per_element_map.check(
+            InputPipeline.of(stage()),
+            Breakdown.of(input=6.0, host=2.0),
+            Unavailable("nothing recorded"),
+            CpuContention(crowded=False),
+        ),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)
 
 
 TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"

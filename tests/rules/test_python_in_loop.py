@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules.python_in_loop import HISTOGRAM, example
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
@@ -35,8 +36,7 @@ def test_a_share_of_the_step_that_enough_samples_show(
 
 
 def test_the_line_with_most_of_the_time_is_named() -> None:
-    finding = check(4.0, 1.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(4.0, 1.0))
     assert "train.py:36" in finding.summary
     assert finding.remedies[0].at == HISTOGRAM
     assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [2]
@@ -46,8 +46,7 @@ def test_the_line_with_most_of_the_time_is_named() -> None:
 
 def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
     """Trap: the loop of reinforcement learning plays a game between its steps, and cannot do without."""
-    finding = check(5.0, aside=False)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(5.0, aside=False))
     assert finding.effects[0].bound is Bound.AT_MOST
     assert finding.remedies[0].action.startswith("If the next step does not need")
 
@@ -64,9 +63,7 @@ def test_logging_every_hundred_steps_is_healthy() -> None:
 
 def test_even_lines_are_not_named_in_the_summary() -> None:
     places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
-    finding = example(*places, step=10.0)
-    assert isinstance(finding, Finding)
-    assert "train.py" not in finding.summary
+    assert "train.py" not in as_finding(example(*places, step=10.0)).summary
 
 
 @pytest.mark.parametrize(
@@ -81,8 +78,7 @@ def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: ty
 
 def test_operations_that_the_lines_run_one_by_one_are_spared_with_them() -> None:
     """A moving average of the weights assigns each of them by operations of its own."""
-    finding = check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)))
     times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
     assert times == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
     assert [effect.scales for effect in finding.effects] == pytest.approx([0.01, 0.01])

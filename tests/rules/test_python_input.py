@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -54,8 +55,7 @@ def test_a_loop_that_waits_for_the_interpreter(edges: float, kind: type) -> None
 def test_python_beside_a_loop_that_starts_at_once_is_healthy() -> None:
     step = Breakdown.of(input=0.5, host=20.0, device=19.5)
     overhead = PythonOverhead(1.0, 0.1)
-    verdict = example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead), Healthy)
 
 
 @pytest.mark.parametrize(("python", "kind"), [(4.0, Finding), (3.9, Healthy), (0.0, Healthy)])
@@ -69,8 +69,7 @@ def test_only_a_step_that_waits(wait: float, kind: type) -> None:
 
 
 def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
-    verdict = check(stage("Map", 40.0, 30.0))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(stage("Map", 40.0, 30.0)))
     (effect,) = verdict.effects
     assert effect.scales == pytest.approx(0.25)
     assert effect.subject == "Root::Prefetch::Map"
@@ -80,24 +79,20 @@ def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
 def test_waiting_for_a_core_between_operations_goes_with_the_python() -> None:
     """20 ms of threads that wait: the ceiling was exceeded by the change itself (see examples/)."""
     crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
-    verdict = check(crowded)
-    assert isinstance(verdict, Finding)
-    assert verdict.effects[0].scales == pytest.approx(0.25)
+    assert as_finding(check(crowded)).effects[0].scales == pytest.approx(0.25)
 
 
 def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
-    verdict = example(stage("Map", 40.0, 30.0), breakdown=steps)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(stage("Map", 40.0, 30.0), breakdown=steps))
     (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
     assert effect.of
     assert effect.of.value == 8.0
     assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
     inside = StageTime.of("Root::Map", 40.0, python_ms=30.0)
-    alone = example(pipeline=InputPipeline.of(inside), breakdown=steps)
-    assert isinstance(alone, Finding)
+    alone = as_finding(example(pipeline=InputPipeline.of(inside), breakdown=steps))
     assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
 
@@ -118,9 +113,7 @@ def test_python_on_another_thread_than_the_slowest_does_not_count() -> None:
     ],
 )
 def test_the_remedy_follows_what_makes_the_batches(kind: str, fed_by: str, words: str) -> None:
-    verdict = check(stage(kind, 40.0, 40.0), fed_by=fed_by)
-    assert isinstance(verdict, Finding)
-    assert words in verdict.remedies[0].action
+    assert words in as_finding(check(stage(kind, 40.0, 40.0), fed_by=fed_by)).remedies[0].action
 
 
 def test_a_pipeline_without_work_is_healthy() -> None:
@@ -153,8 +146,7 @@ def test_a_loop_that_makes_its_batches(between: float, makes: int, others: int, 
 
 
 def test_the_line_that_makes_them_is_named() -> None:
-    verdict = loop(10.0, 9)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(loop(10.0, 9))
     assert verdict.remedies[0].at == Location("train.py", 12)
     assert verdict.effects[0].bound is Bound.AT_MOST
 
@@ -177,14 +169,15 @@ def test_converting_new_arrays_is_making_a_batch(ms: float, kind: type) -> None:
 def test_small_arrays_cost_no_more_than_a_batch_from_tf_data() -> None:
     """Trap: a replay buffer's arrays took 0.05 ms of a step of 0.7 ms, and tf.data would have taken as long."""
     array = ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False)
-    verdict = example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(between=0.43, device=0.27),
-        conversions=Conversions((array,), Location("train.py", 12)),
+    assert isinstance(
+        example(
+            pipeline=NO_PIPELINE,
+            breakdown=Breakdown.of(between=0.43, device=0.27),
+            conversions=Conversions((array,), Location("train.py", 12)),
+        ),
+        Healthy,
     )
-    assert isinstance(verdict, Healthy)
-    finding = converted(1.4, same=False)
-    assert isinstance(finding, Finding)
+    finding = as_finding(converted(1.4, same=False))
     assert [effect.scales for effect in finding.effects] == [pytest.approx(0.05)]
 
 
@@ -194,13 +187,14 @@ def test_arrays_that_stay_the_same_are_left_to_repeated_conversion() -> None:
 
 def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
     places = (SampledLine(Location("train.py", 12), 9, makes=True),)
-    verdict = example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(host=5.0, device=15.0),
-        samples=StackSamples(places, new_arguments=((128, 32),)),
-        body=LoopBody(4.0, 0.0),
+    verdict = as_finding(
+        example(
+            pipeline=NO_PIPELINE,
+            breakdown=Breakdown.of(host=5.0, device=15.0),
+            samples=StackSamples(places, new_arguments=((128, 32),)),
+            body=LoopBody(4.0, 0.0),
+        )
     )
-    assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     assert effect.stage is Stage.HOST
     assert effect.of
@@ -213,18 +207,14 @@ MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD,
 
 def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Finding:
     lines = InputLine(LOAD, most, calls=calls, certain=certain), InputLine(SCALE, others)
-    verdict = check(stage("Generator", 40.0, 40.0), lines=InputLines(lines))
-    assert isinstance(verdict, Finding)
-    return verdict
+    return as_finding(check(stage("Generator", 40.0, 40.0), lines=InputLines(lines)))
 
 
 def mapped(*lines: InputLine, **more: Any) -> Finding:
     """A map whose function is the user's own augment()."""
-    verdict = check(
-        stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines)
+    return as_finding(
+        check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
     )
-    assert isinstance(verdict, Finding)
-    return verdict
 
 
 def test_the_first_change_is_of_all_that_the_saving_counts() -> None:
@@ -273,8 +263,7 @@ def test_a_function_that_takes_little_gets_no_example() -> None:
 
 def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
     both = (stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED))
-    verdict = check(*both)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(*both))
     first, _ = verdict.remedies
     assert first.action == (
         "Read with tf.data instead of a generator and write augment() in TensorFlow operations"
@@ -331,21 +320,19 @@ def test_python_of_its_own_is_not_called_a_function() -> None:
 
 
 def test_lines_that_were_not_sampled_are_said_to_be_unknown() -> None:
-    verdict = check(stage("Generator", 40.0, 40.0))
-    assert isinstance(verdict, Finding)
-    assert str(UNSAMPLED) in str(verdict.evidence[-1])
+    assert str(UNSAMPLED) in str(as_finding(check(stage("Generator", 40.0, 40.0))).evidence[-1])
 
 
 def eager(*calls: str) -> Finding:
     places = [SampledLine(LOAD, 5, makes=True, calls=call) for call in calls]
-    verdict = example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(between=5.0, device=15.0),
-        samples=StackSamples(tuple(places), new_arguments=((128, 32),), function="train_step"),
-        body=LoopBody(0.0, 5.0),
+    return as_finding(
+        example(
+            pipeline=NO_PIPELINE,
+            breakdown=Breakdown.of(between=5.0, device=15.0),
+            samples=StackSamples(tuple(places), new_arguments=((128, 32),), function="train_step"),
+            body=LoopBody(0.0, 5.0),
+        )
     )
-    assert isinstance(verdict, Finding)
-    return verdict
 
 
 @pytest.mark.parametrize(

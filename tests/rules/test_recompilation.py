@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules.recompilation import example
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
@@ -17,8 +18,7 @@ def test_compiling_at_the_start_is_no_fault(steps: int, late: int, kind: type) -
 
 
 def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
-    finding = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0))
     assert (finding.effects, finding.severity) == ((), Severity.NOTE)
 
 
@@ -36,8 +36,7 @@ def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
 ) -> None:
     """Trap: compiling in steady steps says little of what all of it costs."""
     compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-    finding = example(compiling, 3.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(compiling, 3.0))
     assert (finding.effects, finding.severity) == ((), severity)
     assert "of the traced time" in finding.summary
 
@@ -59,8 +58,7 @@ def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
     shapes: OpenShapes | None, edit_id: str, words: str
 ) -> None:
     """Trap: drop_remainder does not help with sequences of different lengths."""
-    finding = example(shapes=shapes)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(shapes=shapes))
     assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (
         edit_id,
         LINE if edit_id else None,

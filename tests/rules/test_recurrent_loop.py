@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -43,16 +44,13 @@ def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> No
     """Of a step of 20 ms, in loops that start operations for 1 ms."""
     loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
     step = Breakdown.of(host=10.0, device=10.0)
-    verdict = example(loop, scheduling_ms=1.0, breakdown=step)
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(example(loop, scheduling_ms=1.0, breakdown=step))
     times = {time.part: time.of.value for time in verdict.necessary}
     assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
 
 
 def test_the_saving_is_a_ceiling() -> None:
-    verdict = check(32, 5.0, 1.0)
-    assert isinstance(verdict, Finding)
-    assert [effect.bound for effect in verdict.effects] == [Bound.AT_MOST]
+    assert [effect.bound for effect in as_finding(check(32, 5.0, 1.0)).effects] == [Bound.AT_MOST]
 
 
 def test_the_ceiling_is_the_whole_loop() -> None:
@@ -60,8 +58,7 @@ def test_the_ceiling_is_the_whole_loop() -> None:
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     step = Breakdown.of(host=6.5, device=2.5)
-    verdict = example(loop, scheduling_ms=5.0, waiting_ms=6.0, breakdown=step)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(loop, scheduling_ms=5.0, waiting_ms=6.0, breakdown=step))
     assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
         (Stage.HOST, 0.0, ms(6.0)),
         (Stage.DEVICE, 0.0, ms(2.0)),
@@ -70,14 +67,15 @@ def test_the_ceiling_is_the_whole_loop() -> None:
 
 def test_the_ceiling_is_all_of_the_host_but_the_way_into_the_call() -> None:
     """Operations around the loop, which divide and join its tensors, go with it."""
-    verdict = example(
-        GraphLoop("loss/while", 32.0, 32.0, 2.0),
-        scheduling_ms=5.0,
-        waiting_ms=6.0,
-        breakdown=Breakdown.of(host=9.0, device=0.5),
-        overhead=PythonOverhead(1.0, 0.5),
+    verdict = as_finding(
+        example(
+            GraphLoop("loss/while", 32.0, 32.0, 2.0),
+            scheduling_ms=5.0,
+            waiting_ms=6.0,
+            breakdown=Breakdown.of(host=9.0, device=0.5),
+            overhead=PythonOverhead(1.0, 0.5),
+        )
     )
-    assert isinstance(verdict, Finding)
     assert [effect.of for effect in verdict.effects] == [ms(8.0)]
 
 
@@ -201,9 +199,9 @@ def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
     layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    verdict = example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
-    assert isinstance(verdict, Finding)
-    return verdict
+    return as_finding(
+        example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
+    )
 
 
 def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
@@ -235,8 +233,7 @@ STATE = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
 
 
 def test_operations_too_short_to_be_recorded_have_no_mean_time() -> None:
-    verdict = mapped(alone(0.0, operations=0.0), scheduling=20.0)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(mapped(alone(0.0, operations=0.0), scheduling=20.0))
     assert [one.label for one in verdict.evidence if isinstance(one, Measure)] == [
         "share of the step in loops whose iterations do not depend on each other"
     ]
@@ -244,8 +241,7 @@ def test_operations_too_short_to_be_recorded_have_no_mean_time() -> None:
 
 def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
     """Most of their time is in operations, which a recurrence would need."""
-    verdict = mapped(alone(20.0))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(mapped(alone(20.0)))
     (remedy,) = verdict.remedies
     assert remedy.at == Location("train.py", 22)
     assert [(effect.stage, effect.of) for effect in verdict.effects] == [
@@ -271,16 +267,11 @@ def test_long_operations_may_take_as_long_on_the_whole_batch(operations: float, 
 
 @pytest.mark.parametrize("loop", [alone(9.0), alone(20.0, 100.0)])
 def test_independent_iterations_are_never_necessary(loop: GraphLoop) -> None:
-    verdict = mapped(loop, scheduling=0.1)
-    assert isinstance(verdict, Healthy)
-    assert verdict.necessary == ()
+    assert as_healthy(mapped(loop, scheduling=0.1)).necessary == ()
 
 
 def test_beside_another_loop_only_its_operations_count() -> None:
     """What the executor does outside of operations cannot be divided among loops."""
-    verdict = mapped(STATE, alone(12.0))
-    assert isinstance(verdict, Finding)
-    assert [effect.of for effect in verdict.effects] == [ms(12.0)]
-    verdict = mapped(STATE, alone(2.0))
-    assert isinstance(verdict, Healthy)
-    assert [(time.part, time.of) for time in verdict.necessary] == [(Stage.DEVICE, ms(20.0))]
+    assert [effect.of for effect in as_finding(mapped(STATE, alone(12.0))).effects] == [ms(12.0)]
+    healthy = as_healthy(mapped(STATE, alone(2.0)))
+    assert [(time.part, time.of) for time in healthy.necessary] == [(Stage.DEVICE, ms(20.0))]

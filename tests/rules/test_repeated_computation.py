@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
 from tfdoctor.rules.repeated_computation import FIRST, example
@@ -31,8 +32,7 @@ def test_its_share_and_its_time_decide(time_ms: float, rest_ms: float, kind: typ
 
 
 def test_the_remedy_is_at_the_line_that_computes_again() -> None:
-    finding = example(repeated(20.0), 80.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(repeated(20.0), 80.0))
     (remedy,) = finding.remedies
     assert remedy.at == AGAIN
     assert "train.py:31" in remedy.action
@@ -41,8 +41,7 @@ def test_the_remedy_is_at_the_line_that_computes_again() -> None:
 def test_gradients_and_constants_are_ceilings() -> None:
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), (row("gradient_tape/b/MatMul", 30.0),))
     constant = Constant(AGAIN, (row("Sum", 10.0),))
-    finding = example(RepeatedResults((again,), (constant,)), 40.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(RepeatedResults((again,), (constant,)), 40.0))
     assert [(effect.scales, effect.bound) for effect in finding.effects] == [
         (0.0, Bound.EXPECTED),
         (0.0, Bound.AT_MOST),
@@ -53,8 +52,7 @@ def test_gradients_and_constants_are_ceilings() -> None:
 def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
     sums = (GradientSum(row("AddN", 8.0), 0.75),)
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=sums)
-    finding = example(RepeatedResults((again,)), 40.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(RepeatedResults((again,)), 40.0))
     effect = finding.effects[-1]
     assert (effect.subject, effect.scales, effect.bound) == ("AddN", 0.25, Bound.AT_MOST)
 

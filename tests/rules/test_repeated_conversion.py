@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.conversions import ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.rules.repeated_conversion import AT, example
@@ -47,8 +48,7 @@ def test_arrays_that_were_not_compared_are_not_judged() -> None:
 
 
 def test_the_cast_is_saved_as_well() -> None:
-    finding = check(array(6.0, dtype="float64", cast_ms=4.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(array(6.0, dtype="float64", cast_ms=4.0)))
     times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
     assert times == {Stage.BETWEEN: 6.0, Stage.DEVICE: 4.0}
     assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
@@ -60,8 +60,7 @@ def test_the_cast_is_saved_as_well() -> None:
 
 def test_batches_in_float64_are_cast_once_where_they_are_made() -> None:
     """Their conversion is python-input's; a label that the step casts is none of NumPy's default type."""
-    finding = check(array(6.0, same=False, dtype="float64", cast_ms=4.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(array(6.0, same=False, dtype="float64", cast_ms=4.0)))
     (effect,) = finding.effects
     assert (effect.stage, effect.bound) == (Stage.DEVICE, Bound.AT_MOST)
     assert isinstance(check(array(6.0, same=False, dtype="int64", cast_ms=4.0)), Healthy)
@@ -70,6 +69,4 @@ def test_batches_in_float64_are_cast_once_where_they_are_made() -> None:
 def test_the_time_within_the_marked_call_is_the_hosts() -> None:
     """Keras' train_on_batch is marked around the conversion."""
     inside = ConvertedArray("float32", (3000, 64), 5.0, 0.0, same=True, place="0")
-    finding = check(inside)
-    assert isinstance(finding, Finding)
-    assert [effect.stage for effect in finding.effects] == [Stage.HOST]
+    assert [effect.stage for effect in as_finding(check(inside)).effects] == [Stage.HOST]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
@@ -51,14 +52,12 @@ def test_without_a_function_nothing_is_judged() -> None:
     ],
 )
 def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -> None:
-    finding = check(Retraced("train_step", 20, 20, 30, changed))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
     assert words in finding.remedies[0].action
 
 
 def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
-    finding = check(Retraced("train_step", 20, 20, 30))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(Retraced("train_step", 20, 20, 30)))
     times = {effect.stage: effect.of and effect.of.value for effect in finding.effects}
     assert times == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
 
@@ -82,8 +81,7 @@ def test_tracing_that_goes_on_outside_of_the_window_is_found(run: RunTracing, ki
 
 
 def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
-    finding = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0)))
     assert finding.effects == ()
     assert finding.severity is Severity.CRITICAL
     assert "6 of 150 calls" in finding.summary
@@ -103,17 +101,14 @@ def test_a_function_that_is_made_again_is_to_be_made_once(
     words: str,
 ) -> None:
     function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
-    finding = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,))))
     assert words in finding.remedies[0].action
     assert ("6 separate function objects" in finding.summary) == (made == 6)
     assert finding.concern is Concern.LONG_STEPS
 
 
 def test_what_the_window_shows_comes_first() -> None:
-    finding = check(Retraced("train_step", 20, 20, 30), run=in_run())
-    assert isinstance(finding, Finding)
-    assert finding.effects
+    assert as_finding(check(Retraced("train_step", 20, 20, 30), run=in_run())).effects
 
 
 def counted(**parts: Any) -> RunTracing:

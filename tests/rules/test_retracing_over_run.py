@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -58,13 +59,8 @@ def check(
     return example(window or untraced, step, *functions, phases=phases, calls=calls)
 
 
-def found(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None:
-    finding = found(check(STEP))
+    finding = as_finding(check(STEP))
     assert finding.at == COMPILE
     assert finding.remedies[0].edit_id == "compile-once"
     assert finding.concern is Concern.RUN
@@ -77,7 +73,7 @@ def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None
 def test_the_time_of_compile_itself_counts_too() -> None:
     building = RunLine(phase=Phase.BUILDING, at=COMPILE, ms=400.0, samples=6)
     other = replace(building, at=FIT)
-    finding = found(check(STEP, phases=replace(PHASES, lines=(building, other))))
+    finding = as_finding(check(STEP, phases=replace(PHASES, lines=(building, other))))
     effect = finding.run_effects[-1]
     assert (effect.phase, effect.of.value, effect.subject) == (Phase.BUILDING, 360.0, "train.py:31")
 
@@ -119,14 +115,14 @@ def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(
 
 
 def test_a_function_that_a_loop_makes_is_to_be_made_once() -> None:
-    finding = found(check(OWN))
+    finding = as_finding(check(OWN))
     assert finding.remedies[0].action == "Create step once, outside of the loop"
     assert (finding.at, finding.remedies[0].edit_id) == (OWN.at, "function-once")
     assert finding.run_effects[0].recurs is Recurrence.PER_CALL
 
 
 def test_without_a_call_of_compile_the_line_of_fit_is_named() -> None:
-    finding = found(check(STEP, calls=(FITTED,)))
+    finding = as_finding(check(STEP, calls=(FITTED,)))
     assert finding.at == FIT
     assert "Compile the model once" in finding.remedies[0].action
     assert not finding.remedies[0].edit_id
@@ -135,7 +131,7 @@ def test_without_a_call_of_compile_the_line_of_fit_is_named() -> None:
 def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() -> None:
     line = Location("tune.py", 61)
     numbers = tuple(ChangingNumber(name, ("0.1", "0.2"), line) for name in ("lr", "clip", "noise"))
-    finding = found(check(replace(OWN, numbers=numbers, made=1)))
+    finding = as_finding(check(replace(OWN, numbers=numbers, made=1)))
     assert "since Python values change in lr, clip and noise" in finding.summary
     assert (finding.at, finding.remedies[0].edit_id) == (line, "tensor-argument")
     assert "tf.constant(lr), tf.constant(clip), tf.constant(noise))" in finding.remedies[0].code
@@ -144,7 +140,7 @@ def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() 
 def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
     line = Location("gan.py", 46)
     numbers = (ChangingNumber("epoch", ("0", "1")),)
-    finding = found(check(replace(OWN, defined=line, redefined=True, numbers=numbers)))
+    finding = as_finding(check(replace(OWN, defined=line, redefined=True, numbers=numbers)))
     assert finding.summary.startswith("step (defined at gan.py:46) was traced")
     assert "Python values" not in finding.summary  # each is traced once, whatever it is given
     assert not any(
@@ -154,7 +150,7 @@ def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
 
 
 def test_a_function_that_is_defined_once_is_named_where_it_is_called() -> None:
-    finding = found(
+    finding = as_finding(
         check(replace(OWN, defined=Location("gan.py", 3)))
     )  # tf.function(step) in a loop
     assert (finding.at, finding.remedies[0].edit_id) == (OWN.at, "function-once")
@@ -163,16 +159,18 @@ def test_a_function_that_is_defined_once_is_named_where_it_is_called() -> None:
 def test_texts_that_change_get_no_tensor() -> None:
     line = Location("tune.py", 61)
     kind = ChangingNumber("kind", ("'a'", "'b'"), line)
-    finding = found(check(replace(OWN, numbers=(kind,), made=1)))
+    finding = as_finding(check(replace(OWN, numbers=(kind,), made=1)))
     assert "since Python values change in kind" in finding.summary
     assert (finding.at, finding.remedies[0].edit_id) == (line, "")
-    both = found(check(replace(OWN, numbers=(kind, ChangingNumber("lr", ("0.1", "0.2"))), made=1)))
+    both = as_finding(
+        check(replace(OWN, numbers=(kind, ChangingNumber("lr", ("0.1", "0.2"))), made=1))
+    )
     assert both.remedies[0].code.startswith("loss = step(x, y, tf.constant(lr))")
     assert both.at == OWN.at
 
 
 def test_what_new_shapes_cost_is_an_upper_bound() -> None:
-    finding = found(check(replace(STEP, made=1, tracings=40)))
+    finding = as_finding(check(replace(STEP, made=1, tracings=40)))
     assert finding.run_effects[0].bound is Bound.AT_MOST
     assert "what changes" in finding.remedies[0].action
 
@@ -181,7 +179,7 @@ def test_several_functions_are_one_finding() -> None:
     test_step = replace(
         STEP, name="test_step", at=Location("train.py", 34), ms=2_000.0, first_ms=200.0
     )
-    finding = found(check(test_step, STEP))
+    finding = as_finding(check(test_step, STEP))
     assert "step and 1 more were traced up to 10 times" in finding.summary
     assert [effect.of.value for effect in finding.run_effects] == [4_500.0, 1_800.0]
 
@@ -191,7 +189,7 @@ def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(
     name: str, *, in_window: bool
 ) -> None:
     window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
-    finding = found(check(STEP, window=window))
+    finding = as_finding(check(STEP, window=window))
     assert finding.run_effects
     assert bool(finding.effects) is in_window
     assert (finding.concern is Concern.TYPICAL_STEP) is in_window
@@ -199,7 +197,7 @@ def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(
 
 def test_the_changing_argument_is_taken_from_the_window() -> None:
     window = Retracing((Retraced("step", 20, 19, 30, ("1", "2")),), host_ms=2.0)
-    finding = found(check(replace(STEP, made=1, tracings=40), window=window))
+    finding = as_finding(check(replace(STEP, made=1, tracings=40), window=window))
     assert finding.remedies[0].edit_id == "tensor-argument"
 
 
@@ -209,7 +207,6 @@ def test_a_run_that_was_not_recorded_as_a_whole_is_not_judged() -> None:
 
 
 def test_healthy_states_the_share_of_tracing() -> None:
-    healthy = check(replace(STEP, tracings=2, made=1, starts_s=(8.0,)))
-    assert isinstance(healthy, Healthy)
+    healthy = as_healthy(check(replace(STEP, tracings=2, made=1, starts_s=(8.0,))))
     assert "two calls of the run traced a tf.function" in healthy.summary
     assert "18 %" in healthy.summary

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -116,21 +117,21 @@ def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
 )
 def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
     written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
-    verdict = example(stage(dataset=written))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(stage(dataset=written)))
     assert code in verdict.remedies[0].code
     assert verdict.remedies[0].at == Location("t.py", 9)
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
-    verdict = applied(
-        sequential_map,
-        InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
-        Breakdown.of(device=10.0),
-        ON_CPU,
+    verdict = as_not_applicable(
+        applied(
+            sequential_map,
+            InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
+            Breakdown.of(device=10.0),
+            ON_CPU,
+        )
     )
-    assert isinstance(verdict, NotApplicable)
     assert "decode" in verdict.reason
 
 

@@ -14,6 +14,7 @@ from tests.builders import (
     trace,
     wait,
 )
+from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.input.data_options import DataOptions
@@ -75,10 +76,10 @@ def test_examples_of_unknown_size_are_not_judged(batches: str) -> None:
 def test_without_a_program_record_nothing_is_claimed() -> None:
     pipeline = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0))
     waits = Breakdown.of(input=10.0, device=10.0)
-    verdict = serial_batch.check(
-        pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})
+    assert isinstance(
+        serial_batch.check(pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)
 
 
 @pytest.mark.parametrize(
@@ -93,16 +94,14 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
 def test_the_saving_is_a_ceiling_set_by_the_cores(
     device: Device, cores: Cores | None, scales: float
 ) -> None:
-    verdict = example(device=device, cores=cores)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(device=device, cores=cores))
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
 
 
 def test_the_remedy_is_the_users_own_batch() -> None:
     off = DataOptions({PARALLEL: False}, Location("t.py", 5))
-    verdict = example(size=16, options=off, at=Location("t.py", 9))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(size=16, options=off, at=Location("t.py", 9)))
     remedy, option = verdict.remedies
     assert remedy.at == Location("t.py", 9)
     assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
@@ -12,7 +13,7 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import serial_reads
 from tfdoctor.rules.serial_reads import AHEAD, example
 from tfdoctor.rules.serial_reads.source_files import SourceFiles
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 EIGHT = SourceFiles(8)
@@ -27,14 +28,9 @@ def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, 
     return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
 
 
-def finding(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 @pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
 def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
-    verdict = finding(example(*interleaved(kind)))
+    verdict = as_finding(example(*interleaved(kind)))
     assert {e.subject.rpartition("::")[2] for e in verdict.effects} == {kind, "FlatMap"}
     assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
     assert verdict.remedies[0].at == Location("t.py", 9)
@@ -67,14 +63,16 @@ def test_a_pipeline_without_records_is_healthy() -> None:
 
 def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    verdict = serial_reads.check(
-        InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)),
-        Breakdown.of(device=10.0),
-        GPU,
-        None,
-        None,
+    assert isinstance(
+        serial_reads.check(
+            InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)),
+            Breakdown.of(device=10.0),
+            GPU,
+            None,
+            None,
+        ),
+        NotApplicable,
     )
-    assert isinstance(verdict, NotApplicable)
 
 
 @pytest.mark.parametrize(
@@ -92,23 +90,23 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
 def test_files_and_cores_limit_what_reading_together_gains(
     files: SourceFiles, cores: Cores | None, device: Device, times: float
 ) -> None:
-    verdict = finding(example(*interleaved(), device=device, cores=cores, files=files))
+    verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
     assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / times)] * 2
 
 
 def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
-    verdict = finding(example(cores=None, files=None))
+    verdict = as_finding(example(cores=None, files=None))
     assert {effect.scales for effect in verdict.effects} == {0.0}
 
 
 def test_reads_across_a_network_wait_without_a_core() -> None:
-    verdict = finding(example(files=SourceFiles(8, "s3")))
+    verdict = as_finding(example(files=SourceFiles(8, "s3")))
     assert not any(effect.spreads for effect in verdict.effects)
     assert "s3" in verdict.summary
 
 
 def test_a_single_file_must_be_split_first() -> None:
-    first, second = finding(example(files=SourceFiles(1))).remedies
+    first, second = as_finding(example(files=SourceFiles(1))).remedies
     assert "TFRecordWriter" in first.code
     assert second.edit_id == ""
 
@@ -116,6 +114,6 @@ def test_a_single_file_must_be_split_first() -> None:
 def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
     reader = StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
     flat = StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE)
-    (remedy,) = finding(example(flat, reader)).remedies
+    (remedy,) = as_finding(example(flat, reader)).remedies
     assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
     assert remedy.edit_id == ""

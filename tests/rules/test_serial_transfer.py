@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -27,11 +28,8 @@ def test_copies_without_a_kernel_from_two_percent_on(exposed_ms: float, kind: ty
 def test_the_summary_names_the_direction_and_pageable_memory() -> None:
     up = Transfer(H2D, 1.0, 2.0, 2.0, 1e7, 1e9, {PAGEABLE: 1e7})
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
-    finding = example(up, exposed_ms=5.0, device_ms=5.0)
-    assert isinstance(finding, Finding)
-    assert "pageable" in finding.summary
-    back = example(up, down, exposed_ms=5.0, device_ms=5.0)
-    assert isinstance(back, Finding)
+    assert "pageable" in as_finding(example(up, exposed_ms=5.0, device_ms=5.0)).summary
+    back = as_finding(example(up, down, exposed_ms=5.0, device_ms=5.0))
     assert D2H in back.summary
     assert "every 100 steps" in back.remedies[0].action
     assert {effect.bound for effect in back.effects} == {Bound.AT_MOST}
@@ -44,7 +42,6 @@ def test_without_steps_nothing_is_judged() -> None:
 
 
 def test_a_batch_of_jax_is_copied_ahead_by_jax() -> None:
-    finding = example(framework=Framework(JAX))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(framework=Framework(JAX)))
     assert "jax.device_put" in finding.remedies[0].code
     assert not any("keras" in remedy.code for remedy in finding.remedies)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
@@ -19,9 +20,7 @@ CACHE = Dataset.of("Cache", cardinality=5000)
 
 
 def finding(*steps: Dataset, passes: float | None = None) -> Finding:
-    verdict = example(*steps, passes=passes)
-    assert isinstance(verdict, Finding)
-    return verdict
+    return as_finding(example(*steps, passes=passes))
 
 
 def of_buffer(size: int, **more: Any) -> Dataset:

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
@@ -39,16 +40,16 @@ def test_both_limits_decide(ms: float, seen: int, kind: type) -> None:
 
 def test_the_kind_that_takes_most_comes_first_with_its_longest_line() -> None:
     predict = line(4.0, Location("train.py", 9), SlowCall.PREDICT)
-    finding = check(predict, line(3.0, SET), line(2.0, READ))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(predict, line(3.0, SET), line(2.0, READ)))
     assert "get_weights" in finding.summary
     assert "5.00 ms" in finding.summary
     assert [remedy.at for remedy in finding.remedies] == [SET, predict.at]
 
 
 def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
-    finding = check(line(4.0), line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT))
-    assert isinstance(finding, Finding)
+    finding = as_finding(
+        check(line(4.0), line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT))
+    )
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
     saved = {e.stage: e.of.value for e in finding.effects if e.of}
     assert saved == {Stage.BETWEEN: 4.0, Stage.DEVICE: 1.0}
@@ -57,8 +58,7 @@ def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
 
 def test_operations_that_python_runs_one_by_one_may_all_be_theirs() -> None:
     single = SingleOperations(inside_ms=1.0, between_ms=2.0)
-    finding = check(line(4.0), line(1.0, part=Stage.DEVICE), single=single)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(line(4.0), line(1.0, part=Stage.DEVICE), single=single))
     assert [effect.of.value for effect in finding.effects if effect.of] == [4.0, 3.0]
 
 
@@ -76,8 +76,7 @@ def test_a_ceiling_is_what_the_samples_allow_for(
     body_ms: float | None, seen: int, ceiling_ms: float
 ) -> None:
     body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
-    finding = check(line(4.0, seen=seen), body=body)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(line(4.0, seen=seen), body=body))
     assert [e.of.value for e in finding.effects if e.of] == pytest.approx([ceiling_ms])
     assert "4.00 ms" in finding.summary
 
@@ -87,15 +86,13 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
     at = SlowLine(Location("train.py", 73), SlowCall.SINGLE, 30, 20, parts)
     examples = SingleCalls((SingleCall("policy", 80.0, 0.1, at),))
     single, body = SingleOperations(0.0, 2.0), LoopBody(0.0, 20.0)
-    finding = check(single=single, body=body, examples=examples)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(single=single, body=body, examples=examples))
     assert "policy 80 times in every step" in finding.summary
     assert "train.py:73" in finding.summary
     assert [remedy.at for remedy in finding.remedies] == [at.at]
     # Measured, not sampled; and operations that Python runs one by one are not within it.
     assert {e.stage: e.of.value for e in finding.effects if e.of} == parts
-    both = check(line(1.0), single=single, examples=examples)
-    assert isinstance(both, Finding)
+    both = as_finding(check(line(1.0), single=single, examples=examples))
     assert {e.stage: e.of.value for e in both.effects if e.of} == {
         Stage.BETWEEN: 8.0,
         Stage.DEVICE: 3.0,
@@ -114,6 +111,5 @@ def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:
         (LongStepLines({Stage.BETWEEN: (line,)}, timed=False), "is seen in typical steps"),
         (None, "is seen in typical steps"),
     ):
-        verdict = check(long=given)
-        assert isinstance(verdict, Healthy)
+        verdict = as_healthy(check(long=given))
         assert says in verdict.summary

@@ -7,12 +7,13 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_evaluation
 from tfdoctor.rules.slow_evaluation import example
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable
+from tfdoctor.verdict import Healthy, Location, NotApplicable
 
 judged = partial(example, total_ms=100_000.0)
 
@@ -22,16 +23,16 @@ def evaluated(count: int, each_ms: float, **given: Any) -> MadeCall:
 
 
 def test_a_loop_over_batches_could_be_one_call() -> None:
-    verdict = judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(
+        judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True))
+    )
     assert "600 times at train.py:31" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 31)
     assert verdict.run_effects[0].of.value == pytest.approx(30_000.0)
 
 
 def test_small_batches_of_a_small_model_are_found() -> None:
-    verdict = judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0)))
     assert verdict.run_effects[0].of.value == pytest.approx(20_000.0)
     assert verdict.run_effects[0].scales == pytest.approx(32 / 512)
 
@@ -57,8 +58,7 @@ def test_an_evaluation_after_each_epoch_is_no_loop_over_batches() -> None:
 
 @pytest.mark.parametrize("phase", [Phase.EVALUATION, Phase.END])
 def test_metrics_in_python_are_found_during_and_after_evaluation(phase: Phase) -> None:
-    verdict = judged(lines=(line(phase, 50, 30_000.0),))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(judged(lines=(line(phase, 50, 30_000.0),)))
     assert "train.py:50" in verdict.summary
     assert verdict.run_effects[0].phase is phase
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.run_facts import line, made, steps
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.kinds import Phase, RunCall
@@ -53,8 +54,7 @@ def test_what_samples_show_as_executed_remains() -> None:
         line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0
     )
     run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
-    finding = check(run, RunCalls((call,)), None)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(run, RunCalls((call,)), None))
     assert finding.run_effects[0].scales == pytest.approx(0.2)
     assert finding.run_effects[0].bound is Bound.EXPECTED
     computing = replace(executed, executes_ms=39_000.0)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
@@ -48,8 +49,7 @@ def adapted(batches: float, rows: float, ms: float) -> Verdict:
 
 
 def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
-    finding = adapted(40_000, 1, 16_000.0)
-    assert isinstance(finding, Finding)
+    finding = as_finding(adapted(40_000, 1, 16_000.0))
     assert (
         "Normalization.adapt reads 40,000 batches of one example at train.py:22: 16"
         in finding.summary
@@ -129,9 +129,7 @@ def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | No
     ],
 )
 def test_one_call_for_all_data_is_necessary(calls: str, *, repeats: bool | None) -> None:
-    verdict = judged(line(12, 21_000.0, calls, repeats=repeats))
-    assert isinstance(verdict, Healthy)
-    assert "train.py:12" in verdict.summary
+    assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
 
 
 @pytest.mark.parametrize(

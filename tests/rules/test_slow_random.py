@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -16,22 +17,18 @@ GPU = Hardware(DeviceKind.GPU, "x")
 
 @pytest.mark.parametrize("kind", sorted(REMAINING))
 def test_on_a_cpu_the_time_of_the_replacement_remains(kind: str) -> None:
-    finding = example(kind)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(kind))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (REMAINING[kind], Bound.EXPECTED)
 
 
 @pytest.mark.parametrize("kind", ["StatelessMultinomial", "RandomGamma"])
 def test_where_no_ratio_was_measured_the_saving_is_a_ceiling(kind: str) -> None:
-    finding = example(kind)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].bound is Bound.AT_MOST
+    assert as_finding(example(kind)).effects[0].bound is Bound.AT_MOST
 
 
 def test_on_a_gpu_it_is_a_ceiling() -> None:
-    finding = example(hardware=GPU)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(hardware=GPU))
     assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
 
 
@@ -46,9 +43,7 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 
 def test_uniform_numbers_do_not_replace_categories() -> None:
-    finding = example("Multinomial")
-    assert isinstance(finding, Finding)
-    assert "uniform" not in finding.remedies[0].action
+    assert "uniform" not in as_finding(example("Multinomial")).remedies[0].action
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -67,7 +62,6 @@ def test_normal_noise_is_necessary_work(kind: str) -> None:
 
 
 def test_poisson_numbers_are_replaced_by_normal_ones() -> None:
-    finding = example("RandomPoissonV2")
-    assert isinstance(finding, Finding)
+    finding = as_finding(example("RandomPoissonV2"))
     assert finding.severity is None
     assert "normal" in finding.remedies[0].action

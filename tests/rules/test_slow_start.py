@@ -6,6 +6,7 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.kinds import Phase, RunCall
@@ -24,21 +25,16 @@ def judged(*lines: RunLine, **more: Any) -> Verdict:
 
 
 def test_the_import_of_tensorflow_is_necessary_however_short_the_run_is() -> None:
-    verdict = judged(TENSORFLOW, total_ms=8_000.0)
-    assert isinstance(verdict, Healthy)
-    assert "6.00 s" in verdict.summary
+    assert "6.00 s" in as_healthy(judged(TENSORFLOW, total_ms=8_000.0)).summary
 
 
 def test_a_very_slow_import_of_tensorflow_is_a_note() -> None:
     assert isinstance(judged(imported(2, 14_999.0, "tensorflow")), Healthy)
-    verdict = judged(imported(2, 15_000.0, "keras"))
-    assert isinstance(verdict, Finding)
-    assert verdict.severity is Severity.NOTE
+    assert as_finding(judged(imported(2, 15_000.0, "keras"))).severity is Severity.NOTE
 
 
 def test_another_module_is_a_note_at_its_line() -> None:
-    verdict = judged(TENSORFLOW, imported(3, 4_000.0, "transformers"))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(judged(TENSORFLOW, imported(3, 4_000.0, "transformers")))
     assert verdict.severity is Severity.NOTE
     assert verdict.remedies[0].at == Location("train.py", 3)
     assert "import transformers" in verdict.remedies[0].code
@@ -87,8 +83,7 @@ def test_a_model_that_a_loop_loads_again(
 
 def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
     setting = "keras.src.layers.layer.Layer.set_weights"
-    verdict = judged(TENSORFLOW, line(Phase.BUILDING, 30, 8_000.0, setting))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(judged(TENSORFLOW, line(Phase.BUILDING, 30, 8_000.0, setting)))
     assert "one by one at train.py:30" in verdict.summary
     layers = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.core.dense.Dense.__init__")
     assert isinstance(judged(TENSORFLOW, layers), Healthy)

@@ -10,6 +10,7 @@ from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -38,11 +39,6 @@ OF_TWO = Program(settings=RunSettings(batch_size=2))
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
-def finding(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 @pytest.mark.parametrize(("share", "kind"), [(LIMITS.share, Finding), (0.39, Healthy)])
 def test_a_finding_from_the_limits_share_on(share: float, kind: type) -> None:
     assert isinstance(check(share, 1 - share), kind)
@@ -63,14 +59,12 @@ def test_a_small_share_is_healthy_however_long() -> None:
 def test_time_between_steps_counts_no_more_than_the_call() -> None:
     """A callback of 5 ms is no reason for a larger batch."""
     assert isinstance(check(0.3, 1.5, between=5.0), Healthy)
-    effects = finding(check(0.6, 0.3, between=0.7)).effects
+    effects = as_finding(check(0.6, 0.3, between=0.7)).effects
     assert {e.stage: e.of.value for e in effects if e.of} == {Stage.HOST: 0.6, Stage.BETWEEN: 0.6}
 
 
 def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
-    verdict = check(0.6, 0.3, input_ms=5.0)
-    assert isinstance(verdict, NotApplicable)
-    assert "input" in verdict.reason
+    assert "input" in as_not_applicable(check(0.6, 0.3, input_ms=5.0)).reason
 
 
 @pytest.mark.parametrize(
@@ -85,7 +79,7 @@ def test_an_eager_step_is_not_judged(program: Program | None, source: StepSource
 
 
 def test_fit_is_advised_steps_per_execution_first() -> None:
-    first, second = finding(check(0.6, 0.3)).remedies
+    first, second = as_finding(check(0.6, 0.3)).remedies
     assert first.edit_id == "steps-per-execution"
     assert "steps_per_execution=20" in first.code
     assert "learning rate" in second.action
@@ -97,31 +91,30 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
 def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
     """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
     program = Program(settings=RunSettings(steps_per_epoch=epoch))
-    verdict = finding(check(0.6, 0.3, program=program))
+    verdict = as_finding(check(0.6, 0.3, program=program))
     assert f"steps_per_execution={number})" in verdict.remedies[0].code
     assert verdict.effects[0].scales == pytest.approx(1 / number)
 
 
 def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
-    first = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies[0]
+    first = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies[0]
     assert (first.edit_id, "tf.range" in first.code) == ("", True)
 
 
 def test_jax_is_not_advised_tensorflows_code() -> None:
     jax = Framework("JAX")
-    first = finding(check(0.6, 0.3, source=StepSource.MARKERS, framework=jax)).remedies[0]
+    first = as_finding(check(0.6, 0.3, source=StepSource.MARKERS, framework=jax)).remedies[0]
     assert "tf." not in first.code
 
 
 @pytest.mark.parametrize(("peak", "remedies"), [(70.0, 2), (71.0, 1)])
 def test_a_larger_batch_is_advised_only_where_it_may_fit(peak: float, remedies: int) -> None:
     memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    verdict = finding(check(9.0, 1.5, device=GPU, memory=memory))
-    assert len(verdict.remedies) == remedies
+    assert len(as_finding(check(9.0, 1.5, device=GPU, memory=memory)).remedies) == remedies
 
 
 def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
-    (effect,) = finding(check(9.0, 1.5, device=GPU)).effects
+    (effect,) = as_finding(check(9.0, 1.5, device=GPU)).effects
     assert (effect.stage, effect.bound, effect.scales) == (Stage.HOST, Bound.AT_MOST, 0.0)
 
 
@@ -243,7 +236,7 @@ def test_a_small_batch_whose_operations_take_most_of_the_step_is_healthy() -> No
 
 
 def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
-    verdict = finding(looping(2, 3.0, 1.0))
+    verdict = as_finding(looping(2, 3.0, 1.0))
     assert "batch_size" in verdict.remedies[0].code
     assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / 32)] * 2
     assert sum(effect.of.value for effect in verdict.effects if effect.of) == pytest.approx(3.5)
@@ -252,7 +245,7 @@ def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
 @pytest.mark.parametrize(("pauses", "fixed"), [(0.1, 0.9), (5.0, 1.6)])
 def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> None:
     """Trap: an operation that the trace does not show, such as a wait for another process."""
-    (effect,) = finding(check(0.8, 0.1, starting=1.2, pauses=pauses)).effects
+    (effect,) = as_finding(check(0.8, 0.1, starting=1.2, pauses=pauses)).effects
     assert effect.of is not None
     assert effect.of.value == pytest.approx(fixed)
 
@@ -269,7 +262,7 @@ def test_small_operations_take_no_longer_with_a_larger_batch(
     verdict = check(
         0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits
     )
-    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    of = [e.of.value for e in as_finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
 
 
@@ -278,12 +271,12 @@ def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: flo
     operation = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
     row = OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=operation)
     verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)))
-    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    of = [e.of.value for e in as_finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
 
 
 def test_only_the_second_change_is_called_an_alternative() -> None:
-    first, second = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies
+    first, second = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies
     assert not first.action.startswith("Or ")
     assert second.action.startswith("Or use a larger batch")
 
@@ -292,7 +285,7 @@ def test_only_the_second_change_is_called_an_alternative() -> None:
     ("name", "code"), [("JAX", "jax.lax.scan"), ("TensorFlow", "tf.range"), ("PyTorch/XLA", "")]
 )
 def test_several_batches_in_one_call_of_the_framework(name: str, code: str) -> None:
-    found = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP, framework=Framework(name)))
+    found = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP, framework=Framework(name)))
     assert code in found.remedies[0].code
     assert bool(found.remedies[0].code) == bool(code)
 
@@ -300,4 +293,4 @@ def test_several_batches_in_one_call_of_the_framework(name: str, code: str) -> N
 def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
     at = Location("train.py", 12)
     verdict = check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))
-    assert finding(verdict).remedies[0].at == at
+    assert as_finding(verdict).remedies[0].at == at

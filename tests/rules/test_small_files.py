@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
@@ -14,7 +15,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
 from tfdoctor.rules.small_files import example
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
+from tfdoctor.verdict import Bound, Finding, Healthy, Location
 
 NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
 
@@ -25,15 +26,13 @@ def stage(reads: float = 64.0, **more: Any) -> StageTime:
 
 def test_a_small_file_for_each_example_is_found() -> None:
     line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
-    verdict = example(stage(dataset=line))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(stage(dataset=line)))
     assert "64 small files" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 20)
 
 
 def test_the_function_itself_stays() -> None:
-    verdict = example(stage())
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(stage()))
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound) == (0.75, Bound.AT_MOST)
 
@@ -49,8 +48,7 @@ def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> 
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    verdict = example(files=FileList(count=1000, scheme="gs", nbytes=None))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None)))
     assert "gs://" in verdict.summary
 
 
@@ -66,8 +64,7 @@ def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
 
 
 def test_unrecorded_files_are_not_judged() -> None:
-    verdict = example(stage(), files=None, sizes=NOT_RECORDED)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(example(stage(), files=None, sizes=NOT_RECORDED))
     assert "64 files" in verdict.reason
     assert "read counters" in verdict.reason
 
@@ -92,19 +89,21 @@ def test_records_of_a_whole_batch_are_decoded_at_once(
     types: tuple[str, ...], batch: int, remaining: float
 ) -> None:
     function = MapFunction(frozenset(types), len(types), None, batch=batch)
-    verdict = example(
-        stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function})
+    verdict = as_finding(
+        example(
+            stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function})
+        )
     )
-    assert isinstance(verdict, Finding)
     assert verdict.effects[0].scales == remaining
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    verdict = applied(
-        small_files,
-        InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
-        Breakdown.of(device=10.0),
+    verdict = as_not_applicable(
+        applied(
+            small_files,
+            InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
+            Breakdown.of(device=10.0),
+        )
     )
-    assert isinstance(verdict, NotApplicable)
     assert "load" in verdict.reason

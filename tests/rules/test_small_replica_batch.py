@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
@@ -47,8 +48,7 @@ def test_kernels_that_were_not_recorded_are_not_judged() -> None:
 
 def test_the_same_examples_in_fewer_steps_pay_the_fixed_cost_less_often() -> None:
     """8 examples each instead of 32: at best a quarter of the launches and exchanges remains."""
-    finding = example(32)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(32))
     assert {effect.stage for effect in finding.effects} == {Stage.HOST, Stage.COLLECTIVE}
     assert {effect.scales for effect in finding.effects} == {0.25}
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}

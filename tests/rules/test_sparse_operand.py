@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import sparse_operand
@@ -12,8 +13,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:
-    finding = example()
-    assert isinstance(finding, Finding)
+    finding = as_finding(example())
     (effect,) = finding.effects
     assert effect.scales == pytest.approx(0.002)
     assert effect.bound is Bound.AT_MOST
@@ -34,9 +34,7 @@ def test_both_sides_of_the_density(density: float, kind: type) -> None:
     [(9, False, "sparse_dense_matmul"), (1, False, "gather"), (1, True, "diag_part")],
 )
 def test_the_remedy_fits_the_matrix(fullest: int, code: str, *, diagonal: bool) -> None:
-    finding = example(fullest=fullest, diagonal=diagonal)
-    assert isinstance(finding, Finding)
-    assert code in finding.remedies[0].code
+    assert code in as_finding(example(fullest=fullest, diagonal=diagonal)).remedies[0].code
 
 
 def test_a_matrix_without_any_value_is_no_sparse_one() -> None:
@@ -46,5 +44,6 @@ def test_a_matrix_without_any_value_is_no_sparse_one() -> None:
 
 def test_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    verdict = applied(sparse_operand, SparseOperands(()), Operations((unnamed,)))
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        applied(sparse_operand, SparseOperands(()), Operations((unnamed,))), NotApplicable
+    )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -79,9 +80,7 @@ def test_smaller_images_spare_the_decoding_only() -> None:
 
 
 def test_cores_used_by_other_programs_are_not_judged() -> None:
-    verdict = check(cores=Cores(4.0, busy=3.2, others=0.8))
-    assert isinstance(verdict, NotApplicable)
-    assert "0.8 cores" in verdict.reason
+    assert "0.8 cores" in as_not_applicable(check(cores=Cores(4.0, busy=3.2, others=0.8))).reason
 
 
 def test_unsampled_cores_are_not_judged() -> None:
@@ -95,15 +94,13 @@ def test_python_does_not_run_on_all_cores(python: float, kind: type) -> None:
 
 @pytest.mark.parametrize(("held", "named"), [(0.05, True), (0.04, False), (None, False)])
 def test_a_quota_that_holds_the_run_back_is_named_first(held: float | None, *, named: bool) -> None:
-    verdict = check(pressure=CpuPressure(throttled=held, quota=4.0))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(pressure=CpuPressure(throttled=held, quota=4.0)))
     assert ("quota" in verdict.summary) is named
     assert ("CPU limit" in verdict.remedies[0].action) is named
 
 
 def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
-    verdict = check()
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check())
     assert "service.distribute" in verdict.remedies[-1].code
     compile(verdict.remedies[-1].code, "remedy", "exec")
 
@@ -115,9 +112,7 @@ def test_only_an_accelerator_can_take_the_augmentation(device: Device, *, advise
 
 def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
     written = Dataset(id=1, kind="_ParallelMapDataset", function="decode", at=Location("t.py", 9))
-    verdict = check(dataset=written)
-    assert isinstance(verdict, Finding)
-    assert verdict.remedies[0].at == Location("t.py", 9)
+    assert as_finding(check(dataset=written)).remedies[0].at == Location("t.py", 9)
 
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
@@ -146,9 +141,7 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
 
 @pytest.mark.parametrize(("device", "stages"), [(ON_CPU, {"input", "device"}), (ON_GPU, {"input"})])
 def test_a_cpus_compute_gains_what_the_input_leaves(device: Device, stages: set[str]) -> None:
-    verdict = check(device=device)
-    assert isinstance(verdict, Finding)
-    assert {effect.stage for effect in verdict.effects} == stages
+    assert {effect.stage for effect in as_finding(check(device=device)).effects} == stages
 
 
 @pytest.mark.parametrize(

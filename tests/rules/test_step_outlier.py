@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.compile_time import CompileTime
@@ -45,42 +46,33 @@ def test_an_epoch_ends_where_its_steps_are_over(
 
 
 def test_two_long_steps_of_one_cause_are_found() -> None:
-    finding = check({4: ("between", 100.0), 14: ("between", 100.0)})
-    assert isinstance(finding, Finding)
+    finding = as_finding(check({4: ("between", 100.0), 14: ("between", 100.0)}))
     assert finding.severity is Severity.CRITICAL
     assert "between steps" in finding.summary
     assert not finding.effects  # the median step does not show it
 
 
 def test_the_summary_holds_the_period_where_there_is_one() -> None:
-    finding = check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0)))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0))))
     assert "every 5 steps" in finding.summary
-    uneven = check(dict.fromkeys((3, 8, 14, 18), ("input", 30.0)))
-    assert isinstance(uneven, Finding)
-    assert "every" not in uneven.summary
+    assert "every" not in as_finding(check(dict.fromkeys((3, 8, 14, 18), ("input", 30.0)))).summary
 
 
 def test_one_long_step_is_no_pattern() -> None:
     """Trap: on a shared machine there always is one."""
-    verdict = check({4: ("device", 40.0)})
-    assert isinstance(verdict, Healthy)
-    assert "may be chance" in verdict.summary
+    assert "may be chance" in as_healthy(check({4: ("device", 40.0)})).summary
 
 
 def test_one_occasion_that_takes_much_of_the_trace_is_not_healthy() -> None:
-    verdict = check({4: ("input", 100.0), 5: ("input", 100.0)})
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(check({4: ("input", 100.0), 5: ("input", 100.0)}))
     assert "input" in verdict.reason
     assert "one occasion: 50 %" in verdict.reason
 
 
 def test_the_end_of_an_epoch_is_not_healthy_either() -> None:
-    verdict = check({4: ("between", 100.0), 5: ("input", 100.0)})
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(check({4: ("between", 100.0), 5: ("input", 100.0)}))
     assert "work between steps and a wait for input" in verdict.reason
-    several = check({4: ("between", 50.0), 14: ("input", 50.0)})
-    assert isinstance(several, NotApplicable)
+    several = as_not_applicable(check({4: ("between", 50.0), 14: ("input", 50.0)}))
     assert "two occasions" in several.reason
 
 
@@ -91,8 +83,7 @@ def test_adjacent_long_steps_are_one_occasion() -> None:
 
 
 def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
-    finding = check({4: ("device", 20.0), 14: ("input", 20.0)})
-    assert isinstance(finding, Healthy)
+    finding = as_healthy(check({4: ("device", 20.0), 14: ("input", 20.0)}))
     assert "without a common cause" in finding.summary
 
 
@@ -108,9 +99,7 @@ def test_without_steady_steps_nothing_is_judged() -> None:
 def test_steps_that_compile_are_left_to_recompilation() -> None:
     long = dict.fromkeys((4, 14), ("host", 100.0))
     compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
-    verdict = check(long, compiling=compiling)
-    assert isinstance(verdict, NotApplicable)
-    assert "recompilation" in verdict.reason
+    assert "recompilation" in as_not_applicable(check(long, compiling=compiling)).reason
     assert isinstance(check(long | {9: ("host", 100.0)}, compiling=compiling), Finding)
 
 
@@ -123,8 +112,7 @@ def remedy(
 ) -> tuple[str, Location | None]:
     """What two long steps are told to change, with these samples between the calls."""
     seen = LongStepLines({Stage.BETWEEN: lines}, timed)
-    finding = check({4: (part, more), 14: (part, more)}, lines=seen)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check({4: (part, more), 14: (part, more)}, lines=seen))
     assert ("predict at train.py:9" in finding.summary) == (finding.remedies[0].at is not None)
     return finding.remedies[0].action, finding.remedies[0].at
 
@@ -174,8 +162,7 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     line = LongStepLine(AT, 40, "keras.Model.fit", callback)
     long = {4: ("between", 100.0), 14: ("between", 100.0)}
     epochs = EpochEnds(fit_at, 50) if fit_at else None
-    finding = check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs))
     assert finding.remedies[0].at == AT
     assert (finding.remedies[0].action == LONGER_EPOCHS) is own
 
@@ -209,8 +196,7 @@ def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float 
 
 
 def test_a_callback_in_every_fifth_step_is_found_without_outliers() -> None:
-    finding = checkpoint()
-    assert isinstance(finding, Finding)
+    finding = as_finding(checkpoint())
     assert "4 of 20 steps" in finding.summary
     assert "ModelCheckpoint.on_train_batch_end at train.py:9" in finding.summary
     assert "every 5 steps" in finding.summary

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, markers, recording, trace, v100
+from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.rule import Rule
@@ -33,8 +34,7 @@ def test_a_power_cap_counts_where_the_clock_is_far_down(mhz: float, kind: type) 
 
 
 def test_without_a_clock_the_cost_is_not_known() -> None:
-    verdict = example(20, 20, mhz=None)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(example(20, 20, mhz=None))
     assert (verdict.effects, verdict.severity) == ((), Severity.WARNING)
     assert isinstance(example(20, 20, CAP, None), Healthy)
 

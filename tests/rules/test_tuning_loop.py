@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, Trend
@@ -24,7 +25,6 @@ from tfdoctor.verdict import (
     NotApplicable,
     RunFailure,
     Severity,
-    Verdict,
 )
 
 FIT = MadeCall(
@@ -56,11 +56,6 @@ PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3}
 check = partial(example, fit=FIT, resident=RESIDENT, step=STEP, phases=PHASES)
 
 
-def found(verdict: Verdict) -> Finding:
-    assert isinstance(verdict, Finding)
-    return verdict
-
-
 @pytest.mark.parametrize(
     ("models", "grown", "kind"),
     [
@@ -79,14 +74,14 @@ def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None
 
 
 def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
-    finding = found(check())
+    finding = as_finding(check())
     assert (finding.at, finding.remedies[0].edit_id) == (FIT.at, "clear-session")
     assert (
         "resident memory grew by about 125 MB with each, so about 200 more fit" in finding.summary
     )
     assert (finding.severity, finding.concern) == (Severity.WARNING, Concern.RUN)
     assert not finding.run_effects
-    assert not found(
+    assert not as_finding(
         check(step=replace(STEP, ms=30e3))
     ).run_effects  # a cleared session saves no time
 
@@ -104,13 +99,12 @@ def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
 def test_the_severity_follows_how_many_more_models_fit(
     limit: float | None, severity: Severity
 ) -> None:
-    assert found(check(limit=limit)).severity is severity
+    assert as_finding(check(limit=limit)).severity is severity
 
 
 @pytest.mark.parametrize("changes", [{"steady": False}, {"low": -1.0}])
 def test_memory_that_only_warms_up_is_healthy(changes: dict[str, Any]) -> None:
-    healthy = check(resident=replace(RESIDENT, **changes))
-    assert isinstance(healthy, Healthy)
+    healthy = as_healthy(check(resident=replace(RESIDENT, **changes)))
     assert "eight models one after another" in healthy.summary
 
 
@@ -136,8 +130,8 @@ def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() ->
     )  # fmt: skip
     again, phases = replace(STEP, alike_ms=9e3), replace(PHASES, lines=(line,))
     made = partial(check, compiled, resident=None, step=again)
-    assert found(made(phases=phases)).at == line.caller
-    assert found(made()).at == compiled.at
+    assert as_finding(made(phases=phases)).at == line.caller
+    assert as_finding(made()).at == compiled.at
 
 
 def test_graphs_of_other_models_are_necessary() -> None:
@@ -164,7 +158,7 @@ def test_a_window_is_not_judged() -> None:
 def test_growth_although_the_session_is_cleared_is_a_note() -> None:
     calls = "keras.src.backend.common.global_state.clear_session"
     line = RunLine(phase=Phase.UNNAMED, at=Location("tune.py", 28), ms=90.0, samples=2, calls=calls)
-    finding = found(check(phases=replace(PHASES, lines=(line,)), limit=3e9))
+    finding = as_finding(check(phases=replace(PHASES, lines=(line,)), limit=3e9))
     assert finding.severity is Severity.NOTE
     assert "process of its own" in finding.remedies[0].action
 
@@ -174,7 +168,7 @@ KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fit
 
 @pytest.mark.parametrize("what", [KeptValue.HISTORY, KeptValue.MODEL])
 def test_the_statement_that_keeps_each_model_is_changed_first(what: KeptValue) -> None:
-    finding = found(check(kept=KeptResults((replace(KEPT, what=what),))))
+    finding = as_finding(check(kept=KeptResults((replace(KEPT, what=what),))))
     assert finding.at == KEPT.at
     assert "; tune.py:35 adds run" in finding.summary
     assert ("its History" in finding.remedies[0].action) is (what is KeptValue.HISTORY)
@@ -183,7 +177,7 @@ def test_the_statement_that_keeps_each_model_is_changed_first(what: KeptValue) -
 
 def test_the_change_that_saves_time_stays_before_it() -> None:
     again = replace(STEP, ms=30e3, alike_ms=20e3)
-    finding = found(check(step=again, kept=KeptResults((KEPT,))))
+    finding = as_finding(check(step=again, kept=KeptResults((KEPT,))))
     assert [remedy.at for remedy in finding.remedies[:2]] == [FIT.at, KEPT.at]
     assert "Build and compile models of the same" in finding.remedies[0].action
     assert finding.run_effects
@@ -201,7 +195,7 @@ def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:
     "statements", [(KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)]
 )
 def test_several_or_uncertain_statements_are_no_place(statements: tuple[KeptResult, ...]) -> None:
-    finding = found(check(kept=KeptResults(statements)))
+    finding = as_finding(check(kept=KeptResults(statements)))
     assert finding.at == FIT.at
     assert "adds" not in finding.summary
 
@@ -213,4 +207,4 @@ def test_a_search_that_ran_out_of_memory_comes_before_savings(
     ran_out: bool,  # noqa: FBT001
     failure: RunFailure,
 ) -> None:
-    assert found(check(ran_out=ran_out)).failure is failure
+    assert as_finding(check(ran_out=ran_out)).failure is failure

@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import matmul
 from tests.h100 import TIMED_MS, judged
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
@@ -37,8 +38,7 @@ def test_a_tenth_of_padding_is_reported(width: int, kind: type) -> None:
 
 
 def test_the_multiple_below_makes_the_step_shorter() -> None:
-    finding = example(conv(33))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(conv(33)))
     (effect,) = finding.effects
     assert effect.scales == pytest.approx(32 / 48)
     assert effect.subject == "model/c33/Conv2D"
@@ -46,15 +46,13 @@ def test_the_multiple_below_makes_the_step_shorter() -> None:
 
 
 def test_a_multiple_below_that_takes_too_much_away_is_not_proposed() -> None:
-    finding = example(conv(24))
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(conv(24)))
     assert "Choose 32 instead of 24" in finding.remedies[0].action
     assert finding.effects == ()
 
 
 def test_whole_tiles_take_faster_kernels_on_tensor_cores() -> None:
-    finding = example(conv(12, dtype="float16"), hardware=GPU)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(conv(12, dtype="float16"), hardware=GPU))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (12 / 16, Bound.AT_MOST)
 
@@ -76,8 +74,7 @@ def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
 def test_ten_classes_are_not_padding() -> None:
     head = matmul("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
     body = matmul("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
-    tpu = example(head, body, hardware=TPU)
-    assert isinstance(tpu, Healthy)
+    assert isinstance(example(head, body, hardware=TPU), Healthy)
 
 
 def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
@@ -90,8 +87,9 @@ def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
 
 
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
-    verdict = example(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        example(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
+    )
     assert "far below 128" in verdict.reason
 
 
@@ -105,9 +103,7 @@ def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
     assert isinstance(example(body, head, back, hardware=GPU), Healthy)
     narrow = matmul("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
     reads = matmul("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
-    finding = example(narrow, reads, back, hardware=GPU)
-    assert isinstance(finding, Finding)
-    assert len(finding.remedies) == 1
+    assert len(as_finding(example(narrow, reads, back, hardware=GPU)).remedies) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,14 +118,15 @@ def test_an_operation_of_microseconds_takes_no_less_when_narrower(
 def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
     """The gradient of a layer's input is as wide as the layer before."""
     tape = "gradient_tape/second/Conv2D/Conv2DBackprop"
-    finding = example(
-        hlo("first/Conv2D", 144),
-        hlo("second/Conv2D", 288),
-        hlo(f"{tape}Filter", 288),
-        hlo(f"{tape}Input", 144),
-        hardware=TPU,
+    finding = as_finding(
+        example(
+            hlo("first/Conv2D", 144),
+            hlo("second/Conv2D", 288),
+            hlo(f"{tape}Filter", 288),
+            hlo(f"{tape}Input", 144),
+            hardware=TPU,
+        )
     )
-    assert isinstance(finding, Finding)
     assert "two layers" in finding.summary.lower()
     assert {remedy.action for remedy in finding.remedies} == {
         "Choose 128 instead of 144 in first/Conv2D",
@@ -177,9 +174,7 @@ def hlo(name: str, width: int) -> OperationTime:
 
 
 def test_onednn_pads_convolutions_and_not_matmuls() -> None:
-    verdict = example(matmul("MatMul", weights=(512, 33)))
-    assert isinstance(verdict, NotApplicable)
-    assert "on AMX" in verdict.reason
+    assert "on AMX" in as_not_applicable(example(matmul("MatMul", weights=(512, 33)))).reason
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [("bfloat16", Finding), ("float32", NotApplicable)])
@@ -200,8 +195,7 @@ def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
 
 
 def test_both_sides_of_a_convolution_between_padded_layers_shrink() -> None:
-    finding = network(width=130)
-    assert isinstance(finding, Finding)
+    finding = as_finding(network(width=130))
     assert [remedy.action for remedy in finding.remedies] == ["Choose 128 instead of 130 in body"]
     (effect,) = finding.effects
     assert effect.scales == pytest.approx((128 / 144) ** 2)
@@ -209,13 +203,10 @@ def test_both_sides_of_a_convolution_between_padded_layers_shrink() -> None:
 
 
 def test_without_a_measurement_on_the_processor_it_is_a_ceiling() -> None:
-    finding = network(width=130, tile=ONEDNN_TILE)
-    assert isinstance(finding, Finding)
+    finding = as_finding(network(width=130, tile=ONEDNN_TILE))
     assert finding.effects[0].bound is Bound.AT_MOST
     assert "takes at most" in finding.summary
-    wider = network(width=24, tile=ONEDNN_TILE)
-    assert isinstance(wider, Finding)
-    assert "some in float32" in wider.remedies[0].code
+    assert "some in float32" in as_finding(network(width=24, tile=ONEDNN_TILE)).remedies[0].code
 
 
 def test_aligned_layers_and_the_channels_of_an_image_are_healthy() -> None:
@@ -252,9 +243,7 @@ def test_hardware_without_a_tile_is_not_applicable() -> None:
 
 def test_unknown_shapes_are_not_applicable() -> None:
     row = OperationTime(name="c", type="Conv2D", ms=5.0)
-    verdict = example(row)
-    assert isinstance(verdict, NotApplicable)
-    assert "shapes" in verdict.reason
+    assert "shapes" in as_not_applicable(example(row)).reason
 
 
 def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
@@ -271,8 +260,7 @@ def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
 def test_one_remedy_a_layer_the_heaviest_first() -> None:
     rows = [conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")]
     rows.append(matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
-    finding = example(*rows)
-    assert isinstance(finding, Finding)
+    finding = as_finding(example(*rows))
     assert [r.action for r in finding.remedies] == [
         "Choose 64 instead of 65 in c65",
         "Choose 32 instead of 33 in c33",
@@ -306,8 +294,7 @@ def test_an_aligned_width_is_not_to_blame_for_a_slow_kernel() -> None:
 
 
 def test_the_least_time_of_aligned_kernels_is_a_ceiling() -> None:
-    finding = slowly(4001, 2.0, cleared_ms=0.5)
-    assert isinstance(finding, Finding)
+    finding = as_finding(slowly(4001, 2.0, cleared_ms=0.5))
     kernel, cleared = finding.effects
     assert (kernel.scales, kernel.bound) == (0.2, Bound.AT_MOST)
     assert (cleared.stage, cleared.of, cleared.scales) == (Stage.TRANSFER, to_ms(0.5), 0.0)
@@ -323,8 +310,7 @@ def test_other_kernels_of_the_width_load_whole_vectors_too() -> None:
         name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True
     )
     row = OperationTime(name="scale", type=fused.type, ms=4.0, operation=fused)
-    finding = slowly(4001, 2.0, others=(row,))
-    assert isinstance(finding, Finding)
+    finding = as_finding(slowly(4001, 2.0, others=(row,)))
     assert {effect.subject: effect.scales for effect in finding.effects}["scale"] == 0.25
 
 

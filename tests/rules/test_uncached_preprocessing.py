@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -64,8 +65,7 @@ def subjects(verdict: Verdict) -> list[str]:
 
 
 def test_a_function_that_gives_the_same_is_found() -> None:
-    verdict = check(SOURCE, mapped(1, "DecodePng"))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, mapped(1, "DecodePng")))
     assert verdict.remedies[0].at == Location("train.py", 21)
     assert verdict.remedies[0].edit_id == "cache"
     assert "map(decode," in verdict.remedies[0].code
@@ -78,8 +78,9 @@ def test_only_what_comes_before_a_random_function() -> None:
 
 def test_a_cache_after_a_random_function_is_not_advised() -> None:
     """It would freeze the augmentation."""
-    verdict = check(SOURCE, mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
-    assert isinstance(verdict, Healthy)
+    verdict = as_healthy(
+        check(SOURCE, mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
+    )
     assert "flip" in verdict.summary
 
 
@@ -89,9 +90,7 @@ def test_work_before_an_existing_cache_is_healthy() -> None:
 
 def test_a_cache_that_froze_the_augmentation_is_mentioned() -> None:
     random = mapped(1, "RandomUniform", name="flip")
-    verdict = check(SOURCE, random, stage(2, "Cache"))
-    assert isinstance(verdict, Healthy)
-    assert "flip" in verdict.summary
+    assert "flip" in as_healthy(check(SOURCE, random, stage(2, "Cache"))).summary
 
 
 def test_work_after_a_cache_is_found() -> None:
@@ -101,8 +100,7 @@ def test_work_after_a_cache_is_found() -> None:
 
 @pytest.mark.parametrize("kind", ["Shuffle", "Repeat"])
 def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
-    verdict = check(SOURCE, stage(1, kind), mapped(2, "DecodePng"))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, stage(1, kind), mapped(2, "DecodePng")))
     assert kind.lower() in verdict.remedies[0].action
     assert f".{kind.lower()}(" in verdict.remedies[0].code
     assert verdict.remedies[0].edit_id == "cache"
@@ -116,8 +114,7 @@ def test_batches_of_shuffled_elements_differ_each_time(kind: str, of: type) -> N
 
 def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
     fixed = stage(1, "Shuffle", parameters=DatasetParameters(reshuffle_each_iteration=False))
-    verdict = check(SOURCE, fixed, mapped(2, "DecodePng"))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, fixed, mapped(2, "DecodePng")))
     assert "shuffle" not in verdict.remedies[0].code
 
 
@@ -135,8 +132,9 @@ def test_a_megabyte_must_fit_into_half_of_the_free_memory(used: float, kind: typ
 
 
 def test_unknown_memory_is_no_room() -> None:
-    verdict = check(SOURCE, mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        check(SOURCE, mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
+    )
     assert "no memory was sampled" in verdict.reason
 
 
@@ -176,8 +174,7 @@ def test_pipelines_that_meet_must_all_give_the_same() -> None:
 
 def test_pipelines_of_keras_fit_are_not_judged() -> None:
     """The user cannot put a cache into the pipeline that fit makes of arrays."""
-    verdict = check(SOURCE, mapped(1, "DecodePng", function_at=None), fit_at=FIT)
-    assert isinstance(verdict, Healthy)
+    assert isinstance(check(SOURCE, mapped(1, "DecodePng", function_at=None), fit_at=FIT), Healthy)
 
 
 def test_a_function_of_the_users_on_the_line_of_fit_is_judged() -> None:
@@ -195,8 +192,7 @@ def library(number: int, kind: str, **more: Any) -> Dataset:
 def test_what_a_library_returns_is_cached_as_a_whole() -> None:
     batch = library(2, "Batch", parameters=DatasetParameters(batch_size=10))
     decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
-    verdict = check(SOURCE, decode, batch)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, decode, batch))
     (remedy,) = verdict.remedies
     assert (remedy.at, remedy.edit_id) == (FIT, "cache")
     assert "image_dataset_from_directory()" in verdict.summary
@@ -208,16 +204,14 @@ def test_what_a_library_returns_is_cached_as_a_whole() -> None:
 def test_a_library_that_shuffles_must_return_single_examples() -> None:
     batch = library(3, "Batch", parameters=DatasetParameters(batch_size=10))
     decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
-    verdict = check(SOURCE, decode, library(2, "Shuffle"), batch)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, decode, library(2, "Shuffle"), batch))
     (remedy,) = verdict.remedies
     assert "batch_size=None" in remedy.code
     assert not remedy.edit_id
 
 
 def test_a_layer_that_the_user_maps_is_the_users() -> None:
-    verdict = check(SOURCE, mapped(1, "Mul", function_at=None, made_by="map"))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(check(SOURCE, mapped(1, "Mul", function_at=None, made_by="map")))
     assert "map(function," in verdict.remedies[0].code
 
 
@@ -245,8 +239,9 @@ def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
     series = Dataset(id=7, kind="_TensorDataset", cardinality=1)
     repeated = Dataset(id=8, kind="_RepeatDataset", inputs=(7,), cardinality=-1)
     both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
-    verdict = check(series, repeated, SOURCE, both, mapped(2, "GatherV2", cardinality=1000))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(
+        check(series, repeated, SOURCE, both, mapped(2, "GatherV2", cardinality=1000))
+    )
     assert verdict.remedies[0].edit_id == "cache"
 
 
@@ -260,8 +255,7 @@ def test_a_branch_that_is_cached_costs_nothing() -> None:
 def test_a_cache_that_is_never_complete_is_another_rules() -> None:
     repeated = stage(2, "Repeat", cardinality=-1)
     cache = stage(3, "Cache", cardinality=-1)
-    verdict = check(SOURCE, mapped(1, "DecodePng"), repeated, cache)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(check(SOURCE, mapped(1, "DecodePng"), repeated, cache))
     assert "cache-order" in verdict.reason
 
 
@@ -309,8 +303,9 @@ def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, 
 def test_a_function_is_not_divided_for_cores_alone() -> None:
     """How much the compute gains is a ceiling: a trial that divided such a function gained little."""
     found = prefix(0.99)
-    verdict = check(SOURCE, found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
-    assert isinstance(verdict, NotApplicable)
+    verdict = as_not_applicable(
+        check(SOURCE, found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
+    )
     assert "only a trial" in verdict.reason
 
 
@@ -386,8 +381,7 @@ def at_starts(*datasets: Dataset, starts: PassStarts | None = STARTS, **more: An
 
 
 def test_a_map_that_fills_a_shuffle_at_each_pass_is_found() -> None:
-    verdict = at_starts(IDLE, SHUFFLE)
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(at_starts(IDLE, SHUFFLE))
     assert verdict.summary == (
         "Map(soften) recomputes identical elements every epoch, at the first step of each pass: 392 ms instead of "
         "28.0 ms, 25 % of the training time"
@@ -414,8 +408,9 @@ def test_a_map_that_did_not_run_for_another_reason_stays_unknown() -> None:
 
 def test_a_random_map_at_the_first_step_of_a_pass_has_no_cache() -> None:
     flip = mapped(1, "RandomUniform", name="flip")
-    verdict = check(SOURCE, flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS)
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        check(SOURCE, flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS), NotApplicable
+    )
 
 
 def test_a_map_whose_output_does_not_fit_stays_unknown() -> None:

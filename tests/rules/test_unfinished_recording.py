@@ -2,18 +2,17 @@
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules import unfinished_recording
-from tfdoctor.verdict import Finding, Healthy, Severity
+from tfdoctor.verdict import Severity
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)
 
 
 def test_a_recording_without_doubt_is_healthy() -> None:
-    verdict = unfinished_recording.check(Quality(20))
-    assert isinstance(verdict, Healthy)
-    assert "20" in verdict.summary
+    assert "20" in as_healthy(unfinished_recording.check(Quality(20))).summary
 
 
 @pytest.mark.parametrize(
@@ -21,16 +20,14 @@ def test_a_recording_without_doubt_is_healthy() -> None:
     [((LIGHT,), Severity.NOTE), ((GRAVE,), Severity.WARNING), ((GRAVE, LIGHT), Severity.WARNING)],
 )
 def test_a_grave_doubt_is_a_warning(doubts: tuple[Doubt, ...], severity: Severity) -> None:
-    verdict = unfinished_recording.check(Quality(1, doubts))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(unfinished_recording.check(Quality(1, doubts)))
     assert verdict.severity is severity
     assert len(verdict.remedies) == len(doubts)
     assert verdict.effects == ()
 
 
 def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
-    verdict = unfinished_recording.check(Quality(1, (GRAVE, LIGHT)))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(unfinished_recording.check(Quality(1, (GRAVE, LIGHT))))
     assert verdict.summary.startswith("Only 1 training step was traced")
     assert "1 more" in verdict.summary
     assert verdict.remedies[1].action == "The steps are uneven: trace more steps"
@@ -38,8 +35,7 @@ def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
 
 def test_a_problem_without_a_remedy_has_its_cause() -> None:
     doubt = Doubt("no step was found", "", grave=True, cause="the script failed: fix that first")
-    verdict = unfinished_recording.check(Quality(0, (doubt,)))
-    assert isinstance(verdict, Finding)
+    verdict = as_finding(unfinished_recording.check(Quality(0, (doubt,))))
     assert verdict.remedies[0].action == (
         "No step was found, because the script failed: fix that first"
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -44,8 +45,7 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
 
 
 def test_moments_of_their_own_are_an_unfused_layer() -> None:
-    finding = check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM))
     (effect,) = finding.effects
     assert effect.of
     assert effect.of.value == 25.0
@@ -55,39 +55,32 @@ def test_moments_of_their_own_are_an_unfused_layer() -> None:
 
 def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
     rows = (ran("SquaredDifference"), ran("SquaredDifference", within="bn_1"), STREAM)
-    finding = check(*rows, layers=[layer(), layer("bn_1")])
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*rows, layers=[layer(), layer("bn_1")]))
     assert [remedy.at for remedy in finding.remedies] == [Location("t.py", 5)] * 2
     assert "clone_model" in finding.remedies[1].code
-    alone = check(*rows[::2], layers=[layer()])
-    assert isinstance(alone, Finding)
-    assert len(alone.remedies) == 1
+    assert len(as_finding(check(*rows[::2], layers=[layer()])).remedies) == 1
 
 
 def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
-    finding = check(ran("SquaredDifference"))
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(ran("SquaredDifference")))
     (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
 
 
 def test_a_layer_faster_than_the_memory_saves_nothing() -> None:
-    finding = check(ran("SquaredDifference", 1.0), STREAM)
-    assert isinstance(finding, Finding)
-    assert finding.effects[0].scales == 1.0
+    assert as_finding(check(ran("SquaredDifference", 1.0), STREAM)).effects[0].scales == 1.0
 
 
 @pytest.mark.parametrize("kind", ["FusedBatchNormV3", "FusedBatchNormGradV3"])
 def test_a_fused_layer_is_healthy(kind: str) -> None:
-    verdict = check(ran(kind))
-    assert isinstance(verdict, Healthy)
-    assert "fused" in verdict.summary
+    assert "fused" in as_healthy(check(ran(kind))).summary
 
 
 def test_a_layer_that_is_only_named_so_is_not_found() -> None:
     named = layer("batch_norm", "LayerNormalization")
-    verdict = check(ran("SquaredDifference", within="batch_norm"), layers=[named])
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        check(ran("SquaredDifference", within="batch_norm"), layers=[named]), NotApplicable
+    )
 
 
 @pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
@@ -96,9 +89,7 @@ def test_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
 
 
 def test_an_inference_graph_has_no_moments() -> None:
-    verdict = check(ran("Mul"), ran("Rsqrt"))
-    assert isinstance(verdict, Healthy)
-    assert "none in training mode" in verdict.summary
+    assert "none in training mode" in as_healthy(check(ran("Mul"), ran("Rsqrt"))).summary
 
 
 def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
@@ -113,8 +104,7 @@ def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
 
 def test_of_several_layers_only_the_unfused_count() -> None:
     rows = [ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")]
-    finding = check(*rows, layers=[layer("a"), layer("b")])
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*rows, layers=[layer("a"), layer("b")]))
     assert [effect.subject for effect in finding.effects] == ["a (batch norm)"]
 
 
@@ -122,8 +112,7 @@ def test_of_several_layers_only_the_unfused_count() -> None:
     ("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")]
 )
 def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None:
-    finding = check(ran("SquaredDifference"), hardware=hardware)
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(ran("SquaredDifference"), hardware=hardware))
     assert words in finding.remedies[0].code
     assert finding.remedies[0].at == Location("t.py", 5)
 
@@ -137,9 +126,7 @@ def of_width(channels: int) -> tuple[OperationTime, ...]:
 
 @pytest.mark.parametrize("channels", [30, 33, 66, 7])
 def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> None:
-    verdict = check(*of_width(channels))
-    assert isinstance(verdict, NotApplicable)
-    assert "align" in verdict.reason
+    assert "align" in as_not_applicable(check(*of_width(channels))).reason
 
 
 def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
@@ -156,8 +143,7 @@ def test_on_a_gpu_the_width_does_not_matter() -> None:
 def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
     bad, _ = of_width(33)
     rows = (replace(bad, layer="odd"), ran("SquaredDifference"), STREAM)
-    finding = check(*rows, layers=[layer(), layer("odd")])
-    assert isinstance(finding, Finding)
+    finding = as_finding(check(*rows, layers=[layer(), layer("odd")]))
     assert [effect.subject for effect in finding.effects] == ["bn (batch norm)"]
     table = finding.evidence[-1]
     assert isinstance(table, Table)
@@ -168,9 +154,7 @@ def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
 def test_the_fused_operation_takes_images_only(shape: tuple[int, ...]) -> None:
     graph = Operation(name="m/bn/S", type="SquaredDifference", inputs=(("float32", shape),))
     row = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
-    verdict = check(row, STREAM)
-    assert isinstance(verdict, NotApplicable)
-    assert "rank 4" in verdict.reason
+    assert "rank 4" in as_not_applicable(check(row, STREAM)).reason
     assert isinstance(check(row, STREAM, hardware=GPU), Finding)
 
 

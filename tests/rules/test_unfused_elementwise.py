@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
@@ -14,16 +15,13 @@ from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
-    finding = example()
-    assert isinstance(finding, Finding)
+    finding = as_finding(example())
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
     assert finding.remedies[0].edit_id == "jit-compile"
 
 
 def test_on_a_cpu_only_a_trial_shows_the_gain() -> None:
-    verdict = example(kind=DeviceKind.CPU)
-    assert isinstance(verdict, NotApplicable)
-    assert "jit_compile=True" in verdict.reason
+    assert "jit_compile=True" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
 
 
 def test_on_a_tpu_xla_fuses_them() -> None:
@@ -53,5 +51,7 @@ def test_the_optimizers_belong_to_another_rule() -> None:
 def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     work = OptimizerWork.measure(unnamed)
-    verdict = applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None)
-    assert isinstance(verdict, NotApplicable)
+    assert isinstance(
+        applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None),
+        NotApplicable,
+    )

@@ -54,10 +54,12 @@ def test_flat_map_over_files_joins_no_windows() -> None:
     pipeline = InputPipeline.of(AHEAD, StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN))
     joins = WindowJoins.measure(pipeline, DatasetProperties(files))
     assert joins == WindowJoins()
-    verdict = window_datasets.check(
-        joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
+    assert isinstance(
+        window_datasets.check(
+            joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
+        ),
+        Healthy,
     )
-    assert isinstance(verdict, Healthy)
 
 
 @pytest.mark.parametrize(("calls", "kind"), [(8.0, Healthy), (9.0, Finding)])
