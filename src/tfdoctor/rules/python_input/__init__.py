@@ -388,7 +388,8 @@ def _remedies(
 ) -> tuple[Remedy, ...]:
     """Return the change of all these stages, and what to do where their Python has to stay."""
     sampled = InputLines(()) if isinstance(lines, Unavailable) else lines
-    heavy = _heavy(sampled, limits)
+    heavy = sampled.heaviest if sampled.samples >= limits.stack_samples else ()
+    heavy = heavy if heavy and sampled.share(*heavy) >= limits.line else ()
     takes = _takes(sampled, heavy, at) if heavy else ""
     rarely = (_rarely(heavy[0]),) if heavy else ()
     if python_kind == InputKind.PY_DATASET:
@@ -398,12 +399,6 @@ def _remedies(
     action, code = _in_tensorflow(stages, python_kind, native)
     in_processes = Remedy(f"{STAYS}, make the batches in several processes", WORKERS)
     return Remedy(f"{action}{takes}", code, at), *rarely, *(() if native else (in_processes,))
-
-
-def _heavy(lines: InputLines, limits: Limits) -> tuple[InputLine, ...]:
-    """Return the lines of the function with most of the samples, if it stands out."""
-    heavy = lines.heaviest if lines.samples >= limits.stack_samples else ()
-    return heavy if heavy and lines.share(*heavy) >= limits.line else ()
 
 
 def _takes(lines: InputLines, heavy: Sequence[InputLine], at: Location | None) -> str:

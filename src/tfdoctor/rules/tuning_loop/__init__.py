@@ -227,20 +227,16 @@ def _summary(
     share: float,
     limits: Limits,
 ) -> str:
-    much = share >= limits.tracing
-    made = (
-        f"{location(fit.at) or 'fit'} trained {counted(fit.models or 0, 'model')} one after another"
-    )
+    models = fit.models or 0
+    made = f"{location(fit.at) or 'fit'} trained {counted(models, 'model')} one after another"
+    took = f"{duration(sum(one.alike_ms for one in traced))} ({percent(share)} of the run)"
+    again = f"building the same graphs again took {took}"
     if grown is None:
-        return f"{made}, and building the same graphs again took {_again(traced, share)}"
-    each = quantity(nbytes(grown.grown / max(1, fit.models or 0)))
-    along = f"; {clause(counts[0])}" if counts else ""
-    again = f"; building the same graphs again took {_again(traced, share)}" if much else ""
-    return f"{made}, and {grown.name} grew by about {each} with each{_end(grown, fit.models or 0)}{along}{again}"
-
-
-def _again(traced: tuple[TracedDefinition, ...], share: float) -> str:
-    return f"{duration(sum(one.alike_ms for one in traced))} ({percent(share)} of the run)"
+        return f"{made}, and {again}"
+    each = quantity(nbytes(grown.grown / max(1, models)))
+    grew = f"{grown.name} grew by about {each} with each{_end(grown, models)}"
+    along = [clause(counts[0])] if counts else []
+    return "; ".join([f"{made}, and {grew}", *along, *([again] if share >= limits.tracing else [])])
 
 
 def _end(grown: FillingMemory, models: int) -> str:

@@ -46,7 +46,6 @@ before they are read.
 - [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
@@ -255,8 +254,19 @@ class _Caches:
 
     @property
     def recomputes(self) -> str:
-        """The main clause of the finding."""
-        return _recomputes(self.repeated.stages, self.divided)
+        """The main clause of the finding: "decode recomputes identical elements every epoch"."""
+        stages = [one for one in self.repeated.stages if one.dataset and one.dataset.function]
+        own = [one for one in stages if one.dataset and one.dataset.function_at]
+        if self.divided and not own:
+            names = list(dict.fromkeys(_name(prefix.stage) for prefix in self.divided))
+            share = percent(min(prefix.share for prefix in self.divided))
+            return (
+                f"{' and '.join(names)} {'repeats' if len(names) == 1 else 'repeat'} identical work every epoch: "
+                f"{share} of it comes before the first random operation"
+            )
+        names = list(dict.fromkeys(map(_name, own or stages or self.repeated.stages)))
+        verb = "recomputes" if len(names) == 1 else "recompute"
+        return f"{' and '.join(names)} {verb} identical elements every epoch"
 
     def behind(self) -> list[CacheablePart]:
         """Return the parts that no cache within a later function keeps."""
@@ -276,17 +286,13 @@ class _Caches:
     @property
     def effects(self) -> tuple[Effect, ...]:
         """What the caches save."""
-        return (*self.repeated.effects, *map(_prefix_effect, self.divided))
+        divided = (one.stage.scaled(1.0 - one.share, Bound.AT_MOST) for one in self.divided)
+        return (*self.repeated.effects, *divided)  # reading a cache is not counted
 
 
 def _prefix_size(prefix: RepeatablePrefix, properties: DatasetProperties) -> int | None:
     number = properties.elements(prefix.part.last)
     return None if number is None or prefix.nbytes is None else number * prefix.nbytes
-
-
-def _prefix_effect(prefix: RepeatablePrefix) -> Effect:
-    """Return what remains of a function's work after its repeatable beginning; reading the cache is not counted."""
-    return prefix.stage.scaled(1.0 - prefix.share, Bound.AT_MOST)
 
 
 def _judged(
@@ -329,7 +335,7 @@ def _weighed(
         ),
     )
     if size <= budget:
-        return _finding(caches, measures, caches.remedies(properties))
+        return _finding(caches, measures, properties)
     summary = (
         f"{caches.recomputes}, but {quantity(nbytes(size))} do not fit into the "
         f"{quantity(nbytes(budget))} of memory that a cache may take"
@@ -343,23 +349,6 @@ UNKNOWN_SIZE = (
     "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "
     "add `.cache()` directly after it to save the work from the second epoch on"
 )
-
-
-def _recomputes(stages: tuple[StageTime, ...], divided: Sequence[RepeatablePrefix] = ()) -> str:
-    """Return the main clause: "decode recomputes identical elements every epoch"."""
-    if divided and not any(stage.dataset and stage.dataset.function_at for stage in stages):
-        names = list(dict.fromkeys(_name(prefix.stage) for prefix in divided))
-        verb = "repeats" if len(names) == 1 else "repeat"
-        share = percent(min(prefix.share for prefix in divided))
-        return (
-            f"{' and '.join(names)} {verb} identical work every epoch: {share} of it comes before the first "
-            "random operation"
-        )
-    own = [stage for stage in stages if stage.dataset and stage.dataset.function_at]
-    working = own or [stage for stage in stages if stage.dataset and stage.dataset.function]
-    names = list(dict.fromkeys(map(_name, working or stages)))
-    verb = "recomputes" if len(names) == 1 else "recompute"
-    return f"{' and '.join(names)} {verb} identical elements every epoch"
 
 
 def _name(stage: StageTime) -> str:
@@ -377,7 +366,7 @@ METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
 
 
 def _finding(
-    caches: _Caches, measures: tuple[Measure, ...], remedies: tuple[Remedy, ...]
+    caches: _Caches, measures: tuple[Measure, ...], properties: DatasetProperties
 ) -> Finding:
     rows = [
         (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in caches.repeated.stages
@@ -393,7 +382,7 @@ def _finding(
     return Finding(
         summary=caches.recomputes,
         evidence=(*measures, Table(("stage", "your line", "work per step"), tuple(rows))),
-        remedies=remedies,
+        remedies=caches.remedies(properties),
         effects=caches.effects,
     )
 
@@ -466,17 +455,10 @@ SHUFFLE = "dataset = dataset.shuffle(buffer_size)  # after the cache, for a diff
 
 
 DECODE = Dataset(
-    id=1,
-    kind="_MapDataset",
-    inputs=(0,),
-    function="decode",
-    function_at=Location("train.py", 9),
-    at=Location("train.py", 20),
-    cardinality=1000,
+    id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=Location("train.py", 9),
+    at=Location("train.py", 20), cardinality=1000, types=frozenset(("DecodePng",)), stateful=frozenset(),
     element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
-    types=frozenset(("DecodePng",)),
-    stateful=frozenset(),
-)
+)  # fmt: skip
 
 
 SOURCE = Dataset.of("TensorSlice", cardinality=1000)
