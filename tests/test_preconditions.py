@@ -125,6 +125,12 @@ def test_a_missing_fact_comes_before_every_verdict(missing: type) -> None:
         rule(whole_run, figures_per_step).apply(chart)
 
 
+def test_a_fact_that_is_given_takes_precedence() -> None:
+    chart = Chart([Known(), PART])
+    whole = replace(PART, whole=True)
+    assert rule(whole_run).apply(chart, whole) == Healthy(summary="checked")
+
+
 def test_the_rule_says_what_its_preconditions_need() -> None:
     module = ModuleType("a_rule", slow_random.__doc__)
     vars(module).update(vars(slow_random), PRECONDITIONS=(whole_run,))
