@@ -15,21 +15,17 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.cost import LIMITS, check
+from tfdoctor.rules.cost import LIMITS, example
 from tfdoctor.units import Quantity, Unit
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
-
-EVEN = Steps.uniform(20, 100.0)
 
 
 def measures(verdict: Verdict) -> dict[str, float]:
@@ -39,18 +35,17 @@ def measures(verdict: Verdict) -> dict[str, float]:
 
 @pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * LIMITS.idle, Healthy)])
 def test_an_idle_share_above_half_is_found(idle: float, kind: type) -> None:
-    verdict = check(PRICE, Breakdown.of(device=100 - idle, input=idle), None, None, EVEN)
-    assert isinstance(verdict, kind)
+    assert isinstance(example(device=100 - idle, input=idle), kind)
 
 
 def test_a_note_that_promises_nothing() -> None:
-    verdict = as_finding(check(PRICE, Breakdown.of(device=10.0, host=90.0), None, None, EVEN))
+    verdict = as_finding(example(device=10.0, host=90.0))
     assert (verdict.severity, verdict.effects) == (Severity.NOTE, ())
 
 
 def test_steps_epochs_and_flops_at_a_price() -> None:
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    costs = measures(check(PRICE, Breakdown.of(device=90.0, input=10.0), Epoch(500), matrix, EVEN))
+    costs = measures(example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0))
     assert costs["cost per step"] == pytest.approx(1e-4)
     assert costs["cost per epoch (500 steps)"] == pytest.approx(0.05)
     assert costs["FLOPs of matmuls and convolutions per dollar"] == pytest.approx(1e12 * 3600 / 3.6)
@@ -59,15 +54,12 @@ def test_steps_epochs_and_flops_at_a_price() -> None:
 @pytest.mark.parametrize(("mean", "kind"), [(125.0, Healthy), (126.0, NotApplicable)])
 def test_a_few_long_steps_decide_what_a_run_costs(mean: float, kind: type) -> None:
     """Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean."""
-    steps = Steps.uniform(20, mean)
-    assert isinstance(check(PRICE, Breakdown.of(device=100.0), None, None, steps), kind)
+    assert isinstance(example(mean_ms=mean, device=100.0), kind)
 
 
 def test_unknown_time_is_not_called_idle() -> None:
-    assert isinstance(
-        check(PRICE, Breakdown.of(unknown=60.0, device=40.0), None, None, EVEN), NotApplicable
-    )
-    known = measures(check(PRICE, Breakdown.of(unknown=40.0, device=60.0), None, None, EVEN))
+    assert isinstance(example(unknown=60.0, device=40.0), NotApplicable)
+    known = measures(example(unknown=40.0, device=60.0))
     assert known["share of the step without compute"] == pytest.approx(0.0)
 
 

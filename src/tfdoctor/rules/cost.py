@@ -131,14 +131,22 @@ def _prices(
         yield Measure("FLOPs of matmuls and convolutions per dollar", flops_per_dollar(per_dollar))
 
 
-def sick() -> Verdict:
+def example(
+    epoch: Epoch | None = Epoch(1000),
+    matrix: MatrixUnit | None = None,
+    *,
+    usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0,
+    **parts: float,
+) -> Verdict:
     """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
-    return check(Price(3.0), Breakdown.of(device=30.0, input=70.0), Epoch(1000), None, EVEN)
+    breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
+    return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
+
+
+sick = example
 
 
 def healthy() -> Verdict:
     """The same price with 90 ms of compute."""
-    return check(Price(3.0), Breakdown.of(device=90.0, input=10.0), None, None, EVEN)
-
-
-EVEN = Steps.uniform(20, 100.0)
+    return example(None, device=90.0, input=10.0)
