@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
 TOPIC = Topic.{topic}
@@ -62,7 +62,7 @@ def check(breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """TODO: name the facts you need in the signature; they arrive by type."""
     # TODO: compute what you state; this example checks the copies to the device
     time, step = breakdown["transfer"], breakdown.step_ms
-    evidence = (Measure("TODO: what was measured", ratio(time / step), ratio(limits.share)),)
+    evidence = (Measure.share("TODO: what was measured", time / step, limits.share),)
     if time < limits.share * step:
         return Healthy(summary=f"TODO: it takes {{time:.3g}} ms per step", evidence=evidence)
     return Finding(

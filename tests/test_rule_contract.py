@@ -84,6 +84,8 @@ def written_labels(rule: Rule) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Name("Measure" | "Table"), args=[label, *_]):
                 yield from strings(label)
+            case ast.Call(func=ast.Attribute(ast.Name("Measure"), "share"), args=[label, *_]):
+                yield from strings(label)
             case ast.Call(func=ast.Attribute(ast.Name("Table"), "of"), args=[_, *columns]):
                 for column in columns:
                     assert isinstance(column, ast.Tuple)

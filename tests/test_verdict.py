@@ -1,9 +1,9 @@
-"""Tables of evidence."""
+"""Measures and tables of evidence."""
 
 import pytest
 
-from tfdoctor.units import ms
-from tfdoctor.verdict import Table
+from tfdoctor.units import Quantity, ms, ratio
+from tfdoctor.verdict import Measure, Table
 
 
 @pytest.mark.parametrize(("most", "rows"), [(None, 3), (2, 2), (0, 0)])
@@ -16,3 +16,9 @@ def test_a_table_has_a_row_for_each_item_up_to_the_most(most: int | None, rows: 
 def test_a_cell_without_a_value_is_unknown() -> None:
     table = Table.of([1, 0], ("value", lambda number: ms(number) if number else None))
     assert table.rows == ((ms(1),), ("unknown",))
+
+
+@pytest.mark.parametrize(("least", "limit"), [(0.25, ratio(0.25)), (0.0, ratio(0.0)), (None, None)])
+def test_a_share_is_a_ratio_with_its_limit(least: float | None, limit: Quantity | None) -> None:
+    measure = Measure.share("share of the step", 0.5, least)
+    assert (measure.value, measure.limit) == (ratio(0.5), limit)

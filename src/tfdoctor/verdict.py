@@ -8,7 +8,7 @@ from typing import Annotated, Self, TypeVar
 
 from tfdoctor.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
 from tfdoctor.kinds import Phase
-from tfdoctor.units import Quantity
+from tfdoctor.units import Quantity, ratio
 
 T = TypeVar("T")
 
@@ -119,6 +119,11 @@ class Measure:
     label: str
     value: SameUnit
     limit: MaybeSameUnit = None
+
+    @classmethod
+    def share(cls, label: str, value: float, limit: float | None = None) -> Self:
+        """Return a share or another ratio, 1.0 for the whole, with its limit."""
+        return cls(label, ratio(value), None if limit is None else ratio(limit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -149,7 +149,7 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
             ms(time_ms),
             ms(limits.least_ms),
         ),
-        Measure("share of the step in this work", ratio(share), ratio(limits.share)),
+        Measure.share("share of the step in this work", share, limits.share),
     )
     summary = f"{milliseconds(breakdown[Stage.BETWEEN])} pass between two steps{_of_it(breakdown, time_ms)}"
     if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
@@ -211,7 +211,7 @@ def _longer(pace: UntracedPace | None) -> str:
 
 def _pace(pace: UntracedPace | None, limits: Limits) -> tuple[Measure, ...]:
     label = "time of an untraced step relative to a traced one"
-    return (Measure(label, ratio(pace.ratio), ratio(limits.longer)),) if pace else ()
+    return (Measure.share(label, pace.ratio, limits.longer),) if pace else ()
 
 
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"

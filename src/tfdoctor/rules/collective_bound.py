@@ -42,7 +42,7 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -88,8 +88,8 @@ def check(
             reason="the trace contains no collective: one device trains, or the exchange was not recorded"
         )
     exchange_ms = _exchange_ms(exposed_ms, skew)
-    share = Measure(
-        "share of the step in exposed collectives", ratio(exposed_ms / step_ms), ratio(limits.share)
+    share = Measure.share(
+        "share of the step in exposed collectives", exposed_ms / step_ms, limits.share
     )
     evidence = (share, *_evidence(exposed_ms, exchange_ms, collectives, separated=skew is not None))
     if exchange_ms < limits.share * step_ms:

@@ -43,7 +43,7 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -120,9 +120,7 @@ def _judged(
         Measure("time per compressed record", ms(each)),
         Measure("records per step", count(records)),
         Measure("records read in a traced step", count(reader.calls)),
-        Measure(
-            "share of a step's time needed to read its records", ratio(share), ratio(limits.share)
-        ),
+        Measure.share("share of a step's time needed to read its records", share, limits.share),
     )
     kind = dataset.parameters.compression_type
     summary = f"Reading the {kind} records of a step takes {milliseconds(taken)} on one thread"

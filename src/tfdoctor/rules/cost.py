@@ -36,7 +36,7 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import dollars, milliseconds, percent
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import flops_per_dollar, ratio, usd
+from tfdoctor.units import flops_per_dollar, usd
 from tfdoctor.verdict import (
     Concern,
     Finding,
@@ -89,7 +89,7 @@ def check(
     if reason := _why_not(breakdown, steps, limits):
         return NotApplicable(reason=reason)
     idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step_ms
-    share = Measure("share of the step without compute", ratio(idle), ratio(limits.idle))
+    share = Measure.share("share of the step without compute", idle, limits.idle)
     evidence = (share, *_prices(price, step_ms, epoch, matrix))
     summary = f"A thousand steps cost {dollars(1000 * price.of_ms(step_ms))}"
     if idle <= limits.idle:

@@ -40,7 +40,7 @@ from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.humanize import counted, number, quantity
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -152,11 +152,10 @@ def _why_healthy(
 
 
 def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> tuple[Measure, ...]:
-    label = "share of the compute time in frozen layers"
     size = frozen.features_bytes
     return (
         Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
+        Measure.share("share of the compute time in frozen layers", share, limits.share),
         Measure("operations per step in frozen layers", count(frozen.calls)),
         *(
             [Measure("passes over the data", count(frozen.passes), count(limits.passes))]

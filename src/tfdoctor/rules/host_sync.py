@@ -40,7 +40,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -100,11 +100,7 @@ def check(
     idle_ms = sum(idle.values())
     share = idle_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     evidence = (
-        Measure(
-            "share of the step in which the GPU idles after a read",
-            ratio(share),
-            ratio(limits.share),
-        ),
+        Measure.share("share of the step in which the GPU idles after a read", share, limits.share),
         Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
         Measure("copies to the host per step", count(syncs.reads)),
     )

@@ -41,7 +41,7 @@ from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, b
 from tfdoctor.facts.step_time.slow_calls import slow_call
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -177,7 +177,7 @@ def _finding(
     return Finding(
         summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
         evidence=(
-            Measure("share of the step in the line", ratio(share), ratio(limits.share)),
+            Measure.share("share of the step in the line", share, limits.share),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
             Table.of(
                 hot,

@@ -39,7 +39,7 @@ from typing import Any
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import flop_rate, ms, ratio
+from tfdoctor.units import flop_rate, ms
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.PRECISION
@@ -92,7 +92,7 @@ def check(unit: MatrixUnit, limits: Limits = LIMITS) -> Verdict:
 def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
     label = f"share of the {unit.unit} peak reached while the device is busy"
     summary = f"The {unit.unit} reaches {percent(use)} of its peak while the device is busy"
-    evidence = (Measure(label, ratio(use), ratio(limits.low)), *_sampled(unit), *_causes(unit))
+    evidence = (Measure.share(label, use, limits.low), *_sampled(unit), *_causes(unit))
     if use >= limits.low:
         return Healthy(summary=summary, evidence=evidence)
     return _finding(summary, evidence)
@@ -101,7 +101,7 @@ def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
 def _by_samples(unit: MatrixUnit, active: float, limits: Limits) -> Verdict:
     label = f"share of the GPU's busy time in which {unit.unit}s worked (GPM)"
     summary = f"{unit.unit}s work {percent(active)} of the GPU's busy time"
-    evidence = (Measure(label, ratio(active), ratio(limits.low)), *_causes(unit))
+    evidence = (Measure.share(label, active, limits.low), *_causes(unit))
     if active >= limits.low or unit.matrix_ms < limits.small * unit.busy_ms:
         return Healthy(summary=summary, evidence=evidence)
     return _finding(summary, evidence)
@@ -111,7 +111,7 @@ def _by_kernels(unit: MatrixUnit, share: float, limits: Limits) -> Verdict:
     label = f"share of the matmul and convolution time in {unit.unit} kernels"
     summary = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
     evidence = (
-        Measure(label, ratio(share), ratio(limits.low_on_unit)),
+        Measure.share(label, share, limits.low_on_unit),
         Measure("time in matmul and convolution kernels of unknown kind", ms(unit.unknown_ms)),
         *_causes(unit),
     )
@@ -124,7 +124,7 @@ def _sampled(unit: MatrixUnit) -> Iterator[Measure]:
     """Yield the unit's activity, which counts the padding that it multiplies too."""
     if unit.active is not None:
         label = f"share of the GPU's busy time in which {unit.unit}s worked, on padding too (GPM)"
-        yield Measure(label, ratio(unit.active))
+        yield Measure.share(label, unit.active)
 
 
 def _causes(unit: MatrixUnit) -> Iterator[Measure]:

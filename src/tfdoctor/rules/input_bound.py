@@ -45,7 +45,7 @@ from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import milliseconds, percent, quantity
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -111,9 +111,7 @@ def check(
     if breakdown.unseen_input and not wait:
         return NotApplicable(reason=breakdown.unseen_input)
     measures = (
-        Measure(
-            "share of the step spent waiting for input", ratio(wait / step), ratio(limits.share)
-        ),
+        Measure.share("share of the step spent waiting for input", wait / step, limits.share),
         Measure("wait for input per step", ms(wait), ms(limits.ready_ms)),
     )
     which = text.capitalized(breakdown.each_step)

@@ -40,7 +40,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -87,10 +87,8 @@ def check(
     """Compare the idle time during launches with the step."""
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
-        Measure(
-            "share of the step in which the GPU idles during launches",
-            ratio(share),
-            ratio(limits.share),
+        Measure.share(
+            "share of the step in which the GPU idles during launches", share, limits.share
         ),
         Measure("kernels per step", count(gaps.kernels)),
     )

@@ -40,7 +40,7 @@ from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import nbytes, ratio
+from tfdoctor.units import nbytes
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.SCALE
@@ -132,19 +132,19 @@ def _of_device(device: DeviceMemory | Unavailable, limits: Limits) -> Iterator[M
         memory = device.fullest
         yield Measure(f"memory of {memory.name} in use", nbytes(memory.used))
         label = f"share of the memory of {memory.name} in use"
-        yield Measure(label, ratio(memory.share), ratio(limits.device))
+        yield Measure.share(label, memory.share, limits.device)
         yield Measure("peak use since the program started", nbytes(memory.peak))
 
 
 def _of_host(host: HostMemory | Unavailable, limits: Limits) -> Iterator[Measure]:
     if isinstance(host, Unavailable):
         return
-    yield Measure("share of host memory in use", ratio(host.share), ratio(limits.host))
+    yield Measure.share("share of host memory in use", host.share, limits.host)
     if host.by_run is not None:
         yield Measure("memory used by this run (RSS)", nbytes(host.by_run))
     if host.stalled is not None:
         label = "share of the time in which tasks wait for memory"
-        yield Measure(label, ratio(host.stalled), ratio(limits.stalled))
+        yield Measure.share(label, host.stalled, limits.stalled)
 
 
 def _healthy(device: DeviceMemory | Unavailable, host: HostMemory | Unavailable) -> str:

@@ -44,7 +44,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -104,9 +104,7 @@ def check(
     spared = worst.work_ms * (1.0 - worst.kept)
     measures = (
         Measure("factor between the sides of the images", count(worst.times), count(limits.times)),
-        Measure(
-            "share of the work in decoding and resizing", ratio(worst.share), ratio(limits.share)
-        ),
+        Measure.share("share of the work in decoding and resizing", worst.share, limits.share),
         Measure("decoding and resizing, per step", ms(worst.work_ms)),
     )
     if worst.times < limits.times or worst.share < limits.share:

@@ -36,7 +36,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import figures_per_step
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
+from tfdoctor.units import bandwidth, count, ms, nbytes
 from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.EXECUTION
@@ -64,9 +64,7 @@ def check(
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
     exposed_ms = sum(copy.exposed_ms for copy in copies)
     share = exposed_ms / breakdown.step_ms if breakdown.step_ms else 0.0
-    measure = Measure(
-        "share of the step copying while no kernel runs", ratio(share), ratio(limits.share)
-    )
+    measure = Measure.share("share of the step copying while no kernel runs", share, limits.share)
     if share < limits.share:
         time = milliseconds(exposed_ms)
         summary = (

@@ -39,7 +39,7 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, nbytes, ratio
+from tfdoctor.units import count, nbytes
 from tfdoctor.verdict import (
     Evidence,
     Finding,
@@ -192,7 +192,7 @@ def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Ve
         )
         return Healthy(summary=summary)
     share = min(1.0, held / examples)
-    measure = Measure("share of the examples in the buffer", ratio(share), ratio(limits.share))
+    measure = Measure.share("share of the examples in the buffer", share, limits.share)
     if share >= limits.share:
         summary = f"{_name(shuffle)} mixes {percent(share)} of the {examples:,} examples at a time"
         return Healthy(summary=summary, evidence=(measure,))

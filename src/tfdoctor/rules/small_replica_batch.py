@@ -37,7 +37,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -86,11 +86,10 @@ def check(
     per_replica = replicas.each or 0.0
     parts = {stage: breakdown[stage] for stage in (Stage.HOST, Stage.COLLECTIVE)}
     fixed = sum(parts.values()) / breakdown.step_ms
-    label = "share of the step that does not depend on the batch"
     evidence = (
         Measure("examples per replica", count(per_replica), count(limits.examples)),
         Measure("replicas", count(replicas.count or 0)),
-        Measure(label, ratio(fixed), ratio(limits.share)),
+        Measure.share("share of the step that does not depend on the batch", fixed, limits.share),
     )
     examples = f"{replicas.count} replicas with {per_replica:g} examples each per step"
     summary = f"{examples} spend {percent(fixed)} of the step on fixed costs"

@@ -117,13 +117,12 @@ def check(clocks: GpuClocks, limits: Limits = LIMITS) -> Verdict:
         return Healthy(summary=_healthy(gpus), evidence=(measure,))
     worst = throttles[0]
     share = ratio(worst.gpu.share(worst.reason))
-    label = "share of the busy time with a reduced clock"
     is_clock_known = worst.gpu.ratio(worst.reason) is not None
     return Finding(
         summary=_summary(worst),
         evidence=(
             measure,
-            Measure(label, share, ratio(limits.share)),
+            Measure("share of the busy time with a reduced clock", share, ratio(limits.share)),
             Table.of(
                 throttles,
                 ("GPU", lambda throttle: f"{throttle.gpu.name} ({throttle.gpu.index})"),

@@ -53,7 +53,7 @@ from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -136,9 +136,7 @@ def _expanded(
         summary=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(total_ms)} per step",
         evidence=(
             Measure("time in operations on expanded tensors per step", ms(total_ms)),
-            Measure(
-                "share of the compute time in expanded tensors", ratio(share), ratio(limits.share)
-            ),
+            Measure.share("share of the compute time in expanded tensors", share, limits.share),
             Table.of(
                 large,
                 ("operation", lambda one: one.row.type),
@@ -220,10 +218,8 @@ def _judge(cost: Cost, dataflow: Dataflow | None, limits: Limits) -> Verdict:
     measures = (
         Measure("time repeating small tensors per step", ms(cost.repeating_ms)),
         Measure("time computing repeated values per step", ms(cost.recomputing_ms)),
-        Measure(
-            "share of the compute time in avoidable repetition",
-            ratio(cost.share),
-            ratio(limits.share),
+        Measure.share(
+            "share of the compute time in avoidable repetition", cost.share, limits.share
         ),
     )
     if cost.share < limits.share:

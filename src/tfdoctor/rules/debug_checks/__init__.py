@@ -41,7 +41,7 @@ from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Effect,
     Finding,
@@ -82,7 +82,7 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = LIMITS) ->
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
     number = counted(round(checks.calls), "operation")
     evidence = (
-        Measure("share of the step in checks of values", ratio(share), ratio(limits.share)),
+        Measure.share("share of the step in checks of values", share, limits.share),
         Measure("operations per step that check values", count(checks.calls)),
         Measure("time in operations that check values, per step", ms(checks.ms)),
         Measure("time of Python in checks, per step", ms(checks.python_ms)),

@@ -171,7 +171,7 @@ def _separable(
         f"{milliseconds(total_ms)} per step",
         evidence=(
             Measure("time in convolutions with such kernels per step", ms(total_ms)),
-            Measure("share of the compute time in them", ratio(share), ratio(limits.constant)),
+            Measure.share("share of the compute time in them", share, limits.constant),
             Table.of(
                 found,
                 ("operation", lambda one: one.rows[0].type),

@@ -45,7 +45,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -188,7 +188,7 @@ def _pool(
         tuple(stage.scaled(1.0 / times, bound, spreads=True) for stage in stages),
         (
             Measure("threads of the private pool", count(options.pool)),
-            Measure("share of time the pool is busy", ratio(min(1.0, full)), ratio(limits.full)),
+            Measure.share("share of time the pool is busy", min(1.0, full), limits.full),
         ),
     )
 

@@ -67,7 +67,7 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.float32_matmul.float32_work import Float32Work
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -225,7 +225,7 @@ def _if_large_enough(finding: Finding, operations: Operations, least: float) -> 
     label = "share of the compute time that 16-bit precision saves, after costs"
     return Healthy(
         summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
-        evidence=(*finding.evidence, Measure(label, ratio(share), ratio(least))),
+        evidence=(*finding.evidence, Measure.share(label, share, least)),
     )
 
 
@@ -236,16 +236,16 @@ def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
         now_ms = sum(row.ms for row in matmuls.slow)
         least_ms = sum(effect.scales * effect.of.value for effect in matmuls.gains if effect.of)
         label = f"least {sixteen_bit.dtype} time relative to float32, at the highest rate measured"
-        yield Measure(label, ratio(least_ms / now_ms))
+        yield Measure.share(label, least_ms / now_ms)
     scalar = [row for row in matmuls.slow if matmuls.avoids_unit(row)]
     if len(scalar) < len(matmuls.slow):
         label = f"{sixteen_bit.dtype} time relative to float32 ({sixteen_bit.source})"
-        yield Measure(label, ratio(sixteen_bit.scales))
+        yield Measure.share(label, sixteen_bit.scales)
     if scalar:
         label = "time in kernels that do not use the Tensor Cores, not even as TF32"
         yield Measure(label, ms(sum(row.ms for row in scalar)))
         label = f"{sixteen_bit.dtype} time relative to kernels without Tensor Cores, by peak rates"
-        yield Measure(label, ratio(sixteen_bit.scalar_scales or sixteen_bit.scales))
+        yield Measure.share(label, sixteen_bit.scalar_scales or sixteen_bit.scales)
 
 
 def _elsewhere(reduced: ReducedPrecision) -> list[Measure]:

@@ -287,9 +287,7 @@ def _measures(trend: Trend, limits: Limits) -> tuple[Measure, ...]:
     return (
         Measure("step time at the beginning", ms(trend.first)),
         Measure("step time at the end", ms(trend.last)),
-        Measure(
-            "ratio of the last to the first", ratio(trend.last / trend.first), ratio(limits.ratio)
-        ),
+        Measure.share("ratio of the last to the first", trend.last / trend.first, limits.ratio),
     )
 
 

@@ -12,7 +12,7 @@ from tfdoctor.humanize import location, number, time_span
 from tfdoctor.kinds import Phase
 from tfdoctor.rules.growing_step.causes import for_calls
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -51,8 +51,8 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
             Measure("time of a call at the end", ms(call.last_ms)),
             Measure("calls", count(call.calls)),
             Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
-            Measure(
-                "share of the run beyond the first one", ratio(call.beyond_ms / phases.total_ms)
+            Measure.share(
+                "share of the run beyond the first one", call.beyond_ms / phases.total_ms
             ),
             *counts_table(counts),
         ),

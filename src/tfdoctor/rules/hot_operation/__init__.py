@@ -64,7 +64,7 @@ from tfdoctor.rules.hot_operation.search import Marks, find
 from tfdoctor.rules.hot_operation.sentences import summary
 from tfdoctor.rules.hot_operation.stated import Stated
 from tfdoctor.rules.hot_operation.table import SHOWN_ROWS, table
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -181,10 +181,8 @@ def _finding(hot: list[HotWork], stated: Stated, limits: Limits) -> Finding:
     """Return what to ask of the first, with one time of it; the others are evidence."""
     first = hot[0]
     takes = stated.ms_of(first)
-    share = Measure(
-        "share of the step in the operations of the line",
-        ratio(takes / stated.step_ms),
-        ratio(limits.share),
+    share = Measure.share(
+        "share of the step in the operations of the line", takes / stated.step_ms, limits.share
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
@@ -236,7 +234,7 @@ def _distance(hot: HotWork, stated: Stated, limits: Limits) -> tuple[Measure, ..
     if hot.title or group.attained is None:
         return ()
     label = "least time relative to the measured time"
-    return (Measure(label, ratio(group.attained), ratio(limits.near)),)
+    return (Measure.share(label, group.attained, limits.near),)
 
 
 def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:

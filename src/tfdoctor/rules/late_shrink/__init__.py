@@ -155,7 +155,7 @@ def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> tupl
         measures.append(Measure("share of host memory in the full buffer", share))
     if memory is not None and memory.stalled is not None:
         label = "share of time in which a task waits for memory"
-        measures.append(Measure(label, ratio(memory.stalled), ratio(limits.stalled)))
+        measures.append(Measure.share(label, memory.stalled, limits.stalled))
     return tuple(measures)
 
 

@@ -112,7 +112,7 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     worst = padding.inputs[0]
     wasted = 1.0 - worst.used
     measures = (
-        Measure("padding as a share of the positions", ratio(wasted), ratio(limits.padding)),
+        Measure.share("padding as a share of the positions", wasted, limits.padding),
         Measure("positions of the longest sequences with padding", count(worst.steps)),
     )
     if worst.fits_batches:
@@ -161,7 +161,7 @@ def _work(cut: float | None, work: LengthWork) -> Iterator[Measure]:
     Some of these may not depend on the length.
     """
     if cut is not None:
-        yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
+        yield Measure.share("positions of batches padded to their own longest sequence", cut)
     yield Measure("time per step of operations that grow with the length", ms(work.known_ms))
     if work.unknown_ms:
         label = "time per step of operations of unknown length, counted as growing"

@@ -42,7 +42,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.preconditions import pipeline_ran
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -122,12 +122,11 @@ def _judged(
         return Healthy(summary=f"{summary}; batching first may not help: {why}")
     written = function.nbytes or 0
     working = written / BYTES_PER_MS / call if call else 1.0
-    label = "maximum share of a call spent writing outputs"
     measures = (
         Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
         Measure("bytes written by the operations of one call", nbytes(written)),
-        Measure(label, ratio(working), ratio(limits.working)),
+        Measure.share("maximum share of a call spent writing outputs", working, limits.working),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
         return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)

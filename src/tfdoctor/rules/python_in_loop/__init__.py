@@ -40,7 +40,7 @@ from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
-from tfdoctor.units import ms, ratio
+from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -105,7 +105,7 @@ def check(
         return NotApplicable(reason=f"{few} cannot tell which lines take {taken}")
     share = time_ms / breakdown.step_ms
     measures = (
-        Measure("share of the step in the loop's own Python", ratio(share), ratio(limits.share)),
+        Measure.share("share of the step in the loop's own Python", share, limits.share),
         Measure("time of the loop's own Python per step", ms(time_ms), ms(limits.least_ms)),
     )
     summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} of {breakdown.each_step}"

@@ -238,7 +238,7 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     label = "share of the step spent making a batch in Python"
     if made.taking_ms:
         label += f", beyond the {milliseconds(made.taking_ms)} that taking one from tf.data needs"
-    measure = Measure(label, ratio(share), ratio(limits.between))
+    measure = Measure.share(label, share, limits.between)
     summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
@@ -273,7 +273,7 @@ def _in_the_pipeline(
     share = python / slowest.ms if slowest and slowest.ms else 0.0
     label = "share of the pipeline's slowest segment spent in Python"
     measures = (
-        Measure(label, ratio(min(1.0, share)), ratio(limits.share)),
+        Measure.share(label, min(1.0, share), limits.share),
         Measure("Python time per step", ms(python)),
     )
     if not breakdown.waits_for_input:
@@ -329,7 +329,7 @@ def _contended(
         summary=f"{milliseconds(_python_ms(stages))} of Python per step in the pipeline keep the training loop "
         f"from the interpreter for up to {milliseconds(waited_ms)} of {breakdown.each_step}",
         evidence=(
-            Measure(label, ratio(share), ratio(limits.interpreter)),
+            Measure.share(label, share, limits.interpreter),
             Measure("Python time per step", ms(_python_ms(stages))),
             *finding.evidence,
         ),

@@ -37,7 +37,7 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Concern,
     Effect,
@@ -82,7 +82,7 @@ def check(
     evidence = (
         Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
         Measure("traced steps", count(compiling.of)),
-        Measure("share of the traced time spent compiling", ratio(compiling.share)),
+        Measure.share("share of the traced time spent compiling", compiling.share),
         Measure("compile time per steady step", ms(compiling.total_ms)),
         Measure("longest compilation", ms(compiling.longest_ms)),
         Measure("step time", ms(breakdown.step_ms)),

@@ -52,7 +52,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -154,7 +154,7 @@ def _of_independent(
     return Finding(
         summary=f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
         evidence=(
-            Measure(label, ratio(share), ratio(limits.whole)),
+            Measure.share(label, share, limits.whole),
             *_means(chosen, limits),
             *_sizes(program),
             _table(chosen),
@@ -196,9 +196,8 @@ def _evidence(
 ) -> tuple[Measure | Table, ...]:
     iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
     each = ms(work.scheduling_ms / iterations)
-    label = "share of the step in loops, outside of operations"
     return (
-        Measure(label, ratio(share), ratio(limits.share)),
+        Measure.share("share of the step in loops, outside of operations", share, limits.share),
         Measure("time per iteration outside of operations", each),
         *_sizes(program),
         _table(work),

@@ -40,7 +40,7 @@ from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.preconditions import found
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.repeated_computation.repeated_results import Constant, Repeat, RepeatedResults
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Cell,
@@ -96,10 +96,8 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = LIMITS
     share = work.ms / operations.total_ms if operations.total_ms else 0.0
     evidence = (
         Measure("time computing again what is known, per step", ms(work.ms)),
-        Measure(
-            "share of the compute time computing again what is known",
-            ratio(share),
-            ratio(limits.share),
+        Measure.share(
+            "share of the compute time computing again what is known", share, limits.share
         ),
     )
     least_ms = max(limits.least_ms, limits.part * work.ms)

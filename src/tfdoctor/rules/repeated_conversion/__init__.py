@@ -39,7 +39,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.preconditions import timed_steps
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import ms, nbytes, ratio
+from tfdoctor.units import ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -135,7 +135,6 @@ def _measures(
 ) -> tuple[Measure, ...]:
     same = [array for array in conversions.arrays if array.same]
     share = max(times) / breakdown.step_ms
-    label = "larger of the two as a share of the step"
     return (
         Measure(
             "time converting and casting the same arrays per step",
@@ -143,7 +142,7 @@ def _measures(
             ms(limits.least_ms),
         ),
         Measure("time casting new float64 arrays per step", ms(times[1]), ms(limits.least_ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
+        Measure.share("larger of the two as a share of the step", share, limits.share),
         Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
     )
 

@@ -10,7 +10,7 @@ from tfdoctor.facts.step_time.retracing import Retraced
 from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change, of_numbers
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -189,7 +189,7 @@ def _of_numbers(function: TracedDefinition) -> str:
 def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
     return (
         Measure("time of tracing again", ms(tracing.again_ms)),
-        Measure("share of the run", ratio(tracing.again_ms / tracing.phases.total_ms)),
+        Measure.share("share of the run", tracing.again_ms / tracing.phases.total_ms),
         Table.of(
             tracing.functions,
             ("function", lambda function: function.name),

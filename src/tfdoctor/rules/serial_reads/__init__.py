@@ -45,7 +45,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.serial_reads.source_files import SourceFiles
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -166,7 +166,7 @@ def _finding(
         summary=f"{reader.kind} reads one file at a time{source} and limits the pipeline",
         evidence=(
             Measure("reading time per step", ms(reader.work_ms)),
-            Measure(label, ratio(share), ratio(limits.share)),
+            Measure.share(label, share, limits.share),
             Measure("busy threads in the reader", count(reader.concurrency), count(limits.threads)),
             *((Measure("files", count(files.count)),) if files and files.count else ()),
         ),

@@ -62,7 +62,7 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.humanize import location, milliseconds, number
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -174,7 +174,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     seen = sum(line.seen for line in slow.lines)
     share = slow.ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
-        Measure("share of the step in such calls", ratio(share), ratio(limits.share)),
+        Measure.share("share of the step in such calls", share, limits.share),
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:

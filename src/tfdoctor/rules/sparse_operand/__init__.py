@@ -79,7 +79,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = LIM
     share = total_ms / operations.total_ms
     evidence = (
         Measure("time in products with matrices of zeros, per step", ms(total_ms)),
-        Measure("share of the compute time in these products", ratio(share), ratio(limits.share)),
+        Measure.share("share of the compute time in these products", share, limits.share),
         Table.of(
             operands.operands,
             ("matrix", lambda one: " x ".join(map(str, one.shape))),

@@ -51,7 +51,7 @@ from tfdoctor.humanize import milliseconds, number
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.units import count, ms, ratio
+from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -216,16 +216,16 @@ def _evidence(
     share: float, cores: Cores, pressure: CpuPressure | None, limits: Limits
 ) -> tuple[Evidence, ...]:
     measures = [
-        Measure("share of core time taken by the input", ratio(share), ratio(limits.needed)),
-        Measure("share of usable cores that are busy", ratio(cores.share), ratio(limits.busy)),
+        Measure.share("share of core time taken by the input", share, limits.needed),
+        Measure.share("share of usable cores that are busy", cores.share, limits.busy),
         Measure("cores that the run may use", count(cores.usable)),
     ]
     if pressure and pressure.throttled is not None:
         label = "share of time throttled by the control group's quota"
-        measures.append(Measure(label, ratio(pressure.throttled), ratio(limits.throttled)))
+        measures.append(Measure.share(label, pressure.throttled, limits.throttled))
     if pressure and pressure.waiting is not None:
         label = "share of time in which a task waits for a CPU core"
-        measures.append(Measure(label, ratio(pressure.waiting)))
+        measures.append(Measure.share(label, pressure.waiting))
     return tuple(measures)
 
 

@@ -169,7 +169,7 @@ def _begins(starts: PassStarts, limits: Limits) -> Finding:
         summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
         f"{milliseconds(starts.usual_ms)}: {percent(starts.share)} of the training time",
         evidence=(
-            Measure(label, ratio(starts.share), ratio(limits.share)),
+            Measure.share(label, starts.share, limits.share),
             Measure("long first steps of passes", count(starts.number)),
             Measure("steps of a pass", count(starts.pass_steps)),
             Measure("what they add to the mean step", ms(starts.each_step_ms)),
@@ -196,8 +196,7 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
         return NotApplicable(reason=reason)
     steady_ms = median(step.total_ms for step in steps.steady_steps)
     share = _share_beyond(steps, long, steady_ms)
-    label = "share of the traced time added by long steps"
-    measure = Measure(label, ratio(share), ratio(limits.share))
+    measure = Measure.share("share of the traced time added by long steps", share, limits.share)
     summary = f"{len(long)} of {len(steps.steps)} steps took much longer than the others"
     outliers = _long_steps(long, steps, breakdown)
     cause = _common_part(outliers)
@@ -294,7 +293,7 @@ def _found(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{_because(pattern, main)}",
         evidence=(
-            Measure(label, ratio(pattern.share), ratio(limits.share)),
+            Measure.share(label, pattern.share, limits.share),
             Measure("steady step", ms(pattern.steady_ms)),
             Table.of(
                 pattern.steps,

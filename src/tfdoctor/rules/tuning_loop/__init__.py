@@ -50,7 +50,7 @@ from tfdoctor.humanize import counted, duration, location, number, percent, quan
 from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.preconditions import whole_run
 from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -258,11 +258,10 @@ def _evidence(
         Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth))
         for one in (memory.memories if memory else ())
     ]
-    label = "share of the run that builds the same graphs again"
     return (
         Measure("models that fit trained", count(models), count(limits.models)),
         *grown,
-        Measure(label, ratio(share), ratio(limits.tracing)),
+        Measure.share("share of the run that builds the same graphs again", share, limits.tracing),
         *counts_table(counts),
     )
 

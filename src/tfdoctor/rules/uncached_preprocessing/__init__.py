@@ -66,7 +66,7 @@ from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
     RepeatablePrefix,
     RepeatablePrefixes,
 )
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Concern,
@@ -224,7 +224,7 @@ def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
         f"{milliseconds(starts.usual_ms)}, {percent(starts.share)} of the training time",
         evidence=(
             *(one for one in finding.evidence if isinstance(one, Measure)),
-            Measure(label, ratio(starts.share), ratio(limits.starts)),
+            Measure.share(label, starts.share, limits.starts),
             Measure("what they add to the mean step at most", ms(starts.each_step_ms)),
         ),
         effects=(),
@@ -326,10 +326,10 @@ def _weighed(
         Measure("passes over the data", count(properties.passes or 0.0), count(limits.passes)),
         Measure("memory of the cache", nbytes(size), nbytes(budget)),
         *(
-            Measure(
+            Measure.share(
                 f"share of {prefix.stage.title}'s work before its first random operation",
-                ratio(prefix.share),
-                ratio(limits.before_random),
+                prefix.share,
+                limits.before_random,
             )
             for prefix in caches.divided
         ),

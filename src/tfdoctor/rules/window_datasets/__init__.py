@@ -42,7 +42,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
     Bound,
     Effect,
@@ -123,7 +123,7 @@ def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Ver
         Measure("windows per step", count(number), count(limits.windows)),
         Measure("bytes of a window", nbytes(found.nbytes)),
         Measure("time per window", ms(each)),
-        Measure(label, ratio(copying), ratio(limits.copying)),
+        Measure.share(label, copying, limits.copying),
     )
     if number <= limits.windows or copying > limits.copying:
         return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
