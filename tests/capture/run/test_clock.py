@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -349,7 +350,7 @@ def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not() -> N
     with fake_time() as time:
         clock = started()
         at = frame()
-        for trains in (True, True, False, True):
+        for trains in (True, True, True, False, True):
             entered = clock.function_begins("f", at)
             clock.function_trains("repeated-call") if trains else clock.function_tests()
             time.now += 10_000_000 if trains else 500_000_000
@@ -357,9 +358,9 @@ def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not() -> N
         clock.pass_over()
         (ended,) = clock.steps.take(10)[0].values()
         found = ms_of(clock)
-    assert [round(ms) for ms in ended.each] == [10, 10, 10]
+    assert [round(ms) for ms in ended.each] == [10, 10, 10, 10]
     assert found["test"] == 500
-    assert found["step"] == 30
+    assert found["step"] == 40
 
 
 # Threads
@@ -399,7 +400,22 @@ def test_one_thread_after_the_other_trains() -> None:
 def test_no_other_thread_is_followed_than_the_one_that_trains() -> None:
     clock = started()
     train(clock)
-    in_a_thread(lambda: train(clock))
+    over: list[bool] = []
+
+    begun: list[bool] = []  # the main thread waits until another one has begun
+
+    def training() -> None:
+        while not begun:
+            pass
+        train(clock)
+        over.append(True)
+
+    thread = threading.Thread(target=training)
+    thread.start()
+    begun.append(True)
+    while not over:  # it does not wait
+        pass
+    thread.join()
     assert clock.ours()
     assert sum(clock.entered.values()) == 3
 
@@ -447,6 +463,79 @@ def test_no_thread_that_traces_is_followed_while_the_main_thread_works() -> None
     thread.join()
     assert seen == [False]
     assert clock.ours()
+
+
+def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
+    clock, lent, over = started(), threading.Event(), threading.Event()
+
+    def trace() -> None:
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            while clock.lent is None:
+                clock.sampled()
+            lent.set()
+            over.wait()
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    lent.wait()
+    assert not clock.ours()
+    assert clock.follows()
+    train(clock)
+    over.set()
+    thread.join()
+    assert clock.ours()
+    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 3
+
+
+def test_a_trace_is_seen_once_the_main_thread_waits_for_it() -> None:
+    clock, begun, over = started(), [], threading.Event()
+
+    def trace() -> None:
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            begun.append(clock.ours())
+            over.wait()
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    while not begun:
+        pass
+
+    def sample() -> None:
+        while clock.lent is None:
+            clock.sampled()
+        time.sleep(0.01)
+        over.set()
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    thread.join()
+    sampler.join()
+    assert ms_of(clock).get("trace", 0.0) > 0.0
+    assert clock.ours()
+
+
+def test_training_moves_to_a_thread_while_the_one_that_trained_waits() -> None:
+    clock = started()
+    train(clock)
+    clock.pass_over()
+    in_a_thread(lambda: train(clock))
+    train(clock)
+    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 9
+
+
+def test_a_test_that_an_exception_ends_is_no_part_of_the_step() -> None:
+    with fake_time() as now:
+        clock, at = started(), frame()
+        for trains in (True, True, True, False, True):
+            entered = clock.function_begins("f", at)
+            clock.function_trains("repeated-call") if trains else clock.function_tests()
+            now.now += 10_000_000 if trains else 500_000_000
+            if not trains:
+                clock.abandon()
+            clock.function_ends(entered, started, "f")
+        clock.pass_over()
+        steps = list(clock.steps.take(10)[0].values())
+    assert [round(ms) for ended in steps for ms in ended.each] == [10, 10, 10, 10]
 
 
 def test_the_main_thread_is_followed_on() -> None:

@@ -137,6 +137,20 @@ def test_a_function_that_trains_evaluates_where_it_does_not() -> None:
     assert found[Phase.STEPS] == pytest.approx(before[Phase.STEPS] + 201 * 0.006, abs=0.12)
 
 
+def test_a_function_that_trains_later_evaluates_before_the_first_step() -> None:
+    run = Run()
+    run.python(1.0, "train.py:1", **IMPORTING)
+    with run.call(RunCall.FUNCTION, "train.py:12", "train_step"):
+        run.python(2.0, "train.py:12", looped=True)
+    run.steps(200, 4.0, "train.py:12", between_ms=2.0)
+    found = seconds(phases(run))
+
+    assert found[Phase.EVALUATION] == pytest.approx(
+        2.0, abs=0.6
+    )  # but what lies in the first step's bucket
+    assert found[Phase.STEPS] == pytest.approx(1.2, abs=0.6)
+
+
 def test_a_loop_whose_data_have_ended_takes_no_steps() -> None:
     run = own_loop(tail=False)
     before = seconds(phases(run))

@@ -121,7 +121,7 @@ class BucketPieces:
         return [*pieces, RunPiece(phase=Phase.UNNAMED, ms=rest)] if rest else pieces
 
     def _call(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
-        phase = self.phases.of_call(call)
+        phase = self.phases.of_call(call, number)
         if phase is None:
             yield from self._sampled(call, ms, number)
             return

@@ -46,13 +46,14 @@ class CallPhases:
     course: RunCourse
     finished: bool
 
-    def of_call(self, call: int) -> Phase | None:
-        """Return the phase of all of a call's own time; None where the samples in it decide."""
+    def of_call(self, call: int, number: int) -> Phase | None:
+        """Return the phase of all of a call's own time in a bucket; None where the samples in it decide."""
         kind = self.tree.kind(call)
         if kind is not RunCall.FUNCTION:
             return OF_CALL.get(kind)
         if self.tree.trains(call):
-            return Phase.STEPS
+            untrained = self.course.ends_before_training(number)
+            return self.course.models if untrained else Phase.STEPS
         return next((OF_CALL[kind] for kind in self.tree.around(call) if kind in OF_CALL), None)
 
     def in_fit(self, call: int) -> bool:

@@ -46,7 +46,9 @@ class CallTree:
             if log.calls[call].call is RunCall.TRACE and any(place.id in own for place in outer)
         }
         functions = [log.calls[call] for call in own if log.calls[call].call is RunCall.FUNCTION]
-        names = {place.at: place.name for place in functions}
+        tested = {(p.at, p.name) for p in log.calls.values() if p.call is RunCall.TEST}
+        training_last = sorted(functions, key=lambda place: (place.at, place.name) not in tested)
+        names = {place.at: place.name for place in training_last}
         return cls(log.calls, above, frozenset(own | traces), names)
 
     def kind(self, call: int) -> RunCall:
@@ -80,6 +82,8 @@ class CallTree:
             return ""
         around = (self.places[call], *self.above[call])
         name = next((place.name for place in around if place.call not in PARTS), "")
+        if around[0].call is RunCall.TRACE and around[-1].call is RunCall.SCRIPT:
+            name = name or around[0].name  # traced by another thread
         return name or (self.entries.get(self.places[call].at, "") if self.trains(call) else "")
 
 

@@ -93,6 +93,10 @@ class RunCourse:
         """Return whether a bucket lies before the first step, or contains it; so do all where nothing trains."""
         return self.first_step is None or number <= self.first_step
 
+    def ends_before_training(self, number: int) -> bool:
+        """Return whether a bucket ends before the first step: a function that trains later does not train in it."""
+        return self.first_step is not None and number < self.first_step
+
     def ordinary(self, stack: SeenStack, number: int) -> Shares:
         """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
         if self.last_step is not None and number >= self.last_step and self._repeats(stack):
@@ -146,7 +150,7 @@ def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[Cal
 
 def _steps(bucket: Bucket, tree: CallTree) -> bool:
     calls = (*numbered(bucket.calls), *numbered(bucket.entered))
-    return bool(bucket.steps) or any(tree.trains(call) for call in calls)
+    return bool(bucket.steps) or any(tree.kind(call) is RunCall.STEP for call in calls)
 
 
 def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:

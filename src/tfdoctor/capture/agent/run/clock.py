@@ -16,14 +16,19 @@ from .repeated import RepeatedSteps
 from .snapshot import snapshot
 from .step_times import RunStepTimes
 from .traced_arguments import TracedArguments
+from .waiting import waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
+    from ..process.stack import Line
+    from .other_thread_traces import TracedElsewhere
     from .places import CallSite
 
+    # A thread, whether it has trained, what it was in, and when another one was followed instead:
+    Lent = tuple[int, bool, CallSite, int]
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[CallSite, int, CallSite]
 
@@ -35,6 +40,15 @@ LONG_NS = 1_000_000_000
 MOST_LONG_SPANS = 20_000
 
 MOST_TRACES = 5000
+
+OFTEN = 0.5
+"""Calls for each step from which they belong to it."""
+
+IN_A_ROW = 2
+"""Calls without a step between them that may belong to one."""
+
+MOVES_NS = 100_000_000
+"""How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
 
 WITHIN_LOOP = (BETWEEN, STEP)
 """Calls within which another one is no part of the step."""
@@ -53,7 +67,18 @@ class CallClock:
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
         *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
-        *("failed", "began", "owner"),
+        *(
+            "failed",
+            "began",
+            "owner",
+            "lent",
+            "tracing",
+            "moves_at",
+            "trained_at",
+            "tested",
+            "stepped",
+            "since_step",
+        ),
     )
 
     def __init__(self) -> None:
@@ -70,11 +95,7 @@ class CallClock:
         self.repeats.begin()
         self.totals: dict[CallSite, int] = {}
         self.entered: dict[CallSite, int] = {}
-        # Of calls that are told alone, and of those that traced a function:
-        self.spans: collections.deque[dict[str, object]] = collections.deque()
-        self.traces: collections.deque[dict[str, object]] = collections.deque()
-        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
-        self.told = self.told_traces = self.dropped = 0
+        self._begin_told()
         self.arguments = TracedArguments()
         self.inside = 0  # calls of tf.functions under way
         self.running: bool = False  # a call that trains is under way
@@ -100,7 +121,27 @@ class CallClock:
         self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
         self.current = self.places.script
         self.owner = _object(thread)
+        self._begin_threads()
+        self._begin_tests()
         self.thread = thread
+
+    def _begin_told(self) -> None:
+        # Of calls that are told alone, and of those that traced a function:
+        self.spans: collections.deque[dict[str, object]] = collections.deque()
+        self.traces: collections.deque[dict[str, object]] = collections.deque()
+        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
+        self.told = self.told_traces = self.dropped = 0
+
+    def _begin_threads(self) -> None:
+        self.lent: Lent | None = None  # to another thread, which traces while this one waits
+        self.tracing: list[TracedElsewhere] = []  # in threads that are not followed
+        self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
+
+    def _begin_tests(self) -> None:
+        self.trained_at: set[Line | None] = set()  # lines whose calls of tf.functions train
+        self.tested: dict[CallSite, int] = {}  # calls at such lines that do not
+        self.stepped = 0  # steps so far
+        self.since_step = 0, 0  # steps at the last such call, and how many came since the step
 
     def ours(self) -> bool:
         """Say whether the calling thread is the one that the account follows."""
@@ -113,14 +154,61 @@ class CallClock:
         if self.thread != threading.get_ident():
             self.look_after_thread()
             with self.following:
-                if self.trains or not self.idle():
+                if not self.ours() and not self._may_leave():
                     return False
-                self.follow(threading.get_ident())
+                self._move(threading.get_ident())
         return True
 
-    def idle(self) -> bool:
-        """Say whether the thread that the account follows is in no call."""
-        return self.current is self.places.script
+    def _may_leave(self) -> bool:
+        """Say whether another thread may be followed: this one has not trained, or it waits for others."""
+        if not self.trains and self.current is self.places.script:
+            return True
+        now = perf_counter_ns()
+        if now < self.moves_at or self.lent is not None:
+            return False
+        self.moves_at = now + MOVES_NS
+        return self.rests() and waits(self.thread)
+
+    def rests(self) -> bool:
+        """Say whether the thread that the account follows is in no call of TensorFlow or Keras."""
+        now, script = self.current, self.places.script
+        return now is script or (now.kind == BETWEEN and now.parent is script)
+
+    def _move(self, thread: int) -> None:
+        if self.thread == thread:
+            return
+        self.repeats.settle()
+        self.inside, self.running = 0, False
+        self.pass_over()
+        self.switch(self.places.script)
+        self.follow(thread)
+
+    def lend(self, thread: int, name: str, at: Line | None) -> Lent | None:
+        """Follow a thread that traces while the one that is followed waits; None where that does not."""
+        with self.following:
+            followed = self.thread
+            if followed is None or self.lent is not None or not self.rests() or not waits(followed):
+                return None
+            before, trains, script = self.current, self.trains, self.places.script
+            self.follow(thread)
+            self.inside = 1  # what it traces within are parts of it
+            place = self.places.of(TRACE, at, name, script)
+            self.entered[place] = self.entered.get(place, 0) + 1
+            self.lent = followed, trains, before, self.switch(place)
+            return self.lent
+
+    def take_back(self, lent: Lent | None = None) -> None:
+        """Follow the thread again that waited, and goes on; of what was lent like this, if that is given."""
+        with self.following:
+            if self.lent is None or (lent is not None and lent is not self.lent):
+                return
+            thread, trains, before, began = self.lent
+            ended, self.lent = self.switch(before), None
+            if before.kind == BETWEEN:
+                self.steps.apart += ended - began
+            self.inside = 0
+            self.follow(thread)
+            self.trains = trains
 
     def follow(self, thread: int) -> None:
         """Follow a thread, which has not trained yet."""
@@ -128,7 +216,9 @@ class CallClock:
         self.thread, self.trains = thread, False
 
     def look_after_thread(self) -> None:
-        """Where the thread has ended that trained, follow the main thread from now on, wherever that is."""
+        """Follow the thread that goes on: the main one where the one that trained has ended, one that waited."""
+        if self.lent is not None and self.lent[0] == threading.get_ident():
+            self.take_back()
         if not self._is_over():
             return
         main = threading.main_thread().ident
@@ -136,11 +226,8 @@ class CallClock:
             return
         with self.following:
             if self.thread is not None and self._is_over():
-                self.repeats.settle()
-                self.inside, self.running = 0, False
-                self.pass_over()
-                self.switch(self.places.script)
-                self.follow(main)
+                self.lent = None
+                self._move(main)
 
     def follows(self) -> bool:
         """Say whether the account follows the calling thread, now that the one before may have ended."""
@@ -148,6 +235,13 @@ class CallClock:
             return False
         self.look_after_thread()
         return self.ours()
+
+    def sampled(self) -> None:
+        """Look at who waits and who traces: a sample is taken."""
+        if self.lent is not None and not waits(self.lent[0]):
+            self.take_back()
+        for trace in list(self.tracing):
+            trace.begin()
 
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
@@ -319,6 +413,7 @@ class CallClock:
         at = outer.at if outer.kind in (FIT, EPOCH) else user_line(frame)
         place = self.places.of(STEP, at, source, outer)
         self.entered[place] = self.entered.get(place, 0) + k
+        self.stepped += k
         if outer.kind not in (FIT, EPOCH):  # fit has the loop itself
             self.training.add(frame)
             self.kept.add(frame)
@@ -346,16 +441,30 @@ class CallClock:
             self.repeats.runs(concrete)
             now = self.current
             called = now.parent if now.kind == TRACE and now.parent is not None else now
-            called.trains = called.kind == FUNCTION
+            if called.kind == FUNCTION:
+                self.trained_at.add(called.at)
             self.trained = self.step_begins(self.caller, source, 1)
 
     def function_tests(self) -> None:
         """The tf.function under way runs a graph that does not train: where others do, it tests the model."""
         now = self.current
-        if now.trains and self.trained is None:
+        if now.kind == FUNCTION and self.trained is None and self._tests(now):
             place = self.places.of(TEST, now.at, now.name, now.parent)
             self.entered[place] = self.entered.get(place, 0) + 1
             self.switch(place)
+
+    def _tests(self, place: CallSite) -> bool:
+        """Say whether a call that does not train tests the model: at a line that trains, and in few of its steps.
+
+        One that comes with every step, or with every other one, belongs to the step.
+        """
+        if place.at not in self.trained_at:
+            return False
+        at_step, calls = self.since_step
+        self.since_step = self.stepped, calls + 1 if at_step == self.stepped else 1
+        self.tested[place] = self.tested.get(place, 0) + 1
+        few = self.tested[place] < OFTEN * self.stepped
+        return few or self.since_step[1] > IN_A_ROW
 
     def step_at(self, frame: FrameType | None) -> None:
         """A gradient was taken outside of every function: a step ends and another one begins."""
@@ -422,6 +531,8 @@ class CallClock:
             self.repeats.settle()
             if self.steps.now is not None and not self.steps.now.inside:
                 self.steps.retract()
+        if self.current.kind == TEST and self.now is not None:
+            self.steps.apart += perf_counter_ns() - self.now[1]
         if self.current.kind in (STEP, FUNCTION, TEST) and self.current.parent is not None:
             self.switch(self.current.parent)
         self.inside, self.running, self.trained = 0, False, None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         entered: dict[CallSite, int]
         steps: RunStepTimes
         inside: int
+        stepped: int
         running: bool
         first: bool
         profiled: bool

@@ -188,7 +188,7 @@ class RunHooks:
 
         @functools.wraps(original)
         def call(*args: object, **kwargs: object) -> object:
-            if clock.thread != get_ident() and not (trains and clock.adopt()):
+            if clock.thread != get_ident() and not (clock.adopt() if trains else clock.follows()):
                 return original(*args, **kwargs)
             entered = self.enter(kind, label, sys._getframe(1))
             if entered is None:
@@ -286,7 +286,7 @@ class RunHooks:
         @functools.wraps(original)
         def __call__(function: Foreign, *args: object, **kwargs: object) -> object:
             call = beneath if window.quiet else original
-            if clock.inside or (clock.thread != get_ident() and not clock.follows()):
+            if (clock.thread != get_ident() and not clock.follows()) or clock.inside:
                 return call(function, *args, **kwargs)
             part, frame = clock.running, sys._getframe(1)  # of a step of Keras
             again, entered = False, None
@@ -356,7 +356,7 @@ class RunHooks:
                 return (beneath if window.quiet else original)(function, *args, **kwargs)
             of_graph = marks.get(id(function.graph), NONE)
             if TRAINS not in of_graph or not eager() or not clock.adopt():
-                if clock.inside and clock.current.trains:
+                if clock.inside and clock.current.at in clock.trained_at:
                     self.function_tests()
                 return original(function, *args, **kwargs)
             source = "graph-loop" if LOOPS in of_graph else "repeated-call"
@@ -427,7 +427,7 @@ class RunHooks:
 
         @functools.wraps(original)
         def func_graph_from_py_func(*args: object, **kwargs: object) -> object:
-            if clock.thread != get_ident():
+            if clock.thread != get_ident() and not clock.follows():
                 name = args[0] if args else kwargs.get("name", "")
                 with TracedElsewhere(clock, self.log, str(name)):
                     return original(*args, **kwargs)
@@ -445,7 +445,8 @@ class RunHooks:
 
         @functools.wraps(original)
         def gradient(tape: object, *args: object, **kwargs: object) -> object:
-            if clock.thread == get_ident() and not clock.inside and not clock.running and eager():
+            ours = clock.thread == get_ident() or clock.follows()
+            if ours and not clock.inside and not clock.running and eager():
                 note(self, sys._getframe(1))
             return original(tape, *args, **kwargs)
 
@@ -477,7 +478,7 @@ class RunHooks:
     ) -> tuple[Enter | None, CallSite | None] | None:
         """A call of a session begins; it may train."""
         clock = self.clock
-        if clock.thread is None or not (clock.adopt() if trains else clock.ours()):
+        if clock.thread is None or not (clock.adopt() if trains else clock.follows()):
             return None
         clock.graph = int(graph.version)
         if trains:

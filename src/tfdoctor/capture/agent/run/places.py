@@ -19,14 +19,13 @@ MOST = 5000
 class CallSite:
     """A kind of call made at a line, within another one."""
 
-    __slots__ = ("at", "between", "kind", "name", "number", "parent", "trains")
+    __slots__ = ("at", "between", "kind", "name", "number", "parent")
 
     def __init__(
         self, number: int, kind: str, at: Line | None, name: str, parent: CallSite | None
     ) -> None:
         self.number, self.kind, self.at, self.name, self.parent = number, kind, at, name, parent
         self.between: CallSite | None = None  # what follows a step within this one
-        self.trains = False  # this call of a tf.function does, in some of its calls
 
     def describe(self) -> dict[str, object]:
         """Return what the file says of it."""

@@ -290,6 +290,7 @@ class RepeatedSteps:
     def _count(self, repeated: Repeated, calls: int) -> None:
         entered, step, called = self.clock.entered, repeated.step, repeated.called
         entered[step] = entered.get(step, 0) + repeated.k * calls
+        self.clock.stepped += repeated.k * calls
         if called is not None:
             entered[called] = entered.get(called, 0) + calls
 
@@ -307,6 +308,7 @@ class RepeatedSteps:
             self.entered = repeated.between, began, repeated.called
         if trains is not None:
             clock.entered[repeated.step] = clock.entered.get(repeated.step, 0) + repeated.k
+            clock.stepped += repeated.k
             trains = min(trains, perf_counter_ns())
             clock.switch(repeated.step, trains)
             clock.steps.begins(repeated.step, trains, repeated.k, first=False, traced=False)
