@@ -55,10 +55,7 @@ class Limits:
     share: float = share_limit(0.05, "share of the step; TODO: why this much, and its source")
 
 
-LIMITS = Limits()
-
-
-def check(breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """TODO: name the facts you need in the signature; they arrive by type."""
     # TODO: compute what you state; this example checks the copies to the device
     time, step = breakdown["transfer"], breakdown.step_ms
@@ -90,15 +87,17 @@ TEST = '''\
 """{name}: both sides of each threshold."""
 
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.{module} import LIMITS, example
+from tfdoctor.rules.{module} import Limits, example
+
+LEAST = Limits().share
 
 
 def test_a_share_at_the_limit_is_found() -> None:
-    assert as_finding(example(100 * LIMITS.share, 100 * (1 - LIMITS.share))).remedies
+    assert as_finding(example(100 * LEAST, 100 * (1 - LEAST))).remedies
 
 
 def test_a_share_below_the_limit_is_healthy() -> None:
-    assert as_healthy(example(99 * LIMITS.share, 100 - 99 * LIMITS.share)).evidence
+    assert as_healthy(example(99 * LEAST, 100 - 99 * LEAST)).evidence
 '''
 
 

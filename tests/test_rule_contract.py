@@ -165,11 +165,12 @@ def has_limits_that_reach_it(rule: Rule) -> bool:
 
 
 def reads_defaults(rule: Rule) -> bool:
-    """Whether the rule reads ``LIMITS.share`` and the like, and so ignores the limit that the user set."""
+    """Whether the rule reads ``Limits().share`` and the like, and so ignores the limit that the user set."""
     return any(
         isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "LIMITS"
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "Limits"
         for node in ast.walk(tree_of(rule))
     )
 

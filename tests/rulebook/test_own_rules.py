@@ -117,7 +117,7 @@ def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
         ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
         ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
         ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
-        (", limits: Limits = LIMITS", "", "has Limits, but check has no parameter"),
+        (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
         ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
         ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
         ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),

@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
-from tfdoctor.rules.broadcast_cost import LIMITS, TILE, example
+from tfdoctor.rules.broadcast_cost import TILE, Limits, example
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Verdict
 
@@ -81,7 +81,7 @@ def test_a_gradients_tile_is_tensorflows_own() -> None:
     assert isinstance(check(name="gradient_tape/mean/Tile"), Healthy)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.9, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (1.9, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(check(ms=ms), kind)
 

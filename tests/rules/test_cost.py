@@ -19,7 +19,7 @@ from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.cost import LIMITS, example
+from tfdoctor.rules.cost import Limits, example
 from tfdoctor.units import Quantity, Unit
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 
@@ -33,7 +33,7 @@ def measures(verdict: Verdict) -> dict[str, float]:
     return {row.label: row.value.value for row in verdict.evidence if isinstance(row, Measure)}
 
 
-@pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * LIMITS.idle, Healthy)])
+@pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * Limits().idle, Healthy)])
 def test_an_idle_share_above_half_is_found(idle: float, kind: type) -> None:
     assert isinstance(example(device=100 - idle, input=idle), kind)
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks import LIMITS, example
+from tfdoctor.rules.debug_checks import Limits, example
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
@@ -17,7 +17,7 @@ def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> Opera
     return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.99, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (1.99, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(
         example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind

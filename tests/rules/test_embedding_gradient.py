@@ -14,7 +14,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import embedding_gradient
-from tfdoctor.rules.embedding_gradient import LIMITS
+from tfdoctor.rules.embedding_gradient import Limits
 from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
@@ -131,13 +131,13 @@ def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lookups", "kind"), [(int(1000 * LIMITS.touched), Finding), (251, Healthy), (None, Healthy)]
+    ("lookups", "kind"), [(int(1000 * Limits().touched), Finding), (251, Healthy), (None, Healthy)]
 )
 def test_tables_whose_rows_are_mostly_in_use_are_not(lookups: int | None, kind: type) -> None:
     assert isinstance(dense(lookups, 20.0), kind)
 
 
-@pytest.mark.parametrize(("spent", "kind"), [(100 * LIMITS.update, Finding), (9.9, Healthy)])
+@pytest.mark.parametrize(("spent", "kind"), [(100 * Limits().update, Finding), (9.9, Healthy)])
 def test_short_updates_are_not_worth_another_optimizer(spent: float, kind: type) -> None:
     assert isinstance(dense(100, spent), kind)
 

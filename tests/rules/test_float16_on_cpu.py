@@ -11,7 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import CPU_UNITS
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import float16_on_cpu
-from tfdoctor.rules.float16_on_cpu import LIMITS, example
+from tfdoctor.rules.float16_on_cpu import Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
@@ -50,7 +50,7 @@ def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     )
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(70 * LIMITS.share, Finding), (3.4, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share, Finding), (3.4, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(time_ms=ms), kind)
 

@@ -21,7 +21,7 @@ from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, Ru
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import CPU, LIMITS, Limits, example
+from tfdoctor.rules.float32_matmul import CPU, Limits, example
 from tfdoctor.rules.float32_matmul.float32_work import (
     ALONG_ONE_AXIS,
     FIXED_OF_TYPE,
@@ -225,7 +225,7 @@ def test_a_cpu_must_gain_enough_and_more_with_amx(unit: str, others: float, kind
     """Trap: small networks, which the same change made slower. 6.6 of the products' 10 ms are saved."""
     hardware = Hardware(DeviceKind.CPU, "x", unit, SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     rest = replace(RELU, ms=others)
-    verdict = check(matmul(ms=10.0), rest, hardware=hardware, limits=LIMITS)
+    verdict = check(matmul(ms=10.0), rest, hardware=hardware, limits=Limits())
     assert isinstance(verdict, kind)
 
 
@@ -250,7 +250,7 @@ def test_a_cpu_must_gain_more_than_what_is_not_counted(
 ) -> None:
     """Trap: casts of activations, which are not counted, take a gain of some per cent away."""
     other = OperationTime(name="gather", type="GatherV2", ms=rest)
-    verdict = check(matmul(ms=10), other, hardware=hardware, limits=LIMITS)
+    verdict = check(matmul(ms=10), other, hardware=hardware, limits=Limits())
     assert isinstance(verdict, kind if hardware is CPU else Finding)
     if isinstance(verdict, Healthy):
         assert "casts" in verdict.summary

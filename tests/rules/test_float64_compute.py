@@ -15,7 +15,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float64_compute
-from tfdoctor.rules.float64_compute import LIMITS
+from tfdoctor.rules.float64_compute import Limits
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
@@ -99,7 +99,7 @@ def test_other_types_are_healthy(dtype: str) -> None:
 @pytest.mark.parametrize(("ms", "kind"), [(1.6, Finding), (1.5, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     """Trap: a metric that is summed in float64 on purpose. 1.6 of 51.6 ms are 3.1 %."""
-    assert LIMITS.share == 0.03
+    assert Limits().share == 0.03
     assert isinstance(check(*matmul_of_arguments("float64"), ms=ms), kind)
 
 

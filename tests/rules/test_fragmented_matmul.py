@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import fragmented_matmul
-from tfdoctor.rules.fragmented_matmul import LIMITS
+from tfdoctor.rules.fragmented_matmul import Limits
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 X: Any = ["float32", [512, 128]]
@@ -64,12 +64,12 @@ def test_results_of_one_operation_are_different_tensors(results: int, kind: type
     assert isinstance(check(program_of(*rows)), kind)
 
 
-@pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.products), Finding), (3, Healthy)])
+@pytest.mark.parametrize(("number", "kind"), [(int(Limits().products), Finding), (3, Healthy)])
 def test_query_key_and_value_are_three_by_design(number: int, kind: type) -> None:
     assert isinstance(check(program(number)), kind)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(LIMITS.each_ms, Finding), (0.21, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(Limits().each_ms, Finding), (0.21, Healthy)])
 def test_large_matmuls_are_mostly_arithmetic(ms: float, kind: type) -> None:
     assert isinstance(check(program(8), ms), kind)
 

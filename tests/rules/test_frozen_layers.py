@@ -8,7 +8,7 @@ from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
-from tfdoctor.rules.frozen_layers import FROZEN, LIMITS, TEACHER, example
+from tfdoctor.rules.frozen_layers import FROZEN, TEACHER, Limits, example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
 
 
@@ -28,13 +28,13 @@ def test_the_host_no_longer_dispatches_the_frozen_part() -> None:
     assert host.of.value == 0.5
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(30 * LIMITS.share, Finding), (1.4, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(30 * Limits().share, Finding), (1.4, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))), kind)
 
 
 @pytest.mark.parametrize(
-    ("passes", "kind"), [(LIMITS.passes, Finding), (1.9, Healthy), (None, NotApplicable)]
+    ("passes", "kind"), [(Limits().passes, Finding), (1.9, Healthy), (None, NotApplicable)]
 )
 def test_both_sides_of_the_passes(passes: float | None, kind: type) -> None:
     assert isinstance(example(replace(FROZEN, passes=passes)), kind)

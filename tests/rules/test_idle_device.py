@@ -18,7 +18,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import EndedProcess, WorkerRank
 from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device
-from tfdoctor.rules.idle_device import LIMITS, example
+from tfdoctor.rules.idle_device import Limits, example
 from tfdoctor.trace import xplane
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
@@ -28,7 +28,7 @@ def test_one_idle_device_is_enough(used: int, kind: type) -> None:
     assert isinstance(example(used), kind)
 
 
-@pytest.mark.parametrize(("steps", "kind"), [(int(LIMITS.steps), Finding), (2, NotApplicable)])
+@pytest.mark.parametrize(("steps", "kind"), [(int(Limits().steps), Finding), (2, NotApplicable)])
 def test_a_part_of_a_step_is_not_judged(steps: int, kind: type) -> None:
     assert isinstance(example(steps=steps), kind)
 

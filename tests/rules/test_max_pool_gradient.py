@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import max_pool_gradient
-from tfdoctor.rules.max_pool_gradient import LIMITS, NAME, example
+from tfdoctor.rules.max_pool_gradient import NAME, Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 CPU = Hardware(DeviceKind.CPU, "x")
@@ -22,7 +22,7 @@ def test_its_whole_time_is_a_ceiling(kind: str) -> None:
     assert (effect.subject, effect.scales, effect.bound) == (NAME, 0.0, Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(30 * LIMITS.share, Finding), (0.89, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(30 * Limits().share, Finding), (0.89, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(ms), kind)
 

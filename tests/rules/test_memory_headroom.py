@@ -9,7 +9,7 @@ from tests.builders import chart, line, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.rules.memory_headroom import LIMITS, example
+from tfdoctor.rules.memory_headroom import Limits, example
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
@@ -19,18 +19,18 @@ def host(share: float, stalled: float | None = 0.0) -> Verdict:
     return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
-@pytest.mark.parametrize(("used", "kind"), [(LIMITS.device, Finding), (0.94, Healthy)])
+@pytest.mark.parametrize(("used", "kind"), [(Limits().device, Finding), (0.94, Healthy)])
 def test_a_device_that_is_nearly_full(used: float, kind: type) -> None:
     """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
     assert isinstance(example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), NONE), kind)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(LIMITS.host, Finding), (0.94, Healthy)])
+@pytest.mark.parametrize(("share", "kind"), [(Limits().host, Finding), (0.94, Healthy)])
 def test_a_host_that_is_nearly_full(share: float, kind: type) -> None:
     assert isinstance(host(share), kind)
 
 
-@pytest.mark.parametrize(("stalled", "kind"), [(LIMITS.stalled, Finding), (0.019, Healthy)])
+@pytest.mark.parametrize(("stalled", "kind"), [(Limits().stalled, Finding), (0.019, Healthy)])
 def test_a_host_that_waits_for_memory(stalled: float, kind: type) -> None:
     assert isinstance(host(0.5, stalled), kind)
 

@@ -12,7 +12,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import optimizer_overhead
-from tfdoctor.rules.optimizer_overhead import LIMITS, example
+from tfdoctor.rules.optimizer_overhead import Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
@@ -26,17 +26,17 @@ def row(
     return OperationTime(name=name, type=kind, ms=ms, operation=graph)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(15 * LIMITS.share, Finding), (0.74, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(15 * Limits().share, Finding), (0.74, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(row(ms)), kind)
 
 
-@pytest.mark.parametrize(("size", "kind"), [(int(LIMITS.values), Finding), (10_001, Healthy)])
+@pytest.mark.parametrize(("size", "kind"), [(int(Limits().values), Finding), (10_001, Healthy)])
 def test_updates_of_large_variables_are_no_overhead(size: int, kind: type) -> None:
     assert isinstance(example(row(3.0, size)), kind)
 
 
-@pytest.mark.parametrize(("calls", "kind"), [(3.0 / LIMITS.each_ms, Finding), (599.0, Healthy)])
+@pytest.mark.parametrize(("calls", "kind"), [(3.0 / Limits().each_ms, Finding), (599.0, Healthy)])
 def test_of_unknown_size_the_short_ones_are_small(calls: float, kind: type) -> None:
     update = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0, calls=calls)
     assert isinstance(example(update), kind)
@@ -53,7 +53,7 @@ def many(calls: float) -> OperationTime:
     return OperationTime(name="adam/Mul", type="Mul", ms=3.0, calls=calls, operation=graph)
 
 
-@pytest.mark.parametrize(("calls", "kind"), [(LIMITS.on_cpu, Finding), (999.0, Healthy)])
+@pytest.mark.parametrize(("calls", "kind"), [(Limits().on_cpu, Finding), (999.0, Healthy)])
 def test_on_a_cpu_only_many_are_reported(calls: float, kind: type) -> None:
     verdict = example(many(calls), hardware=CPU)
     assert isinstance(verdict, kind)

@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
-from tfdoctor.rules.slow_random import LIMITS, NORMAL, REMAINING, example
+from tfdoctor.rules.slow_random import NORMAL, REMAINING, Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 GPU = Hardware(DeviceKind.GPU, "x")
@@ -37,7 +37,7 @@ def test_uniform_numbers_are_not_expensive(kind: str) -> None:
     assert isinstance(example(kind, 60.0, 100.0), Healthy)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (4.9, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(time_ms=ms, total_ms=100.0), kind)
 

@@ -1,6 +1,5 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
-from tfdoctor.rules.small_batch import LIMITS, example
+from tfdoctor.rules.small_batch import Limits, example
 from tfdoctor.trace import xplane
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
@@ -39,7 +38,7 @@ OF_TWO = Program(settings=RunSettings(batch_size=2))
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(LIMITS.share, Finding), (0.39, Healthy)])
+@pytest.mark.parametrize(("share", "kind"), [(Limits().share, Finding), (0.39, Healthy)])
 def test_a_finding_from_the_limits_share_on(share: float, kind: type) -> None:
     assert isinstance(check(share, 1 - share), kind)
 
@@ -211,10 +210,10 @@ def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, ki
 
 
 def test_a_healthy_way_into_the_call_is_necessary() -> None:
-    short, long = check(LIMITS.call_ms, 20.0), check(LIMITS.call_ms + 0.1, 20.0)
+    short, long = check(Limits().call_ms, 20.0), check(Limits().call_ms + 0.1, 20.0)
     assert isinstance(short, Healthy)
     assert isinstance(long, Healthy)
-    assert [time.of.value for time in short.necessary] == [LIMITS.call_ms]
+    assert [time.of.value for time in short.necessary] == [Limits().call_ms]
     assert not long.necessary
 
 
@@ -252,7 +251,7 @@ def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> Non
 
 @pytest.mark.parametrize(
     ("calls", "limits", "saved"),
-    [(50.0, LIMITS, 1.0), (49.0, LIMITS, 0.0), (49.0, replace(LIMITS, each_ms=0.03), 1.0)],
+    [(50.0, Limits(), 1.0), (49.0, Limits(), 0.0), (49.0, Limits(each_ms=0.03), 1.0)],
 )
 def test_small_operations_take_no_longer_with_a_larger_batch(
     calls: float, limits: small_batch.Limits, saved: float

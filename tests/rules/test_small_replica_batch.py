@@ -6,17 +6,17 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.rules.small_replica_batch import LIMITS, example
+from tfdoctor.rules.small_replica_batch import Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(124, Finding), (128, Healthy)])
 def test_examples_for_each_replica(batch: int, kind: type) -> None:
-    assert LIMITS.examples == 32
+    assert Limits().examples == 32
     assert isinstance(example(batch), kind)
 
 
-@pytest.mark.parametrize(("fixed", "kind"), [(100 * LIMITS.share, Finding), (29.9, Healthy)])
+@pytest.mark.parametrize(("fixed", "kind"), [(100 * Limits().share, Finding), (29.9, Healthy)])
 def test_busy_replicas_have_enough(fixed: float, kind: type) -> None:
     assert isinstance(example(step=Breakdown.of(host=fixed, device=100 - fixed)), kind)
 

@@ -7,7 +7,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import sparse_operand
-from tfdoctor.rules.sparse_operand import LIMITS, example
+from tfdoctor.rules.sparse_operand import Limits, example
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperands
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
@@ -19,12 +19,14 @@ def test_the_ceiling_is_the_share_of_values() -> None:
     assert effect.bound is Bound.AT_MOST
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(110 * LIMITS.share, Finding), (5.4, Healthy)])
+@pytest.mark.parametrize(("ms", "kind"), [(110 * Limits().share, Finding), (5.4, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(ms), kind)
 
 
-@pytest.mark.parametrize(("density", "kind"), [(0.99 * LIMITS.density, Finding), (0.011, Healthy)])
+@pytest.mark.parametrize(
+    ("density", "kind"), [(0.99 * Limits().density, Finding), (0.011, Healthy)]
+)
 def test_both_sides_of_the_density(density: float, kind: type) -> None:
     assert isinstance(example(density=density), kind)
 

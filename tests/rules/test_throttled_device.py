@@ -11,7 +11,7 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.rule import Rule
 from tfdoctor.rules import throttled_device
-from tfdoctor.rules.throttled_device import LIMITS, example
+from tfdoctor.rules.throttled_device import Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
@@ -22,7 +22,9 @@ def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
     assert isinstance(example(20, held), kind)
 
 
-@pytest.mark.parametrize(("samples", "kind"), [(int(LIMITS.samples), Finding), (2, NotApplicable)])
+@pytest.mark.parametrize(
+    ("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)]
+)
 def test_a_few_samples_are_not_judged(samples: int, kind: type) -> None:
     assert isinstance(example(samples, samples), kind)
 

@@ -6,7 +6,7 @@ from tests.replicas import examine, replica
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
-from tfdoctor.rules.uneven_replicas import LIMITS, check, example
+from tfdoctor.rules.uneven_replicas import Limits, check, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
@@ -15,7 +15,7 @@ def judged(lag: float, waited: float) -> Verdict:
     return example(lag, waited, 50.0, Breakdown.of(device=50 + lag, collective=50 - lag))
 
 
-@pytest.mark.parametrize(("lag", "kind"), [(100 * LIMITS.lag, Finding), (4.9, Healthy)])
+@pytest.mark.parametrize(("lag", "kind"), [(100 * Limits().lag, Finding), (4.9, Healthy)])
 def test_a_twentieth_of_the_step_counts(lag: float, kind: type) -> None:
     assert isinstance(judged(lag, lag), kind)
 

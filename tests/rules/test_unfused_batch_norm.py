@@ -133,7 +133,9 @@ def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
     (half,), (full,) = (
         finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding)
     )
-    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.LIMITS.half_rate)
+    assert half.scales * 48 / 40 == pytest.approx(
+        full.scales / unfused_batch_norm.Limits().half_rate
+    )
 
 
 def test_on_a_gpu_the_width_does_not_matter() -> None:

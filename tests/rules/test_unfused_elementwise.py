@@ -10,7 +10,7 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_elementwise
-from tfdoctor.rules.unfused_elementwise import LIMITS, example
+from tfdoctor.rules.unfused_elementwise import Limits, example
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
@@ -30,12 +30,12 @@ def test_on_a_tpu_xla_fuses_them() -> None:
     assert isinstance(applied(unfused_elementwise, rows, work, tpu), Healthy)
 
 
-@pytest.mark.parametrize(("total", "kind"), [(30 * LIMITS.share + 1e-9, Finding), (2.9, Healthy)])
+@pytest.mark.parametrize(("total", "kind"), [(30 * Limits().share + 1e-9, Finding), (2.9, Healthy)])
 def test_both_sides_of_the_share(total: float, kind: type) -> None:
     assert isinstance(example(total), kind)
 
 
-@pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.operations), Finding), (9, Healthy)])
+@pytest.mark.parametrize(("number", "kind"), [(int(Limits().operations), Finding), (9, Healthy)])
 def test_a_few_are_no_chain(number: int, kind: type) -> None:
     assert isinstance(example(number=number), kind)
 

@@ -100,9 +100,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class Hotspot:
     """Work between two steps: a callback with its most frequent line, or a line outside of callbacks."""
@@ -134,7 +131,7 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     pace: UntracedPace | None,
     single: SingleOperations | None,
     lines: HostLines | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
     samples, own_share = _without_own(samples, lines)

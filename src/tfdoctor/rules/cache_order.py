@@ -75,9 +75,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work before them costs
     cacheable: Cacheable,
     properties: DatasetProperties,
@@ -85,7 +82,7 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     pipeline: InputPipeline | None,
     breakdown: Breakdown | None,
     contention: CpuContention | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a cache that is never complete, then for one that keeps random draws."""
     caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]

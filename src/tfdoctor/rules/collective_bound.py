@@ -71,15 +71,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     breakdown: Breakdown,
     collectives: Collectives | None,
     skew: DeviceSkew | None,
     replicas: Replicas,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the exposed exchange with the step."""
     exposed_ms, step_ms = breakdown[Stage.COLLECTIVE], breakdown.step_ms

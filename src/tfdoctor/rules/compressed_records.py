@@ -74,14 +74,11 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     pipeline: InputPipeline,
     properties: DatasetProperties,
     breakdown: Breakdown,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the reading of a step's compressed records with the step."""
     compressed = [data for data in properties.chain if data.parameters.compression_type]

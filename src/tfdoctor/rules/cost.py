@@ -73,16 +73,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     price: Price,
     breakdown: Breakdown,
     epoch: Epoch | None,
     matrix: MatrixUnit | None,
     steps: Steps,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Give the parts of the step in dollars."""
     step_ms = breakdown.step_ms

@@ -76,15 +76,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     eager: EagerWork,
     breakdown: Breakdown,
     slow: SlowCalls | None,
     lines: HostLines | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the operations that run one by one with the functions."""
     measures = (

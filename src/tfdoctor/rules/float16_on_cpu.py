@@ -75,11 +75,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = LIMITS
+    operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = Limits()
 ) -> Verdict:
     """Take the time of all float16 operations as the ceiling of what another type saves."""
     if not any(row.precision for row in operations.matrix):

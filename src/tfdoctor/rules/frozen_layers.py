@@ -79,15 +79,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     frozen: FrozenWork,
     operations: Operations,
     memory: HostMemory | None,
     dispatch: Dispatch | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Check that the work is the same in every pass, and compare it with the compute time."""
     if not frozen.layers:

@@ -79,16 +79,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     syncs: HostSyncs,
     steady: SteadySteps,
     breakdown: Breakdown,
     compiling: CompileTime | None,
     framework: Framework,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the GPU's idle time after copies to the host with the step."""
     if steady.rounds < limits.steps:

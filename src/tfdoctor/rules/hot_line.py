@@ -88,9 +88,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class HotLine:
     """A line in a part of the step that no specific finding explains."""
@@ -100,7 +97,7 @@ class HotLine:
 
 
 def check(
-    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = LIMITS
+    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = Limits()
 ) -> Verdict:
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]

@@ -66,11 +66,11 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    unexplained: Unexplained, breakdown: Breakdown, pipeline: InputPipeline, limits: Limits = LIMITS
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    pipeline: InputPipeline,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Name the stages of the slowest segment, where steps wait and no other finding says why."""
     if Stage.INPUT not in unexplained.parts_ms:

@@ -64,11 +64,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    device: Device, replicas: Replicas, steps: Steps, framework: Framework, limits: Limits = LIMITS
+    device: Device,
+    replicas: Replicas,
+    steps: Steps,
+    framework: Framework,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the devices that worked with those that TensorFlow may use."""
     if reason := _why_not(device, replicas, steps, limits):

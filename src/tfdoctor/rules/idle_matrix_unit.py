@@ -68,10 +68,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(unit: MatrixUnit, limits: Limits = LIMITS) -> Verdict:
+def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
     """Judge the unit's use by FLOPs, or by kernels where FLOPs are unknown."""
     if unit.utilization is not None:
         return _by_flops(unit, unit.utilization, limits)

@@ -95,16 +95,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     breakdown: Breakdown,
     pipeline: InputPipeline | None,
     cacheable: Cacheable | None,
     steps: Steps | None,
     cost: TracingCost | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the exposed wait for input with the step, as it was traced and without the profiler's cost."""
     wait, step = breakdown["input"], breakdown.step_ms

@@ -71,8 +71,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 MOSTLY = 0.5
 """Share of the compute time in XLA's instructions from which the step counts as compiled."""
 
@@ -82,7 +80,7 @@ def check(
     breakdown: Breakdown,
     operations: Operations | None,
     framework: Framework,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the idle time during launches with the step."""
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0

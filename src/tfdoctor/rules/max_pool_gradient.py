@@ -66,10 +66,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
+def check(operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Add up the gradients of max pooling, except those that oneDNN runs."""
     rows = [row for row in operations.rows if _is_gradient(row)]
     part = operations.part(sum(row.ms for row in rows))

@@ -69,11 +69,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits = LIMITS
+    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):

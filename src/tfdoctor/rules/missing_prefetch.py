@@ -63,11 +63,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = LIMITS
+    pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = Limits()
 ) -> Verdict:
     """Look for a stage that works ahead, and for work that is done while the training loop waits."""
     serial = pipeline.serial_ms

@@ -89,15 +89,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     work: OptimizerWork,
     operations: Operations,
     hardware: Hardware,
     breakdown: Breakdown,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Add up the optimizer's small operations."""
     if not work.rows:

@@ -83,16 +83,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     images: DecodedImages | Unavailable,
     pipeline: InputPipeline,
     breakdown: Breakdown,
     contention: CpuContention,
     cores: Cores | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the sizes of images before and after resizing."""
     if isinstance(images, Unavailable):

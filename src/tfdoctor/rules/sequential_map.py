@@ -67,16 +67,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     device: Device,
     cores: Cores | None,
     options: DataOptions | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
     maps = [stage for stage in pipeline.limiting if MAP.fullmatch(stage.kind) and stage.work_ms]

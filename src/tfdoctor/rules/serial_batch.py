@@ -92,9 +92,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and on how many cores
     pipeline: InputPipeline,
     breakdown: Breakdown,
@@ -102,7 +99,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     cores: Cores | None,
     properties: DatasetProperties | None,
     options: DataOptions | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a batch of large examples in the segment that limits the pipeline."""
     batches = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]

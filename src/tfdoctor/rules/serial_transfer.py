@@ -54,11 +54,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    transfers: Transfers, breakdown: Breakdown, framework: Framework, limits: Limits = LIMITS
+    transfers: Transfers, breakdown: Breakdown, framework: Framework, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the copies that no kernel hides with the step."""
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]

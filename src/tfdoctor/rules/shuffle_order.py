@@ -78,10 +78,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(properties: DatasetProperties, limits: Limits = LIMITS) -> Verdict:
+def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:
     """Check the pipeline's only shuffle, if the script itself builds the pipeline from one source."""
     line = properties.line()
     shuffles = [at for at, dataset in enumerate(line) if kind_of(dataset) == "Shuffle"]

@@ -108,10 +108,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
+def check(operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Price each expensive draw at what replaces it."""
     rows, drawn = _drawn(operations), _drawn(operations, normal=True)
     part, both = (operations.part(sum(row.ms for row in some)) for some in (rows, drawn))

@@ -74,11 +74,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = LIMITS
+    replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the cost of a step that does not depend on the batch with the step."""
     if reason := _why_not(replicas, breakdown, device):

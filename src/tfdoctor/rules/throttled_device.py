@@ -86,9 +86,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class Throttle:
     """One reason that reduced the clock of one GPU."""
@@ -103,7 +100,7 @@ class Throttle:
         return 1.0 if clock is None else 1.0 - self.gpu.share(self.reason) * (1.0 - clock)
 
 
-def check(clocks: GpuClocks, limits: Limits = LIMITS) -> Verdict:
+def check(clocks: GpuClocks, limits: Limits = Limits()) -> Verdict:
     """Report reasons for a reduced clock, other than idleness, while the GPU was busy."""
     gpus = [gpu for gpu in clocks.gpus if gpu.reasons_known >= limits.samples]
     if not gpus:

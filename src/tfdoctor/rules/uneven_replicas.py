@@ -69,10 +69,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Compare the compute times of devices that wait for each other."""
     if not any(skew.exchanging_ms.values()):
         return NotApplicable(

@@ -65,10 +65,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(quality: Quality, limits: Limits = LIMITS) -> Verdict:
+def check(quality: Quality, limits: Limits = Limits()) -> Verdict:
     """Report every doubt about the recording, the most severe first."""
     steps = Measure("training steps traced", count(quality.steps))
     doubts = quality.by(asdict(limits))

@@ -75,15 +75,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     operations: Operations,
     optimizer: OptimizerWork,
     hardware: Hardware,
     program: Program | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Remove the time of each elementwise operation: fusing saves that much at most."""
     rows = _elementwise(operations, optimizer, program)

@@ -94,16 +94,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     broadcasts: Broadcasts,
     operations: Operations,
     dataflow: Dataflow | None,
     hardware: Hardware | None,
     products: ExpandedProducts | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Add up the time of repetitions that broadcasting makes unnecessary, and of expanded tensors."""
     expanded = _expanded(products.rows if products else (), operations, limits)

@@ -73,10 +73,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Add up the time of the checks and of the host for them."""
     taken = checks.ms + checks.host_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0

@@ -101,11 +101,11 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    operations: Operations, hardware: Hardware, fixed: FixedKernels | None, limits: Limits = LIMITS
+    operations: Operations,
+    hardware: Hardware,
+    fixed: FixedKernels | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
     constant = fixed.rows if fixed else ()

@@ -82,9 +82,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class Consequence:
     """What one option, set to ``value``, does to the pipeline."""
@@ -102,7 +99,7 @@ def check(
     breakdown: Breakdown,
     device: Device,
     cores: Cores | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for the effect of the options on a pipeline that the step waits for."""
     settings = _settings(options)

@@ -100,15 +100,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     tables: EmbeddingTables,
     operations: Operations,
     hardware: Hardware,
     sums: TableSums | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
     least_ms = limits.update * operations.total_ms

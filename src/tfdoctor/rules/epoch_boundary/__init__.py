@@ -91,11 +91,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
 ) -> Verdict:
     """Find what takes long between the epochs, by line."""
     if calls.epochs <= 1:

@@ -106,8 +106,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 UNKNOWN_PRECISION = (
     "the precision of the matmuls is unknown: record a step that runs in a graph, not eagerly, with "
     "`tfdoctor profile`"
@@ -120,7 +118,7 @@ def check(
     program: Program | None,
     reduced: ReducedPrecision,
     framework: Framework,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Price every float32 matmul and convolution at the 16-bit rate."""
     sixteen_bit = hardware.sixteen_bit
@@ -319,7 +317,7 @@ def example(
     program: Program | None = None,
     norms: BatchNorms | None = None,
     framework: Framework = Framework(),
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
     operations = Operations(rows or (conv(),))

@@ -67,11 +67,8 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = LIMITS
+    work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = Limits()
 ) -> Verdict:
     """Price float64 operations at the time of float32 ones."""
     part = operations.part(work.ms)

@@ -76,10 +76,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Keep the time of one call of each group of small matmuls."""
     groups = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
     small = [group for group in groups if group.each_ms <= limits.each_ms]

@@ -118,9 +118,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is no leak
     phases: RunPhases,
     memory: MemoryTrends,
@@ -128,7 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
     calls: RunCalls | None,
     program: Program | None,
     kept: KeptResults | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report memory that certainly grows and does not level off."""
     keeps = kept.of_steps if kept else None

@@ -100,9 +100,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     phases: RunPhases,
     growth: RunGrowth,
@@ -110,7 +107,7 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     lines: StepLines | None,
     calls: SlowingCalls | None,
     clocks: GpuClocks | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report a time of steps, or of a loop's calls, that certainly grows, with what grows along."""
     trend = growth.of(Grows.STEP) if steps else None

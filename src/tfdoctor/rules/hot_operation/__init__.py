@@ -116,9 +116,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained,
     breakdown: Breakdown,
@@ -127,7 +124,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     calls: LayerCalls | None,
     loops: LoopWork | None,
     model: StepModel | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Name the operations that take long for their bytes and FLOPs, where no other finding does."""
     if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):

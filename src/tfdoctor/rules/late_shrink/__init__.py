@@ -85,10 +85,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) -> Verdict:
+def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = Limits()) -> Verdict:
     """Compare what each buffer holds with what it would hold on the other side of a map."""
     moved = [buffer for buffer in buffers.known if buffer.by is not None]
     large = [buffer for buffer in moved if buffer.each >= limits.times * buffer.least]

@@ -96,9 +96,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     padding: SequencePadding,
     source: BatchSource,
@@ -106,7 +103,7 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     breakdown: Breakdown,
     program: Program | None,
     overhead: PythonOverhead | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Scale the work on sequences by the share of their positions that is used."""
     worst = padding.inputs[0]

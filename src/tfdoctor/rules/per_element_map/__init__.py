@@ -84,15 +84,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     functions: MapFunctions | Unavailable,
     contention: CpuContention,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for calls whose overhead exceeds their work in the slowest part of the pipeline."""
     if not breakdown.waits_for_input:

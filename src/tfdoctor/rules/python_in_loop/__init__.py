@@ -87,15 +87,12 @@ class Limits:
     stack_samples: float = limit(5.0, "Stack samples needed in the loop's lines before they count")
 
 
-LIMITS = Limits()
-
-
 def check(
     lines: LoopLines,
     breakdown: Breakdown,
     syncs: HostSyncs | None,
     single: SingleOperations | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of the loop's own lines with the step."""
     body_ms, time_ms = (_exposed_ms(whole, syncs) for whole in (lines.body_ms, lines.total_ms))

@@ -114,8 +114,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 TAKING_MS = 0.07
 """What `next()` of a tf.data iterator takes of a step whose batch is ready: 0.07 ms for one tensor, 0.09 ms for
 five (TensorFlow 2.21, an AMD EPYC, 2026-11-24). Passing one array of 25 kB instead of a tensor took the call 0.01
@@ -130,7 +128,7 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     conversions: Conversions | None,
     input_lines: InputLines | Unavailable,
     overhead: PythonOverhead | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
     made = _made(samples, body, conversions, limits)

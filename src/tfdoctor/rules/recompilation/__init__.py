@@ -69,11 +69,11 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
-    compiling: CompileTime, breakdown: Breakdown, shapes: OpenShapes | None, limits: Limits = LIMITS
+    compiling: CompileTime,
+    breakdown: Breakdown,
+    shapes: OpenShapes | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report compilations that continue in the second half of the traced steps."""
     if not compiling.steps:

@@ -107,15 +107,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     work: LoopWork,
     breakdown: Breakdown,
     program: Program | None,
     overhead: PythonOverhead | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare what the loops take outside of operations with the step."""
     share = work.scheduling_ms / breakdown.step_ms

@@ -88,10 +88,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(work: RepeatedResults, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
     share = work.ms / operations.total_ms if operations.total_ms else 0.0
     evidence = (

@@ -84,10 +84,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Compare the time to convert and cast the same arrays again with the step."""
     if not conversions.arrays:
         return Healthy(summary="The training function is given tensors, which need no conversion")

@@ -105,9 +105,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the run around them
     retracing: Retracing | Unavailable,
     breakdown: Breakdown | None,
@@ -116,7 +113,7 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     traces: RunTraces | None,
     phases: RunPhases | None,
     calls: RunCalls | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report functions that are retraced repeatedly, in the traced steps or over the run."""
     again = repeated(

@@ -90,16 +90,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     device: Device,
     cores: Cores | None,
     files: SourceFiles | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for readers on one thread in the segment that limits the pipeline."""
     readers = [stage for stage in pipeline.stages if READER.fullmatch(stage.kind)]

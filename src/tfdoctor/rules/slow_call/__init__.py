@@ -97,9 +97,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What to do instead of a call, and the code."""
@@ -165,7 +162,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     single: SingleOperations | None,
     body: LoopBody | None,
     examples: SingleCalls | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of such calls with the step."""
     sampled, many = slow, examples.calls if examples else ()

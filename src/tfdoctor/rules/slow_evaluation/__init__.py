@@ -78,8 +78,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 ALL_AT_ONCE = """\
 results = model.evaluate(x, y, batch_size=512, return_dict=True)  # all examples, one call"""
 
@@ -97,7 +95,7 @@ accuracy = np.mean(labels == predictions.argmax(axis=-1))  # all results at once
 
 
 def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
 ) -> Verdict:
     """Find evaluations whose time goes into many calls and batches, or into Python."""
     made = [call for call in calls.of(RunCall.EVALUATE) if call.within not in WITHIN_FIT]

@@ -71,8 +71,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 ALL_AT_ONCE = """\
 predictions = model.predict(np.stack(examples), batch_size=256, verbose=0)  # predictions[i] is of examples[i]"""
 
@@ -91,7 +89,7 @@ classes = predictions.argmax(axis=-1)  # NumPy for all predictions, no loop over
 
 
 def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = LIMITS
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
 ) -> Verdict:
     """Find predictions whose time goes into many calls and batches, or into Python."""
     made = calls.of(RunCall.PREDICT)

@@ -93,10 +93,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = LIMITS) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:
     """Find the loops that prepare data item by item."""
     places = slow_places(phases, calls)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)

@@ -93,10 +93,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(phases: RunPhases, calls: RunCalls, limits: Limits = LIMITS) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
     """Find the lines that make the start slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     known = [*_imports(phases, limits), *_loads(calls, limits), *_builds(phases)]

@@ -122,9 +122,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look like it but are not
     breakdown: Breakdown,
     overhead: PythonOverhead,
@@ -136,7 +133,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     compiling: CompileTime | None,
     operations: Operations | None,
     eager: EagerWork | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the overhead that does not depend on the batch size with the step."""
     if reason := _why_not(breakdown, steps, program):
@@ -313,7 +310,7 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     compiling: CompileTime | None = None,
     operations: Operations | None = None,
     eager: EagerWork | None = None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """A step of 1 ms whose operations take 0.4 ms."""
     host = edges + starting

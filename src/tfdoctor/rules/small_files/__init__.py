@@ -78,16 +78,13 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     properties: DatasetProperties | None,
     sizes: ReadSizes | Unavailable,
     functions: MapFunctions | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
     if not breakdown.waits_for_input:

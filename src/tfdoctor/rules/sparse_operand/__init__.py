@@ -67,10 +67,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(operands: SparseOperands, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(operands: SparseOperands, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Find the matrices of zeros, and add up the products with them."""
     sparse = [
         one for one in operands.operands if one.zeros.fullest and one.density <= limits.density

@@ -102,9 +102,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and from whom
     pipeline: InputPipeline,
     breakdown: Breakdown,
@@ -113,7 +110,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     pressure: CpuPressure | None,
     contention: CpuContention,
     decodes: DecodedImages | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
     work = sum(stage.work_ms for stage in pipeline.stages)

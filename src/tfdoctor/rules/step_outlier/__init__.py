@@ -100,8 +100,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 MINORITY = 3
 """At most one step in three is long: steady steps are at least two in three."""
 
@@ -149,7 +147,7 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     cores: Cores | None,
     pace: UntracedPace | None,
     run: RunSteps | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
     of_callback = _of_callback(steps, breakdown, lines, pace, limits) if lines else None

@@ -106,8 +106,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
 MOST_EACH = 2
 """Traces of a function object that is made for one model: the second is often a last, smaller batch."""
 
@@ -119,7 +117,7 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     growth: RunGrowth | None,
     traces: RunTraces | None,
     kept: KeptResults | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
     fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]

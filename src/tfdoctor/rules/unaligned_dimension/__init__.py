@@ -135,14 +135,11 @@ class Limits:
         )
 
 
-LIMITS = Limits()
-
-
 def check(
     operations: Operations,
     hardware: Hardware,
     aligned: AlignedTimes | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Weigh each matmul's padding by its time."""
     tile = hardware.tile

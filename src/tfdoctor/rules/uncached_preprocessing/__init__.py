@@ -118,9 +118,6 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept
     cacheable: Cacheable,
     properties: DatasetProperties,
@@ -131,7 +128,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     memory: HostMemory | Unavailable,
     contention: CpuContention,
     starts: PassStarts | None,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Find work that is identical in every pass, and check whether its output fits into memory."""
     if cacheable.never is not None:

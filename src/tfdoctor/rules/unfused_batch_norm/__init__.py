@@ -98,10 +98,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
-def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
+def check(norms: BatchNorms, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Price each unfused layer at the bytes that a fused one moves."""
     if not norms.unfused:
         return _without_unfused(norms)

@@ -82,15 +82,12 @@ class Limits:
     )
 
 
-LIMITS = Limits()
-
-
 def check(
     windows: WindowJoins,
     pipeline: InputPipeline,
     breakdown: Breakdown,
     contention: CpuContention,
-    limits: Limits = LIMITS,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time per window with what copying its bytes takes, in the slowest part of the pipeline."""
     if not windows.joins:
