@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks import commands, pages
 from tfdoctor import __version__
 from tfdoctor.capture.machine import host
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Manifest, Recording
+from tfdoctor.terms.kinds import StepSource
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

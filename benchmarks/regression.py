@@ -21,12 +21,12 @@ from benchmarks import commands
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.loading import load
 from tfdoctor.compare.reports import step_of
-from tfdoctor.comparison import ChangeOfStep, Direction
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, StepRow, StepsSummary, Subject, Trust
-from tfdoctor.kinds import StepSource, TrustLevel
+from tfdoctor.diagnosis.comparison import ChangeOfStep, Direction
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.kinds import StepSource, TrustLevel
 
 ROOT = Path(__file__).parents[1]
 WAITING = str(ROOT / "benchmarks" / "waiting_step.py")

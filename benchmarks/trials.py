@@ -19,7 +19,7 @@ from benchmarks.strangers.__main__ import timed
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Difference, Measured, Trials
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner

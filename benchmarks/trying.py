@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks import commands, pages
 from tfdoctor.diagnosis import Difference, Measured, TrainingMatch, TrainingState
-from tfdoctor.humanize import milliseconds
 from tfdoctor.report import trial_words
+from tfdoctor.terms.humanize import milliseconds
 
 Object = Mapping[str, Any]
 """An object of the JSON report; docs/reference/json.md lists its fields."""

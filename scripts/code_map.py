@@ -8,8 +8,8 @@ from pathlib import Path
 
 from scripts.fact_index import Fact, index
 from tfdoctor import facts
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.rule_page import table
-from tfdoctor.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -22,15 +22,15 @@ from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import figures_filled, report_on
 from tfdoctor.cli import FOUND, app
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
 from tfdoctor.report.rule_page import rule_page, table
-from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
+from tfdoctor.terms.errors import TfdoctorError
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -268,7 +268,7 @@ def exit_codes_page() -> str:
     ]
     return "\n".join(
         [
-            BANNER.format(source="src/tfdoctor/errors.py and cli/"),
+            BANNER.format(source="src/tfdoctor/terms/errors.py and cli/"),
             "# Exit codes\n",
             *table(("code", "meaning"), rows),
             "\nErrors that you can fix:\n",

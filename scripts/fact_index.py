@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfdoctor import facts
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import kind_of, needs
-from tfdoctor.rule import Rule
 
 SOURCE = Path(facts.__file__).parents[1]
 GETTERS = {"get", "fact", "why_missing"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts import new_module
 from scripts.new_module import ROOT
 from tfdoctor import __version__
-from tfdoctor.rule import Topic
+from tfdoctor.diagnosis.rule import Topic
 
 RULE = '''\
 """TODO: one sentence that states the fault.
@@ -38,10 +38,10 @@ TODO: versions of TensorFlow, and hardware.
 from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+from tfdoctor.diagnosis.preconditions import timed_steps
+from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
 TOPIC = Topic.{topic}
 SINCE = "{since}"

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tfdoctor import humanize
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences, terminal
 from tfdoctor.rules import all_rules
+from tfdoctor.terms import humanize
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_traces"
 

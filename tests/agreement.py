@@ -20,11 +20,11 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.humanize import about_ms, milliseconds
 from tfdoctor.report import sentences
 from tfdoctor.report.run.verdict import steps_matter
-from tfdoctor.units import Unit
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.humanize import about_ms, milliseconds
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Stage
 
 CLOSE = 0.05
 """Of the larger one."""

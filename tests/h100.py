@@ -8,9 +8,9 @@ from types import ModuleType
 
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Rule
 from tfdoctor.trace import xplane
 
 TRACES = Path(__file__).parent / "facts" / "traces"

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tests.builders import recording
-from tfdoctor.kinds import RunCall, RunWork, StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest, RunTimes
 from tfdoctor.recording.run_log import (
@@ -37,6 +36,7 @@ from tfdoctor.recording.run_log import (
     SeenStack,
     Span,
 )
+from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
 
 FOLDER = "/job"
 PID = 7

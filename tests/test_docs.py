@@ -11,9 +11,9 @@ import typer
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
 from tfdoctor.cli import FOUND, app
-from tfdoctor.errors import TfdoctorError
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding
+from tfdoctor.terms.errors import TfdoctorError
+from tfdoctor.terms.verdict import Finding
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -51,7 +51,7 @@ def test_every_exit_code_is_documented() -> None:
 def test_every_kind_of_error_is_documented_and_drawn() -> None:
     for kind in TfdoctorError.__subclasses__():
         assert f"`{kind.__name__}`" in read("docs/reference/exit-codes.md")
-        drawn = re.search(rf"── {kind.__name__} +(\d+) ", read("src/tfdoctor/errors.py"))
+        drawn = re.search(rf"── {kind.__name__} +(\d+) ", read("src/tfdoctor/terms/errors.py"))
         assert drawn
         assert int(drawn[1]) == kind.exit_code
 

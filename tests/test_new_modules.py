@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from scripts import new_fact, new_module, new_rule
-from tfdoctor.rule import SECTIONS, Rule, Topic
-from tfdoctor.verdict import Finding, Healthy
+from tfdoctor.diagnosis.rule import SECTIONS, Rule, Topic
+from tfdoctor.terms.verdict import Finding, Healthy
 
 TODO_CODES = {"FIX002", "TD002", "TD003"}
 """The rules of ruff that a TODO comment breaks."""

@@ -6,6 +6,16 @@ from types import ModuleType
 import pytest
 
 from tests.rules.applied import applied
+from tfdoctor.diagnosis.preconditions import (
+    Precondition,
+    figures_per_step,
+    found,
+    not_on,
+    pipeline_ran,
+    timed_steps,
+    whole_run,
+)
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -16,19 +26,9 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import (
-    Precondition,
-    figures_per_step,
-    found,
-    not_on,
-    pipeline_ran,
-    timed_steps,
-    whole_run,
-)
-from tfdoctor.rule import Rule
 from tfdoctor.rules import slow_random
-from tfdoctor.verdict import Healthy, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 
 WHY = "only its window was traced"
 PART = RunPhases(total_ms=1.0, times={}, whole=False, missing=WHY)

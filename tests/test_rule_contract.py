@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tfdoctor.diagnosis.rule import SECTIONS, Rule
 from tfdoctor.facts.chart import kind_of, needs
-from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Effect, Finding, Healthy, Measure, RunEffect, Table, Verdict
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, RunEffect, Table, Verdict
 
 RULES = all_rules()
 

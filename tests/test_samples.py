@@ -10,7 +10,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Errored, Finding
+from tfdoctor.terms.verdict import Errored, Finding
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 FINDINGS = {

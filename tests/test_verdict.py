@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.units import Quantity, ms, ratio
-from tfdoctor.verdict import Measure, Table
+from tfdoctor.terms.units import Quantity, ms, ratio
+from tfdoctor.terms.verdict import Measure, Table
 
 
 @pytest.mark.parametrize(("most", "rows"), [(None, 3), (2, 2), (0, 0)])

@@ -13,12 +13,12 @@ from scripts.mutation.side_files import as_bytes, mutated, packed
 from scripts.mutation.traces import bytes_damaged, restructured
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import InputError
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
 from tfdoctor.report.formats import json as report_json
-from tfdoctor.rule import Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Errored
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Errored
 
 TRACE = Path("plugins", "profile", "run", "vm.xplane.pb")
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tfdoctor.capture import Kind, Plan, profile
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.terms.errors import TfdoctorError
 
 if __name__ == "__main__":
     options = json.loads(sys.argv[1])

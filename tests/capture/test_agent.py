@@ -10,7 +10,7 @@ import pytest
 
 import tfdoctor.capture
 from tests.capture import agent
-from tfdoctor.kinds import StepSource
+from tfdoctor.terms.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted(

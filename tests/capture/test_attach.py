@@ -20,9 +20,9 @@ from tfdoctor import cli
 from tfdoctor.capture import machine
 from tfdoctor.capture.attach import LONGEST_S, Address, attach
 from tfdoctor.capture.attach.host import host
-from tfdoctor.errors import CaptureError, OutputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest
+from tfdoctor.terms.errors import CaptureError, OutputError
 
 JOB = """
 import os, sys, time

@@ -192,10 +192,10 @@ def test_what_is_not_there_cannot_be_reported_on(script: Path) -> None:
         script,
         "run = tfdoctor.record('out')\n"
         "for use in (lambda: run.diagnosis, run.report, run.show):\n"
-        "    try:\n        use()\n    except tfdoctor.errors.CaptureError as error:\n        print(error)\n"
+        "    try:\n        use()\n    except tfdoctor.terms.errors.CaptureError as error:\n        print(error)\n"
         "print(run._repr_html_())\n"
         "with run:\n    pass\n"
-        "try:\n    run.report(['pdf'])\nexcept tfdoctor.errors.CaptureError as error:\n    print(error)\n",
+        "try:\n    run.report(['pdf'])\nexcept tfdoctor.terms.errors.CaptureError as error:\n    print(error)\n",
     )
     *first, html, last = done.stdout.splitlines()
     assert first == ["There is no recording to report on: nothing has been recorded yet."] * 3

@@ -9,7 +9,7 @@ import pytest
 from tests.capture.running import profiled
 from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.capture.interpreter import RECEIPTS
-from tfdoctor.errors import CaptureError, OutputError
+from tfdoctor.terms.errors import CaptureError, OutputError
 
 
 def refuse(script: Path, tmp_path: Path, **options: Any) -> str:

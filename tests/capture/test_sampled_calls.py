@@ -9,9 +9,9 @@ from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
-from tfdoctor.verdict import Stage
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 

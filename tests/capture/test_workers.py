@@ -12,9 +12,9 @@ import pytest
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture import Plan, assemble, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank
-from tfdoctor.errors import OutputError
 from tfdoctor.recording import Recording, processes
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.terms.errors import OutputError
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 

@@ -15,10 +15,10 @@ import tfdoctor
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Topic
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.verdict import Severity
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner, Result
 
 from tests.report import diagnoses
 from tfdoctor import cli
-from tfdoctor.errors import InputError
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.stored.report import read, settled, write
+from tfdoctor.terms.errors import InputError
 
 
 @pytest.fixture

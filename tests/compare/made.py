@@ -20,10 +20,10 @@ from tfdoctor.diagnosis import (
     Subject,
     Trust,
 )
-from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Outcome, Remedy, Severity
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Outcome, Remedy, Severity
 
 MACHINE = Conditions(cpu_model="EPYC", cores_usable=2.0, batch_size=32)
 SUBJECT = Subject(

@@ -9,9 +9,17 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.compare import baseline
 from tfdoctor.diagnosis import Diagnosis, HostFinding, KnownFinding, Off, Settings
-from tfdoctor.errors import InputError, OutputError, TfdoctorError
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.errors import InputError, OutputError, TfdoctorError
+from tfdoctor.terms.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Remedy,
+    Severity,
+)
 
 REPORT = {"schema": 1, "tfdoctor": "0.1.0", "steps": {}, "results": []}
 

@@ -21,11 +21,11 @@ from tfdoctor.diagnosis import (
     StepRow,
     StepsSummary,
 )
-from tfdoctor.kinds import DeviceKind, Phase
 from tfdoctor.report.gates import budget_section
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
-from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 
 UNITS = {
     "step-ms": ms,

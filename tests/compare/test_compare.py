@@ -20,7 +20,8 @@ from tests.compare.made import (
 )
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.parts import carried
-from tfdoctor.comparison import (
+from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
+from tfdoctor.diagnosis.comparison import (
     WIDEST,
     AmountKind,
     Direction,
@@ -31,11 +32,10 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report.comparison import words
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Errored, NotApplicable, Outcome
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.compare.made import run
 from tfdoctor.compare.interval import Interval, step_interval
 from tfdoctor.compare.step_times import ComparedSteps, block_length, bootstrap_error
-from tfdoctor.comparison import StepFigure
+from tfdoctor.diagnosis.comparison import StepFigure
 
 GATE = math.log(1.05)
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.compare.made import report
 from tfdoctor.compare.loading import load
-from tfdoctor.errors import InputError
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
+from tfdoctor.terms.errors import InputError
 
 PLACE = Path("report.json")
 REPORT = contract(report([]))

@@ -12,15 +12,15 @@ from tests.compare.made import finding, report, series
 from tests.report import diagnoses
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.phases import run_change
-from tfdoctor.comparison import FindingState
 from tfdoctor.diagnosis import Diagnosis, PhaseRow, Result, RunAccount, RunSaving
-from tfdoctor.kinds import Phase
+from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.report.comparison import words
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Recurrence
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Recurrence
 
 
 def with_run(made: Diagnosis, times: dict[Phase, float], epochs: int = 10) -> Diagnosis:

@@ -13,7 +13,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.kinds import DeviceKind, Phase
+from tfdoctor.terms.kinds import DeviceKind, Phase
 
 ONCE = (Phase.START, Phase.IMPORTS, Phase.PREPARING, Phase.BUILDING, Phase.END)
 

@@ -10,6 +10,7 @@ from tests.diagnose.test_engine import finding, rule
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Account, AccountState, Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment, StageTime
@@ -20,10 +21,9 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

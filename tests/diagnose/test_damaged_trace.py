@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.errors import InputError
-from tfdoctor.kinds import Phase
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.kinds import Phase
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-outside-steps"
 

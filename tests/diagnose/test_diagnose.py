@@ -14,13 +14,13 @@ from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.diagnosis import Diagnosis, Result
-from tfdoctor.errors import InputError
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Missing
 from tfdoctor.recording.program import ProgramRecord, RecordedLayer
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Severity
 
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))

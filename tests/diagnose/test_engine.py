@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnosis import Result, Takes, Together
+from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
@@ -18,10 +19,9 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule, RuleDoc, Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Effect,

@@ -17,13 +17,13 @@ from tests.report.diagnoses import WHOLE
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Hosts
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import WorkerRank
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Bound
 
 FAST = Run(device="a100", precision="tf32", steps=10)
 

@@ -10,14 +10,14 @@ from tests.diagnose.test_engine import COMPUTE, INPUT, bound_by_input, chart_of,
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnosis import Order, Relationship
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.report.order import sentences
-from tfdoctor.rule import Rule
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
 
 MAP = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
 MATMUL = states("float32-matmul", part(4))

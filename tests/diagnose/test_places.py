@@ -9,13 +9,13 @@ from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.places import placed
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.agent import StepsSeen, TracedWindow
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
-from tfdoctor.rule import Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding, Place, PlaceKind
+from tfdoctor.terms.verdict import Finding, Place, PlaceKind
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SYNTHETIC = SAMPLES / "synthetic-gpu-a100-fp32"

@@ -12,8 +12,8 @@ from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
-from tfdoctor.kinds import Phase, RunWork
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.terms.verdict import Location
 
 AT = Location("train.py", 12)
 

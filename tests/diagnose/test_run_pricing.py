@@ -11,12 +11,12 @@ from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnosis import Result, RunTogether
+from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.kinds import Phase
-from tfdoctor.rule import Rule, RuleDoc, Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Effect,

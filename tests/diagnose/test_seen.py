@@ -11,8 +11,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Location, PartTime, Stage
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Location, PartTime, Stage
 
 LINE, CALLBACK = Location("train.py", 3), Location("train.py", 21)
 

@@ -29,13 +29,13 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
-from tfdoctor.verdict import Location
 
 EMPTY = chart(trace([]))
 

@@ -15,10 +15,10 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.kinds import Phase, StepSource
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Finding, NotApplicable, Stage
+from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Finding, NotApplicable, Stage
 
 STEP_MS = 10.0
 

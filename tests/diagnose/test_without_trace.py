@@ -7,7 +7,6 @@ import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.manifest import (
     CapturePlan,
     Ending,
@@ -19,7 +18,8 @@ from tfdoctor.recording.manifest import (
 from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Errored, NotApplicable
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Errored, NotApplicable
 
 SCRIPT = RunLog(
     RunProcess(pid=1, started_unix_ns=1, started_monotonic_ns=1),

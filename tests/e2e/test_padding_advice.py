@@ -13,7 +13,7 @@ from tfdoctor.rules import padding_waste
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
-from tfdoctor.verdict import Finding
+from tfdoctor.terms.verdict import Finding
 
 pytestmark = pytest.mark.tensorflow
 

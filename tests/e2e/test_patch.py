@@ -175,8 +175,8 @@ None.
 """
 
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Finding, Healthy, Location, Remedy, Severity, Verdict
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Remedy, Severity, Verdict
 
 TOPIC = Topic.EXECUTION
 

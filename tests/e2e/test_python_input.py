@@ -7,7 +7,7 @@ import pytest
 from tests.capture.running import profiled
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding, Location
+from tfdoctor.terms.verdict import Finding, Location
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
 

@@ -50,9 +50,9 @@ This script.
 """
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
 TOPIC = Topic.EXECUTION
 
@@ -107,9 +107,9 @@ This script.
 """
 
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Finding, Healthy, Location, Measure, Remedy, Verdict
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tests.report.diagnoses import rule
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import NO_EDIT
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
-from tfdoctor.rule import NO_EDIT
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding, Location, Remedy
+from tfdoctor.terms.verdict import Finding, Location, Remedy
 
 MODULES = {edit_id: rule.edit_modules for rule in all_rules() for edit_id in rule.edits()}
 """The module of each edit that belongs to one rule."""

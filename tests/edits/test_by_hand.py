@@ -8,10 +8,10 @@ import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor import rules
+from tfdoctor.diagnosis.rule import NO_EDIT, Rule
 from tfdoctor.edits import edited
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.rule import NO_EDIT, Rule
-from tfdoctor.verdict import Finding
+from tfdoctor.terms.verdict import Finding
 
 RULES = [module.name for module in pkgutil.iter_modules(rules.__path__)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
 from tests.report.diagnoses import rule
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.edits import edited
-from tfdoctor.rule import Rule
 
 PACKAGE = '''"""A line that is too much.
 
@@ -27,7 +27,7 @@ None.
 """
 
 from tfdoctor.facts.run.device import Device
-from tfdoctor.rule import Topic
+from tfdoctor.diagnosis.rule import Topic
 
 TOPIC = Topic.RUN
 BY_HAND = "only its writer knows why it is there"

@@ -10,7 +10,7 @@ from tests.edits.recorded import recorded
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 TEXT = b"import tensorflow as tf\n"
 

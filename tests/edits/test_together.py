@@ -9,8 +9,8 @@ from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Saving
 from tfdoctor.edits import edited
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound
 
 TEXT = """\
 import tensorflow as tf

@@ -6,7 +6,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.cli.patching import write_patch
-from tfdoctor.errors import OutputError
+from tfdoctor.terms.errors import OutputError
 
 PATCH = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"
 

@@ -23,8 +23,8 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import NotApplicable
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import NotApplicable
 
 TRACES = Path(__file__).parent / "traces"
 KERAS, ANNOTATED = "keras-on-jax-cpu", "jax-cpu-annotated"

@@ -22,10 +22,10 @@ from tfdoctor.facts.quality import FEW_STEPS, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import CapturePlan, Manifest, StepsSeen, TracedWindow
 from tfdoctor.recording.run_log import RunLog, RunProcess
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
 SECOND = 1_000_000_000

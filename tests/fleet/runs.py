@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetReport, FleetRun
 from tfdoctor.fleet.prices import DevicePrices
 from tfdoctor.fleet.totals import report
-from tfdoctor.fleet_report import FleetFinding, FleetReport, FleetRun
 
 TITLES = {
     "input-bound": "Training steps wait for input",

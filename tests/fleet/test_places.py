@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.remote import servers
-from tfdoctor.errors import InputError
 from tfdoctor.fleet.places import found, recordings
+from tfdoctor.terms.errors import InputError
 
 TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 

@@ -7,8 +7,8 @@ import pytest
 from pyarrow import parquet
 
 from tests.fleet.runs import failed, reported, run, several
-from tfdoctor.errors import OutputError
 from tfdoctor.fleet.table import PARQUET, ROWS, SCHEMA, FleetTable
+from tfdoctor.terms.errors import OutputError
 
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:

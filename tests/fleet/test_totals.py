@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
-from tfdoctor.errors import ConfigError
 from tfdoctor.fleet.prices import DevicePrices
+from tfdoctor.terms.errors import ConfigError
 
 
 def test_runs_are_ranked_by_device_hours() -> None:

@@ -16,8 +16,8 @@ from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Errored
 from tfdoctor.trace.wire import xplane_pb2
-from tfdoctor.verdict import Errored
 
 RULES = tuple(all_rules())
 FACTS = measured()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, fold
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.errors import InputError
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 """The first bytes of a trace: a plane (field 1) with an id and a name."""

@@ -10,11 +10,11 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from tests.remote import servers
-from tfdoctor.errors import InputError, OutputError
 from tfdoctor.recording import Recording
 from tfdoctor.remote import fetching, uploads
 from tfdoctor.remote.fetching import chosen
 from tfdoctor.remote.filesystem import Remote
+from tfdoctor.terms.errors import InputError, OutputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SAMPLE = SAMPLES / "cpu-input-bound"

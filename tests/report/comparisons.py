@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tfdoctor.comparison import (
+from tfdoctor.diagnosis.comparison import (
     AmountKind,
     ChangeOfRun,
     ChangeOfStep,
@@ -19,8 +19,8 @@ from tfdoctor.comparison import (
     RunSide,
     Undecided,
 )
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Place
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Place
 
 HOSTILE = "</script><img src=x onerror=alert(1)>|`@all"
 

@@ -44,11 +44,10 @@ from tfdoctor.diagnosis import (
     Trust,
     Turn,
 )
-from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
-from tfdoctor.rule import Rule, RuleDoc, Topic
-from tfdoctor.trial.trial import with_measured
-from tfdoctor.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
-from tfdoctor.verdict import (
+from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
+from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Errored,
     Finding,
@@ -62,6 +61,7 @@ from tfdoctor.verdict import (
     Table,
     Verdict,
 )
+from tfdoctor.trial.trial import with_measured
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"

@@ -14,9 +14,9 @@ from tfdoctor.diagnosis import (
     RunTogether,
     StepsSummary,
 )
-from tfdoctor.kinds import Phase, StepSource
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Location, Recurrence, Remedy, Severity
+from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Finding, Location, Recurrence, Remedy, Severity
 
 TIMES = {
     Phase.START: 0.4,

@@ -1,9 +1,9 @@
 """Several hosts to render: one that the others wait for, and others that cannot be compared."""
 
 from tfdoctor.diagnosis import HostFinding, HostRow, Hosts, Saving
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Severity
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Severity
 
 
 def row(name: str, own: float, step: float = 52.0, device: str = "Tesla T4") -> HostRow:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.report import comparisons
 from tfdoctor.diagnosis import PARTS
-from tfdoctor.errors import OutputError
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal
 from tfdoctor.report.files import replace_file
+from tfdoctor.terms.errors import OutputError
 
 Compare = Callable[[str, str], None]
 

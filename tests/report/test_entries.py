@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis, Edit
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import Location
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Location
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:

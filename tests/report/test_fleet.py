@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.fleet.runs import finding, reported, run
-from tfdoctor.errors import OutputError
-from tfdoctor.fleet_report import FleetReport
+from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report import fleet
 from tfdoctor.report.fleet import html, terminal, words
 from tfdoctor.report.fleet.view import FleetView
+from tfdoctor.terms.errors import OutputError
 
 Compare = Callable[[str, str], None]
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.diagnoses import HOSTILE, INVISIBLE, LONG
-from tfdoctor import humanize, text
-from tfdoctor.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
-from tfdoctor.verdict import Location
+from tfdoctor.terms import humanize, text
+from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
+from tfdoctor.terms.verdict import Location
 
 
 @pytest.mark.parametrize(

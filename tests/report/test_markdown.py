@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tests.report import diagnoses
-from tfdoctor import text
 from tfdoctor.report.formats import md
+from tfdoctor.terms import text
 
 
 def tokens(source: str) -> list[Token]:

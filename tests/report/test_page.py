@@ -7,15 +7,15 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
-from tfdoctor.kinds import DeviceKind, StepSource
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import tables
 from tfdoctor.report.formats import html
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, PHASE_COLOURS
 from tfdoctor.report.sentences import NO_WAY, PART_LABELS
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Bound, Concern, Finding, Measure, Severity
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Measure, Severity
 
 
 def verdict(diagnosis: Diagnosis) -> str:

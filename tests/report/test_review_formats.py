@@ -14,7 +14,7 @@ from tfdoctor.diagnosis import BaselineUse, Diagnosis, Edit, Replacement
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import grouped
 from tfdoctor.report.formats import render
-from tfdoctor.verdict import Finding, Location, Place, PlaceKind, Remedy, Severity
+from tfdoctor.terms.verdict import Finding, Location, Place, PlaceKind, Remedy, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 

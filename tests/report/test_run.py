@@ -19,7 +19,6 @@ from tfdoctor.diagnosis import (
     Saving,
     StepsSummary,
 )
-from tfdoctor.kinds import Phase, StepSource
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, json, md, sarif
@@ -29,8 +28,9 @@ from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.terminal import GLYPHS
 from tfdoctor.report.run.words import PHASE_LABELS, PHASE_NOUNS
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Location, Recurrence
+from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Location, Recurrence
 
 
 def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:

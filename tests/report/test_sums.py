@@ -13,19 +13,19 @@ from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.step_bars import step_bars
-from tfdoctor.rule import Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 SAMPLES = sorted(
     path for path in (Path(__file__).parents[2] / "sample_traces").iterdir() if path.is_dir()

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts import document
-from tfdoctor.errors import ConfigError
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.rulebook.config import ALL, Config, RuleNames, applied, find, load
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import FAIL_ON, KEYS
 from tfdoctor.rules import all_rules, input_bound
-from tfdoctor.units import examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import examples_rate, ms, nbytes, ratio
 
 RULES = all_rules()
 NAMES = {rule.name for rule in RULES}

@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.test_cli import SAMPLES, run
 from tfdoctor.api.results import Results
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.rule import SECTIONS
 from tfdoctor.recording import Recording
-from tfdoctor.rule import SECTIONS
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.own_rules import load
-from tfdoctor.verdict import Finding, Healthy
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.verdict import Finding, Healthy
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md"
 RULE, TEST = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)

@@ -10,12 +10,12 @@ import pytest
 
 from tests.cli.test_cli import SAMPLES, run
 from tests.rulebook.test_own_rules import RULE
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rule import Rule
 from tfdoctor.rulebook.own_rules import load
 from tfdoctor.rulebook.own_rules.verdicts import fault
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.errors import ConfigError
 
 SAMPLE = str(SAMPLES / "cpu-input-bound")
 

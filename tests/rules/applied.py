@@ -2,9 +2,9 @@
 
 from types import ModuleType
 
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable, kind_of, needs
-from tfdoctor.rule import Rule
-from tfdoctor.verdict import Verdict
+from tfdoctor.terms.verdict import Verdict
 
 
 def applied(module: ModuleType, *facts: object) -> Verdict:

@@ -5,8 +5,8 @@ from typing import Any
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Location
 
 SCRIPT = "train.py"
 

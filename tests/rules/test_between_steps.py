@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine
 from tfdoctor.rules.between_steps import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 

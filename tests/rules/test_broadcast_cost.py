@@ -10,11 +10,11 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import TILE, Limits, example
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x")
 

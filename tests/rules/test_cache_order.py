@@ -13,7 +13,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.rules import cache_order
 from tfdoctor.rules.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
 FLIP = mapped("RandomUniform", name="flip")
 SHUFFLE = Dataset.of("Shuffle", cardinality=1000)

@@ -8,7 +8,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import collective_bound
-from tfdoctor.verdict import Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("exchange", "kind"), [(2.0, Finding), (1.9, Healthy)])

@@ -6,7 +6,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.compressed_records import example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("each", "kind"), [(0.025, Finding), (0.0249, Healthy)])

@@ -15,13 +15,13 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.cost import Limits, example
-from tfdoctor.units import Quantity, Unit
-from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
+from tfdoctor.terms.humanize import dollars, quantity
+from tfdoctor.terms.units import Quantity, Unit
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)

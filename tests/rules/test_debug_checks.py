@@ -10,7 +10,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import debug_checks
 from tfdoctor.rules.debug_checks import Limits, example
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:

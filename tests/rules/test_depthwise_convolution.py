@@ -9,17 +9,17 @@ import pytest
 from tests.builders import chart, line, marker, markers, matmul, trace
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.diagnose import engine
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.rules.depthwise_convolution import FAST, example
 from tfdoctor.rules.depthwise_convolution import depthwise as built
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution
-from tfdoctor.units import Quantity
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

@@ -11,9 +11,9 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.disabled_autotune import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}

@@ -13,7 +13,7 @@ from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules.eager_step import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
 STEP = Breakdown.of(host=10.0, device=5.0)
 

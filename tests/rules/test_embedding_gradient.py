@@ -6,18 +6,18 @@ import pytest
 
 from tests.builders import graph_operation, program_of
 from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import Limits
 from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x")
 ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384

@@ -10,10 +10,10 @@ from tests.rules.verdicts import as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import epoch_boundary
 from tfdoctor.rules.epoch_boundary import example
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Recurrence, Severity
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence, Severity
 
 EPOCHS = 10
 judged = partial(example, total_ms=100_000.0)

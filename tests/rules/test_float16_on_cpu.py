@@ -9,10 +9,10 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import CPU_UNITS
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import float16_on_cpu
 from tfdoctor.rules.float16_on_cpu import Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)

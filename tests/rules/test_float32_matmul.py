@@ -12,14 +12,13 @@ from tests.h100 import TIMED_MS, judged
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
 from tfdoctor.rules.float32_matmul import CPU, Limits, example
 from tfdoctor.rules.float32_matmul.float32_work import (
@@ -31,7 +30,8 @@ from tfdoctor.rules.float32_matmul.float32_work import (
 )
 from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
 from tfdoctor.rules.float32_matmul.reduced_precision import SLOWER, SLOWER_IN_CACHES
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)

@@ -6,17 +6,17 @@ import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.verdicts import as_finding
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import float64_compute
 from tfdoctor.rules.float64_compute import Limits
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
 GPU = Hardware(DeviceKind.GPU, "x")

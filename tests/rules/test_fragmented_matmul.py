@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import fragmented_matmul
 from tfdoctor.rules.fragmented_matmul import Limits
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 X: Any = ["float32", [512, 128]]
 W: Any = ["float32", [128, 16]]

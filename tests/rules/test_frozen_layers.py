@@ -9,7 +9,7 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.rules.frozen_layers import FROZEN, TEACHER, Limits, example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 
 def test_the_frozen_part_is_saved_whole() -> None:

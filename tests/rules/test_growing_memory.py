@@ -14,10 +14,10 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import growing_memory
 from tfdoctor.rules.growing_memory import example
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
+from tfdoctor.terms.verdict import (
     Concern,
     Finding,
     Healthy,

@@ -12,12 +12,12 @@ from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.kinds import Phase
 from tfdoctor.rules import growing_step
 from tfdoctor.rules.growing_step import example
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
 from tfdoctor.rules.growing_step.step_lines import StepLine
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,

@@ -14,7 +14,7 @@ from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import host_sync
 from tfdoctor.rules.host_sync import example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
 from tfdoctor.rules.hot_line import example
-from tfdoctor.verdict import (
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

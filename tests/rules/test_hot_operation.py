@@ -16,11 +16,11 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
-from tfdoctor.humanize import milliseconds
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import hot_operation
 from tfdoctor.rules.hot_operation import example
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

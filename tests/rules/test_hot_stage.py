@@ -6,7 +6,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.hot_stage import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 MAP = Dataset(
     id=1,

@@ -10,17 +10,17 @@ from tests.builders import chart, manifest, recording, trace
 from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import EndedProcess, WorkerRank
-from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device
 from tfdoctor.rules.idle_device import Limits, example
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("used", "kind"), [(3, Finding), (4, Healthy)])

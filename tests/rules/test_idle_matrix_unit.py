@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.rules.idle_matrix_unit import example
-from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 

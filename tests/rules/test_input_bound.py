@@ -8,16 +8,16 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.rule import Rule
 from tfdoctor.rules import input_bound
 from tfdoctor.rules.input_bound import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 

@@ -16,7 +16,7 @@ from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import kernel_launch_bound
 from tfdoctor.rules.kernel_launch_bound import example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 

@@ -10,7 +10,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import late_shrink
 from tfdoctor.rules.late_shrink import example
 from tfdoctor.rules.late_shrink.buffers import Buffers
-from tfdoctor.verdict import Finding, Healthy, Location, Severity
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 MIB = 2**20
 

@@ -11,9 +11,9 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import layout_change
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
 FIRST: Any = ["float32", [16, 8, 64, 32]]

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from tests.rules.verdicts import as_finding
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
@@ -16,8 +17,6 @@ from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import (
     all_rules,
     depthwise_convolution,
@@ -29,7 +28,8 @@ from tfdoctor.rules import (
     unfinished_recording,
     unfused_batch_norm,
 )
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Verdict
 
 SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
 WAITING = Breakdown.of(input=10.0, device=20.0)

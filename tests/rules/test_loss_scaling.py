@@ -15,7 +15,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.rules.loss_scaling import check, example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
 
 
 def test_a_warning_though_it_saves_nothing() -> None:

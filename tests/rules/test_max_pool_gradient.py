@@ -7,10 +7,10 @@ from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import max_pool_gradient
 from tfdoctor.rules.max_pool_gradient import NAME, Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 CPU = Hardware(DeviceKind.CPU, "x")
 

@@ -10,7 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.rules.memory_headroom import Limits, example
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.missing_prefetch import example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 FREE = Cores(4.0, busy=1.0)
 

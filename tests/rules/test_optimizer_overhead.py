@@ -10,10 +10,10 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 

@@ -10,9 +10,9 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.out_of_memory import GPU_FULL, example
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import (
     Concern,
     Healthy,
     Location,

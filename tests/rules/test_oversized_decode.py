@@ -18,7 +18,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
 from tfdoctor.rules.oversized_decode import example
-from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 LOAD = Dataset(
     id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3)

@@ -22,8 +22,8 @@ from tfdoctor.rules.padding_waste import ACTION, OWN, example
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

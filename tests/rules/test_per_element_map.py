@@ -16,7 +16,7 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
 from tfdoctor.rules.per_element_map import CHEAP, CSV, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:

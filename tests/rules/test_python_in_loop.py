@@ -8,7 +8,16 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules.python_in_loop import HISTOGRAM, example
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Stage,
+    Table,
+    Verdict,
+)
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:

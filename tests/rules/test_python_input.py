@@ -18,8 +18,17 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_input import example
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Stage,
+    Table,
+    Verdict,
+)
 
 UNSAMPLED = Unavailable("the threads that make input were not sampled")
 NO_PIPELINE = Unavailable("no pipeline")

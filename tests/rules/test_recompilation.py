@@ -6,7 +6,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules.recompilation import example
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
-from tfdoctor.verdict import Finding, Healthy, Location, Severity
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules.recurrent_loop import example
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
 from tfdoctor.trace.measured import measured
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:

@@ -14,7 +14,7 @@ from tfdoctor.rules.repeated_computation.repeated_results import (
     Repeat,
     RepeatedResults,
 )
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 AGAIN = Location("train.py", 9)
 

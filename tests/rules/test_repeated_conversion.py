@@ -8,7 +8,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.conversions import ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.rules.repeated_conversion import AT, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def array(

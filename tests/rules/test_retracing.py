@@ -13,7 +13,15 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.retracing import example
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
+from tfdoctor.terms.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    NotApplicable,
+    Severity,
+    Stage,
+    Verdict,
+)
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:

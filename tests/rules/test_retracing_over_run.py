@@ -12,9 +12,9 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.retracing import example
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,

@@ -13,10 +13,10 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map
 from tfdoctor.rules.sequential_map import example
-from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
 

@@ -17,17 +17,17 @@ from tests.builders import (
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Rule
 from tfdoctor.rules import serial_batch
 from tfdoctor.rules.serial_batch import element, example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 PARALLEL = "experimental_optimization.parallel_batch"

@@ -9,11 +9,11 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import serial_reads
 from tfdoctor.rules.serial_reads import AHEAD, example
 from tfdoctor.rules.serial_reads.source_files import SourceFiles
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 EIGHT = SourceFiles(8)

@@ -13,7 +13,7 @@ from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import serial_transfer
 from tfdoctor.rules.serial_transfer import example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def steps(count: int = 10) -> SteadySteps:

@@ -10,8 +10,8 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
 from tfdoctor.rules.shuffle_order import BATCH, SHUFFLE, SOURCE, example
-from tfdoctor.units import nbytes, ratio
-from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
+from tfdoctor.terms.units import nbytes, ratio
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
 
 REPEAT = Dataset.of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
 MAP = Dataset.of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)

@@ -12,7 +12,7 @@ from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
 from tfdoctor.rules.slow_call import INSTEAD, example
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 

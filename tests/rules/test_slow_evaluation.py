@@ -10,10 +10,10 @@ from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_evaluation
 from tfdoctor.rules.slow_evaluation import example
-from tfdoctor.verdict import Healthy, Location, NotApplicable
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Healthy, Location, NotApplicable
 
 judged = partial(example, total_ms=100_000.0)
 

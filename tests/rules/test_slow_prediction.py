@@ -11,10 +11,18 @@ from tests.rules.run_facts import line, made, steps
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_prediction
 from tfdoctor.rules.slow_prediction import check, example
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence, Severity
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Recurrence,
+    Severity,
+)
 
 AT = Location("train.py", 20)
 

@@ -7,10 +7,10 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import NORMAL, REMAINING, Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 GPU = Hardware(DeviceKind.GPU, "x")
 

@@ -9,11 +9,11 @@ from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start import IMPORTED as TENSORFLOW
 from tfdoctor.rules.slow_start import example
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 
 def imported(number: int, ms: float, module: str) -> RunLine:

@@ -12,6 +12,7 @@ from tests.builders import chart, executor, line, marker, markers, trace, v100, 
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -23,13 +24,12 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
 from tfdoctor.rules.small_batch import Limits, example
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 GPU = Device(DeviceKind.GPU, 1, 1)
 OF_TWO = Program(settings=RunSettings(batch_size=2))

@@ -15,7 +15,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
 from tfdoctor.rules.small_files import example
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.verdict import Bound, Finding, Healthy, Location
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
 

@@ -5,9 +5,9 @@ import pytest
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.small_replica_batch import Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(124, Finding), (128, Healthy)])

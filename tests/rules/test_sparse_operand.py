@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import sparse_operand
 from tfdoctor.rules.sparse_operand import Limits, example
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperands
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:

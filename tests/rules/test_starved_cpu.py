@@ -14,11 +14,11 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map, starved_cpu
 from tfdoctor.rules.starved_cpu import example
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)

@@ -15,7 +15,15 @@ from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
+from tfdoctor.terms.verdict import (
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Severity,
+    Stage,
+    Verdict,
+)
 
 check = partial(example, count=20, lines=None)
 

@@ -9,10 +9,10 @@ from tests.builders import chart, line, markers, recording, trace, v100
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
 

@@ -13,10 +13,10 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import TracedDefinition
-from tfdoctor.kinds import KeptValue, Phase, RunCall
 from tfdoctor.rules import tuning_loop
 from tfdoctor.rules.tuning_loop import example
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,

@@ -12,12 +12,12 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.rules.unaligned_dimension import CPU, example
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
-from tfdoctor.units import ms as to_ms
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms as to_ms
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))

@@ -23,7 +23,7 @@ from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
     RepeatablePrefix,
     RepeatablePrefixes,
 )
-from tfdoctor.verdict import (
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,

@@ -7,7 +7,7 @@ from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
 from tfdoctor.rules.uneven_replicas import Limits, check, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 def judged(lag: float, waited: float) -> Verdict:

@@ -8,10 +8,10 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import Limits, example
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:

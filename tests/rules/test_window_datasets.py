@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import window_datasets
 from tfdoctor.rules.window_datasets import example
 from tfdoctor.rules.window_datasets.window_stages import WindowJoins
-from tfdoctor.verdict import Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 ROOT = "Root::Prefetch"
 AHEAD = StageTime.of(ROOT)

@@ -1,6 +1,6 @@
 """A verdict as the kind that a test expects."""
 
-from tfdoctor.verdict import Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 
 def as_finding(verdict: object) -> Finding:

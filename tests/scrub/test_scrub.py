@@ -19,8 +19,8 @@ from tfdoctor.report import terminal
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.scrub import Secrets, scrub
 from tfdoctor.scrub.texts import rewritten
+from tfdoctor.terms.verdict import Errored, Location
 from tfdoctor.trace.wire import parse
-from tfdoctor.verdict import Errored, Location
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 

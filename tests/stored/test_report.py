@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
-from tfdoctor.json_form import AllOf, AsText, OneUnit, Pairs, number
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.converter import form_of, has, markers
 from tfdoctor.stored.report import read, reports, settled, write
 from tfdoctor.stored.schema import schema
-from tfdoctor.units import Quantity, Unit, ms
-from tfdoctor.verdict import Evidence, Finding, Healthy
+from tfdoctor.terms.json_form import AllOf, AsText, OneUnit, Pairs, number
+from tfdoctor.terms.units import Quantity, Unit, ms
+from tfdoctor.terms.verdict import Evidence, Finding, Healthy
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*/"))
 

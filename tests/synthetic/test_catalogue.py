@@ -30,8 +30,8 @@ from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 EXPECTED = 0.05
 """Of the step: how far an expected saving may be from the true one."""

@@ -11,8 +11,8 @@ from tfdoctor.diagnose.engine import examine
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Finding, Healthy
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Finding, Healthy
 
 LARGE = Network(batch=256, size=128, width=16)
 

@@ -17,8 +17,8 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Stage
 
 RUNS = {
     "v100": Run(device="v100", copy="pageable", dispatch_us=40.0),

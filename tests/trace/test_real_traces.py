@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.xspaces import TRACES
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Intervals, Line, Plane, Trace, xplane
 from tfdoctor.trace.names import COPY, STREAM_PREFIX, TPU_OPS, WAIT
 

@@ -18,7 +18,7 @@ from scripts.synthetic.run import Run
 from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
 from tests.xspaces import EVENTS, hostile, save
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Line, Trace, wire, xplane
 from tfdoctor.trace.lines import LIMIT_PS
 

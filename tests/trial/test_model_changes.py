@@ -20,11 +20,11 @@ from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
+from tfdoctor.terms.verdict import LayerWidth, Location, Remedy
 from tfdoctor.trial import model_changes, proposals, trial
 from tfdoctor.trial.model_changes import ModelChanges
 from tfdoctor.trial.times import Loop, NoTimes, TrialTimes, per_examples, times_of
 from tfdoctor.trial.variants import Variant
-from tfdoctor.verdict import LayerWidth, Location, Remedy
 
 TEXT = """from keras import layers
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.trial_recording import made
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trial import keeping
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.variants import Variant

@@ -11,15 +11,15 @@ from tests.report.diagnoses import tried
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving, Trial, Trials
 from tfdoctor.edits.splice import Declined
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedDataset, RecordedFunction
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import of_recording, proposals
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import Variant, distinct
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound
 
 DIFF = """--- a/train.py
 +++ b/train.py

@@ -23,7 +23,9 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
-from tfdoctor.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import TrialClock
@@ -35,8 +37,6 @@ from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narr
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.times import NoTimes, TrainedState
 from tfdoctor.trial.variants import AS_IS, NotTried, Variant
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound
 
 
 @pytest.fixture

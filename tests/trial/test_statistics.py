@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor import student_t
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.report.trial_words import MINUS, against_itself, saved
+from tfdoctor.terms import student_t
 from tfdoctor.trial import statistics
 from tfdoctor.trial.statistics import Round
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from tests.report.diagnoses import full, tried
 from tfdoctor import cli
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trial import stored
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
-from tfdoctor.errors import CaptureError
-from tfdoctor.rule import Rule, RuleDoc, Topic
+from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
+from tfdoctor.terms.errors import CaptureError
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 from tfdoctor.trial import proposals, whole
 from tfdoctor.trial.run_length import NEVER, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes
 from tfdoctor.trial.variants import AS_IS, Variant
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from tfdoctor.api.run import Run
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.terms.errors import TfdoctorError
 
 AWAIT = (
     "%%tfdoctor cannot run a cell with await: use `with tfdoctor.record():` around the training."

@@ -8,8 +8,8 @@ from IPython.core.magic_arguments import MagicArgumentParser
 
 from tfdoctor.api.cell import CellBody
 from tfdoctor.api.run import Run, record
-from tfdoctor.errors import TfdoctorError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import TfdoctorError
 
 HELP = """Record this cell, and show the report below it: where its time goes, and what slows its training steps.
 

@@ -13,7 +13,7 @@ from tfdoctor.api.results import Results, say
 from tfdoctor.api.run import PROFILED, begin, checked_epochs, planned
 from tfdoctor.capture import in_process
 from tfdoctor.capture.agent.process.other_threads import OtherThreads
-from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
+from tfdoctor.terms.errors import CaptureError, NotEmptyError, TfdoctorError
 
 
 class Recorder(Results):

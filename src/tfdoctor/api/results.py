@@ -9,9 +9,9 @@ from tfdoctor.api import inline
 from tfdoctor.capture.in_process import InProcessRecording
 from tfdoctor.capture.result_line import sentence
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import CaptureError, TfdoctorError
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import FORMATS, is_streamed
+from tfdoctor.terms.errors import CaptureError, TfdoctorError
 
 
 class Results:

@@ -10,7 +10,7 @@ from tfdoctor.api import inline
 from tfdoctor.api.results import Results, say
 from tfdoctor.capture import Plan, in_process
 from tfdoctor.capture.agent.process.stack import user_line
-from tfdoctor.errors import CaptureError, NotEmptyError
+from tfdoctor.terms.errors import CaptureError, NotEmptyError
 
 PROFILED = "`tfdoctor profile` already records this run"
 

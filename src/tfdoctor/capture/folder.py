@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.capture.plan import Plan
-from tfdoctor.errors import NotEmptyError, OutputError
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
+from tfdoctor.terms.errors import NotEmptyError, OutputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler_process import SamplerProcess
-from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import AgentError, Manifest, MissingPart
+from tfdoctor.terms.errors import CaptureError
 
 if TYPE_CHECKING:
     from tfdoctor.capture.agent.hooks.block import Block

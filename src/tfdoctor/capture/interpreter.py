@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tfdoctor.errors import CaptureError
+from tfdoctor.terms.errors import CaptureError
 
 PREFIX = sys.prefix
 """The environment that tfdoctor is in."""

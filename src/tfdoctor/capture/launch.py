@@ -20,9 +20,9 @@ from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.written_files import written_since
-from tfdoctor.errors import CaptureError, LostRecordingError, OutputError
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tfdoctor.capture.interpreter import interpreter
-from tfdoctor.errors import CaptureError
+from tfdoctor.terms.errors import CaptureError
 
 WATCH_S = 60.0
 """Seconds of training without a visible step after which we suggest to trace by time (--for)."""

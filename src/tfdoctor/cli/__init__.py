@@ -23,8 +23,8 @@ from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
 from tfdoctor.cli.try_parser import TryCommand
 from tfdoctor.cli.trying import try_
-from tfdoctor.errors import TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.terms.errors import TfdoctorError
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.errors import TfdoctorError
+from tfdoctor.terms.errors import TfdoctorError
 
 if TYPE_CHECKING:
     from tfdoctor.capture.readiness import Ability

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
-from tfdoctor.humanize import counted
+from tfdoctor.terms.humanize import counted
 
 UPDATE_S = 0.2
 

@@ -10,13 +10,13 @@ import typer
 from tfdoctor.cli.options import Show, parse_out, parse_path, parse_percent
 from tfdoctor.cli.outcome import FOUND, noted, open_page, untried
 from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.errors import InputError
 from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.terms.errors import InputError
 
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
-    from tfdoctor.comparison import Mismatch, RunComparison
     from tfdoctor.diagnosis import Diagnosis
+    from tfdoctor.diagnosis.comparison import Mismatch, RunComparison
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
 

@@ -14,16 +14,16 @@ from tfdoctor.cli.options import Scrub, Show, at_least, parse_out
 from tfdoctor.cli.outcome import INTERRUPTED, open_page
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.sizes import parse_bytes
-from tfdoctor.errors import InputError, TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.terms.errors import InputError, TfdoctorError
 
 if TYPE_CHECKING:
+    from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun
     from tfdoctor.fleet.fleet import FleetPlan
     from tfdoctor.fleet.job import RecordingJob
     from tfdoctor.fleet.places import FoundRecording
     from tfdoctor.fleet.prices import DevicePrices
     from tfdoctor.fleet.table import FleetTable
-    from tfdoctor.fleet_report import FleetReport, FleetRun
     from tfdoctor.rulebook.book import Rulebook
 
 SAVE_S = 60.0

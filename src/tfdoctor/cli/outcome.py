@@ -15,15 +15,15 @@ import typer
 
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import FailOn
-from tfdoctor.errors import OutputError, TfdoctorError
 from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.terms.errors import OutputError, TfdoctorError
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
+    from tfdoctor.terms.verdict import Severity
     from tfdoctor.trace.xprof import Asked
-    from tfdoctor.verdict import Severity
 
 FOUND = 3
 """Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong."""
@@ -211,7 +211,7 @@ def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
         return FOUND
     if fail_on in (None, FailOn.NEVER):
         return 0
-    from tfdoctor.verdict import Severity  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - keeps --help fast
 
     limit = Severity[fail_on.name]
     return FOUND if any(severity >= limit for severity in _new(diagnosis)) else 0
@@ -219,7 +219,7 @@ def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
 
 def _new(diagnosis: "Diagnosis") -> Iterator["Severity"]:
     """Yield the severities of the findings about the run, on any host, that the baseline does not know."""
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
 
     found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
     if diagnosis.hosts:

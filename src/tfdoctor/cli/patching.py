@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfdoctor.errors import OutputError
+from tfdoctor.terms.errors import OutputError
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
@@ -85,9 +85,9 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
 
 def _left_out(diagnosis: "Diagnosis") -> list[str]:
     """Return the changes that are not in the patch, each with the reason."""
-    from tfdoctor import text  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - same
-    from tfdoctor.verdict import Finding  # noqa: PLC0415 - same
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
+    from tfdoctor.terms import text  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.verdict import Finding  # noqa: PLC0415 - same
 
     return [
         text.prose(f"{result.rule.name}, {remedy.action!r}: {edit.missing}")

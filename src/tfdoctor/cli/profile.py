@@ -22,7 +22,7 @@ from tfdoctor.cli.options import (
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import RuleOptions, book, untouched
-from tfdoctor.errors import LostRecordingError
+from tfdoctor.terms.errors import LostRecordingError
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind, Plan

@@ -11,7 +11,7 @@ import typer
 from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book
 
 if TYPE_CHECKING:
-    from tfdoctor.rule import Rule
+    from tfdoctor.diagnosis.rule import Rule
     from tfdoctor.rulebook.book import Rulebook
 
 
@@ -50,10 +50,10 @@ def explain(
 
 def _known(applied: "Rulebook", name: str) -> "Rule":
     """Return a rule with its current limits, or with the defaults when it is switched off."""
-    from tfdoctor.errors import ConfigError  # noqa: PLC0415 - same
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - same
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
     from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.rulebook.suggestions import nearest  # noqa: PLC0415 - same
+    from tfdoctor.terms.errors import ConfigError  # noqa: PLC0415 - same
 
     known = {known_rule.name: known_rule for known_rule in (*applied.known, *applied.rules)}
     if name in {ALL, *Topic}:
@@ -71,7 +71,7 @@ def _off(applied: "Rulebook") -> dict[str, str]:
 
 def _text(applied: "Rulebook") -> str:
     from tfdoctor.cli.screen import wrapped  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - same
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
 
     off = _off(applied)
     lines = []

@@ -15,7 +15,7 @@ from tfdoctor.cli.patching import check_target
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.try_parser import RECORDING
-from tfdoctor.errors import CaptureError, InputError, OutputError
+from tfdoctor.terms.errors import CaptureError, InputError, OutputError
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tfdoctor import __version__, text
+from tfdoctor import __version__
 from tfdoctor.diagnosis import BaselineUse, Diagnosis, HostFinding, KnownFinding, Result
-from tfdoctor.errors import InputError, OutputError
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.report.files import replace_file, why_unwritable
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Errored, Finding, Location, NotApplicable
+from tfdoctor.terms import text
+from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.verdict import Errored, Finding, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
 

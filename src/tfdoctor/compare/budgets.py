@@ -20,15 +20,15 @@ from tfdoctor.compare.step_times import (
     Floats,
     bootstrap_error,
 )
-from tfdoctor.comparison import StepFigure
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
+from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
-from tfdoctor.humanize import counted
-from tfdoctor.kinds import DeviceKind, Phase
 from tfdoctor.rulebook.config import Budget, BudgetLimit
-from tfdoctor.student_t import student
-from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
-from tfdoctor.verdict import Location
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.student_t import student
+from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
 

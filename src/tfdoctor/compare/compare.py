@@ -16,7 +16,8 @@ from tfdoctor.compare.phases import run_change
 from tfdoctor.compare.reports import parts_of, step_of
 from tfdoctor.compare.sameness import mismatches
 from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
-from tfdoctor.comparison import (
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.comparison import (
     WIDEST,
     ChangeOfStep,
     Direction,
@@ -28,8 +29,7 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.humanize import counted
+from tfdoctor.terms.humanize import counted
 
 
 @dataclass(frozen=True, slots=True)

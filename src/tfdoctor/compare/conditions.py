@@ -7,7 +7,7 @@ import numpy as np
 
 from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.facts.machine.cores import CROWDED
-from tfdoctor.humanize import percent
+from tfdoctor.terms.humanize import percent
 
 NOTICED = 0.01
 """Share by which conditions must widen the interval to be named."""

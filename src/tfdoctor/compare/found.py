@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from tfdoctor.compare.reports import Found, findings, step_of
-from tfdoctor.comparison import FindingChange, FindingState
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.comparison import FindingChange, FindingState
 from tfdoctor.report.entries import entries
-from tfdoctor.verdict import Finding, Healthy
+from tfdoctor.terms.verdict import Finding, Healthy
 
 ORDER = tuple(FindingState)
 """New findings are shown first."""

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, ComparedSteps
-from tfdoctor.comparison import StepFigure
-from tfdoctor.student_t import student
+from tfdoctor.diagnosis.comparison import StepFigure
+from tfdoctor.terms.student_t import student
 
 Runs = Sequence[ComparedSteps]
 

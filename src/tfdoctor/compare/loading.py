@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import InputError
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Rule
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.stored.report import read, write
+from tfdoctor.terms.errors import InputError
 
 Examine = Callable[[Recording, str], Diagnosis]
 """Diagnoses a recording under a title."""

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from tfdoctor.compare.reports import step_of
-from tfdoctor.comparison import Mover, MoverKind
 from tfdoctor.diagnosis import Diagnosis, PipelineStage
+from tfdoctor.diagnosis.comparison import Mover, MoverKind
 
 MOST = 20
 """Movers that are kept: a comparison is read, and the reports of the two runs have all operations."""

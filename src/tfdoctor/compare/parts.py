@@ -15,9 +15,9 @@ from tfdoctor.compare.step_times import (
     spread_of_runs,
     stretches,
 )
-from tfdoctor.comparison import PartChange
 from tfdoctor.diagnosis import PARTS, Diagnosis
-from tfdoctor.student_t import student
+from tfdoctor.diagnosis.comparison import PartChange
+from tfdoctor.terms.student_t import student
 
 SMALLEST = 0.01
 """Share of the step by which a part must change, however even the steps are."""

@@ -1,8 +1,8 @@
 """The phases of two whole runs."""
 
-from tfdoctor.comparison import ChangeOfRun, PhaseChange
 from tfdoctor.diagnosis import Diagnosis, RunAccount
-from tfdoctor.kinds import Phase
+from tfdoctor.diagnosis.comparison import ChangeOfRun, PhaseChange
+from tfdoctor.terms.kinds import Phase
 
 
 def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:

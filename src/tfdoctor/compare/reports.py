@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tfdoctor.comparison import AmountKind
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, Takes
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Finding, Location
+from tfdoctor.diagnosis.comparison import AmountKind
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.verdict import Finding, Location
 
 
 def step_of(report: Diagnosis) -> float | None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.comparison import Mismatch
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.comparison import Mismatch
 
 
 def mismatches(before: Diagnosis, after: Diagnosis) -> tuple[Mismatch, ...]:

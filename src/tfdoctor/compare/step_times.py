@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.comparison import StepFigure
+from tfdoctor.diagnosis.comparison import StepFigure
 
 Floats = npt.NDArray[np.float64]
 

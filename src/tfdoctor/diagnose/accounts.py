@@ -16,10 +16,10 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.humanize import number
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.units import Unit, ms
-from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
+from tfdoctor.terms.humanize import number
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import Unit, ms
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from tfdoctor.diagnose.stages import Case, diagnosed
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnosis import Diagnosis, Settings
-from tfdoctor.errors import InputError
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.price import Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
-from tfdoctor.rule import Rule
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trace.xprof import Asked
 
 

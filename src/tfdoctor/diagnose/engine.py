@@ -12,14 +12,14 @@ from tfdoctor.diagnose.saving_words import ALL_NAMED
 from tfdoctor.diagnose.savings import model_of, too_few_steps
 from tfdoctor.diagnose.window import only_traced
 from tfdoctor.diagnosis import Result
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.rule import Rule, Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Concern,
     Effect,
     Errored,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from tfdoctor.diagnose import saving_words as words
 from tfdoctor.diagnose.savings import WORTH_SAYING, hides, saving_of
 from tfdoctor.diagnosis import Result, Saving, Takes
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.rule import Rule
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

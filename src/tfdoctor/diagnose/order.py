@@ -17,8 +17,8 @@ from tfdoctor.diagnose.savings import (
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Finding, Stage
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from tfdoctor.diagnosis import Result
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.scrub.paths import PACKAGES
-from tfdoctor.verdict import Finding, Place, PlaceKind
+from tfdoctor.terms.verdict import Finding, Place, PlaceKind
 
 
 def placed(recording: Recording, results: Iterable[Result]) -> tuple[Result, ...]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tfdoctor.diagnosis import Result, Together
 from tfdoctor.facts.savings.price import Price
-from tfdoctor.units import usd
-from tfdoctor.verdict import Bound, Concern, Finding, Healthy, Measure
+from tfdoctor.terms.units import usd
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Measure
 
 
 def priced(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Result
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, RunFailure, Severity
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, RunFailure, Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import Phase
+from tfdoctor.terms.kinds import Phase
 
 SHOWN = 8
 """Lines of a phase: the largest; what the others take together is small and no reader changes it."""

@@ -12,14 +12,14 @@ from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.run_account import epochs_to
 from tfdoctor.diagnose.savings import WORTH_SAYING, relief
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.savings.run_model import RunModel
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.kinds import Phase
-from tfdoctor.rule import Topic
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Effect,

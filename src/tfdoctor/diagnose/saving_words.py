@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.verdict import Effect, Stage
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.verdict import Effect, Stage
 
 ALL_NAMED = "The findings of other rules name the time that this rule would report"
 

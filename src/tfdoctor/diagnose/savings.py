@@ -8,8 +8,8 @@ from tfdoctor.diagnosis import Result, Saving, Together
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Finding, Stage, StepWork
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage, StepWork
 
 WORTH_SAYING = 0.005
 """Share of the step. A change that saves less is not worth the time to read about it."""

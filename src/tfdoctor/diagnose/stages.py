@@ -15,14 +15,14 @@ from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary.conditions import conditions
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.edits import edited, repository_paths
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.price import Price
-from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Rule
+from tfdoctor.terms.kinds import TrustLevel
 
 
 @dataclass(frozen=True, slots=True)

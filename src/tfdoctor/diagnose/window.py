@@ -14,8 +14,8 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.humanize import milliseconds
-from tfdoctor.verdict import Effect, Finding, NotApplicable, Outcome
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.verdict import Effect, Finding, NotApplicable, Outcome
 
 MOSTLY = 0.5
 """Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in

@@ -8,7 +8,7 @@ from tfdoctor.edits.patch import Draft
 from tfdoctor.edits.source import Sources
 from tfdoctor.edits.splice import Declined, Splice, spliced
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Finding
+from tfdoctor.terms.verdict import Finding
 
 
 def changed_files(

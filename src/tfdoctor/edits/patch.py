@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
-from tfdoctor.rule import Rule
-from tfdoctor.verdict import Finding, Location, Remedy
+from tfdoctor.terms.verdict import Finding, Location, Remedy
 
 if TYPE_CHECKING:
     from tfdoctor.edits.module import SyntaxTree

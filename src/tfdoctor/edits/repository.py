@@ -7,7 +7,7 @@ from pathlib import Path
 from tfdoctor.diagnosis import Result
 from tfdoctor.edits.source import within_repository
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Finding, Location, Table
+from tfdoctor.terms.verdict import Finding, Location, Table
 
 
 def repository_paths(recording: Recording, results: Iterable[Result]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

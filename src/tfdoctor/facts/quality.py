@@ -11,9 +11,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Manifest, Recording
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 

@@ -9,10 +9,10 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, as_completed
 
 import tfdoctor
-from tfdoctor.errors import InputError
+from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.fleet.worker import FORK_SERVERS, task
-from tfdoctor.fleet_report import Failure
+from tfdoctor.terms.errors import InputError
 
 CONNECT_S = 10
 """A scheduler that does not answer for so long is not there."""

@@ -6,17 +6,17 @@ from pathlib import Path, PurePosixPath
 
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import InputError
+from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet import names
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.fleet.row import row
-from tfdoctor.fleet_report import Failure
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.report.formats import render
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.scrub import Secrets, paths, scrub
+from tfdoctor.terms.errors import InputError
 
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor import __version__
+from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.fleet import cluster
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.fleet.places import FoundRecording
 from tfdoctor.fleet.scrubbed import scrubbed
 from tfdoctor.fleet.table import FleetTable, known_sizes
-from tfdoctor.fleet_report import Failure, FleetRun
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
 

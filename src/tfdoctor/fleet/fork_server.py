@@ -15,15 +15,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import BinaryIO
 
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.examine import examine
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
-from tfdoctor.fleet_report import Failure
-from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.report import bundle
 from tfdoctor.report.formats import html
 from tfdoctor.rules import all_rules
-from tfdoctor.units import nbytes
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.units import nbytes
 
 BYTES_PER_BYTE, BASE_BYTES = 6, 200_000_000
 """Memory that reading a trace takes at most, per byte of it, and what Python and its libraries take."""

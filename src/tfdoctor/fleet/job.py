@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tfdoctor import __version__
+from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.fleet.places import FoundRecording
-from tfdoctor.fleet_report import Failure, FleetRun
 from tfdoctor.rulebook.config import Config
 
 

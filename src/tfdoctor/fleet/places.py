@@ -12,12 +12,12 @@ from typing import Any
 
 from fsspec.utils import glob_translate
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
 from tfdoctor.remote.fetching import TRACE, chosen
 from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
+from tfdoctor.terms.errors import InputError
 
 MAGIC = re.compile(r"[*?\\[]")
 """What makes a path a pattern."""

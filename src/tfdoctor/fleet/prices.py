@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.errors import ConfigError
+from tfdoctor.terms.errors import ConfigError
 
 LOWEST, HIGHEST = 0.0001, 100_000.0
 """US dollars per hour: less than a virtual core, more than any device."""

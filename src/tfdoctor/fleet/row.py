@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetRun
 from tfdoctor.fleet import names
-from tfdoctor.fleet_report import FleetFinding, FleetRun
-from tfdoctor.humanize import place
-from tfdoctor.json_form import number
-from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.report.entries import entries
 from tfdoctor.scrub import paths
-from tfdoctor.verdict import Bound, Finding
+from tfdoctor.terms.humanize import place
+from tfdoctor.terms.json_form import number
+from tfdoctor.terms.kinds import TrustLevel
+from tfdoctor.terms.verdict import Bound, Finding
 
 
 def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from tfdoctor.diagnosis.fleet_report import FleetRun
 from tfdoctor.fleet.places import FoundRecording
-from tfdoctor.fleet_report import FleetRun
 from tfdoctor.remote.fetching import TRACE
 from tfdoctor.scrub import Secrets, paths
 from tfdoctor.scrub.words import Words

@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tfdoctor.diagnosis import PARTS
-from tfdoctor.errors import OutputError
-from tfdoctor.fleet_report import FleetRun, PricedRun
+from tfdoctor.diagnosis.fleet_report import FleetRun, PricedRun
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.report.files import replace_file
 from tfdoctor.report.fleet import PAGE
+from tfdoctor.terms.errors import OutputError
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
 

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor import __version__
-from tfdoctor.fleet import names
-from tfdoctor.fleet.prices import DevicePrices
-from tfdoctor.fleet_report import (
+from tfdoctor.diagnosis.fleet_report import (
     FleetCopy,
     FleetFault,
     FleetJob,
@@ -17,7 +15,9 @@ from tfdoctor.fleet_report import (
     TrendPoint,
     Waste,
 )
-from tfdoctor.verdict import Bound
+from tfdoctor.fleet import names
+from tfdoctor.fleet.prices import DevicePrices
+from tfdoctor.terms.verdict import Bound
 
 MOST = 0.9
 """Share of the runs that must have a known length to rank all by device-hours: others would come last unseen."""

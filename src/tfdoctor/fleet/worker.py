@@ -12,8 +12,8 @@ from distributed import get_worker
 from distributed.system import MEMORY_LIMIT
 
 from tfdoctor import __version__
+from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
-from tfdoctor.fleet_report import Failure
 
 LEAST_BYTES = 1_000_000_000
 """For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording import collection, files, workers
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.locate import RecordingFiles
@@ -18,6 +17,7 @@ from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.recording.samples import MachineSample
+from tfdoctor.terms.errors import InputError
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.terms.errors import InputError
 
 Json = dict[str, Any]
 """A JSON object of a file, before it is read into a dataclass."""

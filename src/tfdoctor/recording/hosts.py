@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import TRACES
+from tfdoctor.terms.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

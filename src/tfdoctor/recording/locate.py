@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording import processes, workers
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.collection import runs
@@ -21,6 +20,7 @@ from tfdoctor.recording.files import (
 )
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
+from tfdoctor.terms.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

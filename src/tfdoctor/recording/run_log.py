@@ -11,8 +11,8 @@ around training that keeps what it is given, ``end`` how the process ended.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.kinds import KeptValue, RunCall, RunWork
 from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.terms.kinds import KeptValue, RunCall, RunWork
 
 RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
 

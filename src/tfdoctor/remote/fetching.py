@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from tfdoctor.errors import InputError
 from tfdoctor.recording import collection
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.processes import RUN_FILES
 from tfdoctor.remote.filesystem import Action, Remote, opened
+from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 
 URL = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.DOTALL | re.IGNORECASE)
 """At least two letters before "://": one is a drive of Windows."""

@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tfdoctor.errors import InputError, OutputError
-from tfdoctor.humanize import counted
 from tfdoctor.remote.filesystem import Action, opened
+from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.humanize import counted
 
 
 class Uploads:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Seen
-from tfdoctor.humanize import location, milliseconds, quantity
 from tfdoctor.report.sentences import PART_LABELS
-from tfdoctor.units import Unit
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import location, milliseconds, quantity
+from tfdoctor.terms.units import Unit
 
 
 @dataclass(frozen=True, slots=True)

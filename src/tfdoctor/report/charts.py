@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
-from tfdoctor.humanize import counted, location, milliseconds, number
 from tfdoctor.report import roofline
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
 from tfdoctor.report.tiles import TreemapTile, tiles
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, location, milliseconds, number
 
 STEPS_SHOWN = 400
 """More bars than that are thinner than a pixel on a phone."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Order, Relationship, Result
-from tfdoctor.rule import Topic
-from tfdoctor.verdict import Finding, Remedy
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.terms.verdict import Finding, Remedy
 
 MOST = 0.5
 """Share of a stage's ceiling that its causes must save: below it, most of its time has another cause."""

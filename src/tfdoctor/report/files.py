@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import OutputError
 from tfdoctor.report import formats
+from tfdoctor.terms.errors import OutputError
 
 READABLE = 0o644
 """Mode of a new file: a report is to be read."""

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import zip_longest
 
-from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, RunAccount, Saving
-from tfdoctor.humanize import location, place
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN, all_known
 from tfdoctor.report.order import listed
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
-from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import location, place
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
 
 @dataclass(frozen=True, slots=True)

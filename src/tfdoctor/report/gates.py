@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding, Result
-from tfdoctor.humanize import UNKNOWN, counted, location, quantity, quantity_span
 from tfdoctor.report.tables import Grid
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quantity_span
 
 KNOWN = "known (in the baseline)"
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, HostFinding, HostRow, Hosts
-from tfdoctor.humanize import counted, milliseconds, time_span
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.sentences import PART_LABELS, is_known
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Cell
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, milliseconds, time_span
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Cell
 
 NAMED = 4
 """Hosts that a cell names; the JSON report has all."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from tfdoctor import text
 from tfdoctor.diagnosis import Result
-from tfdoctor.verdict import Concern, Finding, Healthy
+from tfdoctor.terms import text
+from tfdoctor.terms.verdict import Concern, Finding, Healthy
 
 
 def is_about_money(result: Result) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Container, Sequence
 
-from tfdoctor import text
 from tfdoctor.diagnosis import Order, Relation, Relationship, Turn
-from tfdoctor.humanize import milliseconds
-from tfdoctor.verdict import Bound
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.verdict import Bound
 
 
 def sentences(order: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:

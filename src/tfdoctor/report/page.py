@@ -4,10 +4,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Off, SecondOpinion, Settings
-from tfdoctor.humanize import milliseconds, share
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.report import (
     accounts,
     findings,
@@ -29,6 +26,9 @@ from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
 from tfdoctor.report.timeline import TimelineSection
 from tfdoctor.report.trials import TrialSection
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import milliseconds, share
+from tfdoctor.terms.kinds import DeviceKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from tfdoctor.kinds import Phase
+from tfdoctor.terms.kinds import Phase
 
 PART_COLOURS = MappingProxyType(
     {

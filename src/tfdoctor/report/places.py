@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
-from tfdoctor.humanize import NEAR
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
-from tfdoctor.text import sentence
-from tfdoctor.verdict import Finding, Place, PlaceKind, Severity
+from tfdoctor.terms.humanize import NEAR
+from tfdoctor.terms.text import sentence
+from tfdoctor.terms.verdict import Finding, Place, PlaceKind, Severity
 
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
 """How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from tfdoctor import text
 from tfdoctor.diagnosis import DeviceRates, OperationRow
-from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.sentences import is_known
 from tfdoctor.report.tables import grid
-from tfdoctor.units import bandwidth, flop_rate, ms, ratio
-from tfdoctor.verdict import Cell
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.units import bandwidth, flop_rate, ms, ratio
+from tfdoctor.terms.verdict import Cell
 
 SHOWN = 40
 """Operations that are drawn: the heaviest."""

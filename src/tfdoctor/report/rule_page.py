@@ -6,10 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rule import SECTIONS, Rule
 from tfdoctor.report.entries import Entry
 from tfdoctor.report.findings import Fault, fault
-from tfdoctor.rule import SECTIONS, Rule
-from tfdoctor.verdict import Finding
+from tfdoctor.terms.verdict import Finding
 
 
 def rule_page(rule: Rule, *, off: str = "") -> str:

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tfdoctor import text
 from tfdoctor.diagnosis import (
     PARTS,
     Account,
@@ -17,14 +16,23 @@ from tfdoctor.diagnosis import (
     StepsSummary,
     Takes,
 )
-from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
-from tfdoctor.kinds import Phase, StepSource
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.run import verdict as run_verdict
-from tfdoctor.rule import Topic
-from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
+from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Errored,
+    Finding,
+    Healthy,
+    NotApplicable,
+    Severity,
+)
 
 PART_LABELS = {
     "input": "input wait",

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
-from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.report.sentences import PART_LABELS, parts_of
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.verdict import Bound
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor import text
 from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
-from tfdoctor.humanize import cell, quantity
 from tfdoctor.report.sentences import PART_LABELS
-from tfdoctor.units import Quantity, count, ms, ratio
-from tfdoctor.verdict import Cell, Evidence, Location, Measure, Table
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import cell, quantity
+from tfdoctor.terms.units import Quantity, count, ms, ratio
+from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.humanize import counted
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault
 from tfdoctor.report.gates import BudgetSection
@@ -24,7 +23,8 @@ from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.trials import TrialSection
-from tfdoctor.text import shorten
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.text import shorten
 
 WIDEST = 100
 """Lines longer than this are hard to read, however wide the window."""

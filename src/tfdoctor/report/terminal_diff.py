@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 
-from tfdoctor.humanize import counted
-from tfdoctor.text import shorten
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.text import shorten
 
 LINES = 8
 """Lines of a change."""

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import OperationRow
-from tfdoctor.humanize import counted, location, share
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, location, share
 
 TILES_SHOWN = 200
 """Smaller operations share a tile per layer: nobody can read them, and the table has all."""

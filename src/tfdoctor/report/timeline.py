@@ -8,10 +8,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
-from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, milliseconds, percent
 
 WIDTH = 1000
 """Units of the width of a lane."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
 from tfdoctor.report.sentences import is_known
 from tfdoctor.report.trial_words import interval, number
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.verdict import Bound
 
 LOWEST = -0.5
 """Least end of the scale: a variant that takes several times as long would hide what the others save."""

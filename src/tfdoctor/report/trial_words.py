@@ -1,6 +1,5 @@
 """What a trial measured, in words: the saving with its interval, whether the promise held, how it trains."""
 
-from tfdoctor import text
 from tfdoctor.diagnosis import (
     BROKEN,
     Beside,
@@ -12,9 +11,10 @@ from tfdoctor.diagnosis import (
     TrainingState,
     Trial,
 )
-from tfdoctor.humanize import counted, percent
 from tfdoctor.report.sentences import is_known
-from tfdoctor.verdict import Bound
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, percent
+from tfdoctor.terms.verdict import Bound
 
 MINUS = "\N{MINUS SIGN}"
 

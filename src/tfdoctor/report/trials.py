@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from tfdoctor import text
 from tfdoctor.diagnosis import (
     Diagnosis,
     Difference,
@@ -15,7 +14,6 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
-from tfdoctor.humanize import counted, factor, milliseconds, share
 from tfdoctor.report.sentences import saves
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
@@ -29,7 +27,9 @@ from tfdoctor.report.trial_words import (
     saved_by,
     trained,
 )
-from tfdoctor.verdict import Bound, Finding
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, factor, milliseconds, share
+from tfdoctor.terms.verdict import Bound, Finding
 
 BUSY = 0.1
 """Share of the cores in other programs' hands above which the report says so."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import Settings
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.rulebook import config, own_rules
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rules import all_rules

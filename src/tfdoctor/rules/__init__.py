@@ -7,7 +7,7 @@ no other rule reads.
 import importlib
 import pkgutil
 
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -41,6 +41,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.preconditions import timed_steps
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
@@ -48,11 +50,9 @@ from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.humanize import milliseconds, number
-from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, number
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Evidence,

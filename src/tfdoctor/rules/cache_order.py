@@ -32,6 +32,7 @@ the number of passes is unknown, it is an upper bound.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import REMADE, Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
@@ -42,10 +43,9 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import number
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import number
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Evidence,

@@ -36,14 +36,14 @@ GPUs with NCCL or RCCL, TPUs, and CPU workers whose collective operations are in
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -35,16 +35,16 @@ import re
 from dataclasses import dataclass
 from math import prod
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

@@ -30,14 +30,14 @@ together, in US dollars.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.humanize import dollars, milliseconds, percent
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import flops_per_dollar, usd
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import dollars, milliseconds, percent
+from tfdoctor.terms.units import flops_per_dollar, usd
+from tfdoctor.terms.verdict import (
     Concern,
     Finding,
     Healthy,

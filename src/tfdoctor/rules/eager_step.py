@@ -37,13 +37,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -33,16 +33,16 @@ filters (3.3 ms and 15 s for 16 images of 32 x 32 x 64), and a small network tra
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import not_on
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

@@ -33,15 +33,15 @@ CNN whose teacher was frozen took 29 ms per step, and 9 ms with the teacher's lo
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
-from tfdoctor.humanize import counted, number, quantity
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, number, quantity
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

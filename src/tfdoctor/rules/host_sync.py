@@ -31,17 +31,17 @@ ahead.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import figures_per_step
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -35,14 +35,14 @@ less per sample with larger batches or `steps_per_execution`.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
 from tfdoctor.facts.step_time.slow_calls import slow_call
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

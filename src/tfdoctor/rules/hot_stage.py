@@ -29,14 +29,14 @@ bound: the next slowest segment limits it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

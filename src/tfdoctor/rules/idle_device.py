@@ -31,14 +31,14 @@ time, and the input has to keep up with all devices.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.run.device import Device, MissingWork
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -36,11 +36,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
-from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import flop_rate, ms
-from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.units import flop_rate, ms
+from tfdoctor.terms.verdict import (
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Verdict,
+)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"

@@ -36,17 +36,17 @@ arrays) do not appear as input.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tfdoctor import text
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.humanize import milliseconds, percent, quantity
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import milliseconds, percent, quantity
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -33,15 +33,15 @@ upper bound.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import figures_per_step
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

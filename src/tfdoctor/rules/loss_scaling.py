@@ -34,11 +34,11 @@ no graph to check.
 
 from collections import Counter
 
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.humanize import counted
-from tfdoctor.rule import Topic
-from tfdoctor.units import count
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
     Location,

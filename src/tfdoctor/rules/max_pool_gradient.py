@@ -31,14 +31,23 @@ x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import found
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Remedy,
+    Table,
+    Verdict,
+)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"

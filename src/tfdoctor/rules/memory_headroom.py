@@ -35,13 +35,21 @@ Linux 4.20 or later).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import nbytes
-from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.units import nbytes
+from tfdoctor.terms.verdict import (
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Verdict,
+)
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"

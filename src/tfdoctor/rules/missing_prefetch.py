@@ -28,15 +28,15 @@ TensorFlow 2.3 and later. tf.data adds a prefetch to most pipelines by itself (a
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.kinds import InputKind
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.kinds import InputKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

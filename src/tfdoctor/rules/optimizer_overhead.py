@@ -32,18 +32,18 @@ two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compil
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import not_on
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -34,6 +34,7 @@ the used size; `ratio` saves less.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -42,10 +43,9 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, number
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, number
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

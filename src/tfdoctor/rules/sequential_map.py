@@ -31,18 +31,18 @@ accelerator, a map on more threads takes cores from the compute, and saves nothi
 import re
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import pipeline_ran
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import pipeline_ran
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"

@@ -39,6 +39,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -47,11 +48,10 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, quantity
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

@@ -30,14 +30,24 @@ with CUDA, from TensorFlow 2.6 on.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import figures_per_step
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.preconditions import figures_per_step
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import bandwidth, count, ms, nbytes
-from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, Table, Verdict
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import bandwidth, count, ms, nbytes
+from tfdoctor.terms.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"

@@ -34,13 +34,13 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines wit
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
-from tfdoctor.humanize import number, percent
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import count, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import number, percent
+from tfdoctor.terms.units import count, nbytes
+from tfdoctor.terms.verdict import (
     Evidence,
     Finding,
     Healthy,

@@ -31,14 +31,14 @@ batch of each replica itself (`distribute_datasets_from_function`), that batch c
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import percent
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

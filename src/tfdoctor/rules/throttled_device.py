@@ -32,11 +32,11 @@ NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
-from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.units import count, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -30,12 +30,12 @@ design and are not compared.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, share_limit
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Evidence,

@@ -27,12 +27,12 @@ All recordings and traces.
 
 from dataclasses import asdict, dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Doubt, Quality
-from tfdoctor.rule import Topic, limit
-from tfdoctor.text import capitalized
-from tfdoctor.units import count
-from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
+from tfdoctor.terms.text import capitalized
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
 
 TOPIC = Topic.RECORDING
 SINCE = "0.1.0"

@@ -30,17 +30,26 @@ TensorFlow 2.21: up to 7 times), so nothing is advised and only a trial shows wh
 from collections import defaultdict
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import not_on
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Program
-from tfdoctor.humanize import counted
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Table, Verdict
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Table,
+    Verdict,
+)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Result
-from tfdoctor.verdict import Errored, Finding, Remedy
+from tfdoctor.terms.verdict import Errored, Finding, Remedy
 
 LEFT_OUT = "# Your source lines are removed (--scrub)."
 """Precedes the example that a report shows instead."""

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 
 
 def texts(value: object) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from tfdoctor.json_form import (
+from tfdoctor.terms.json_form import (
     Form,
     Json,
     Named,
@@ -20,9 +20,9 @@ from tfdoctor.json_form import (
     expect_number,
     number,
 )
-from tfdoctor.kinds import Phase
-from tfdoctor.units import Quantity
-from tfdoctor.verdict import Cell, Evidence, Location, Measure, Severity, Table
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Severity, Table
 
 SCALARS: Mapping[type, Callable[[Json], object]] = MappingProxyType(
     {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.errors import InputError
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored.report import SCHEMA, NoReportError, read
+from tfdoctor.terms.errors import InputError
 
 COMPRESSED = ".json.gz"
 

@@ -9,11 +9,11 @@ from functools import cache
 from cattrs import BaseValidationError, Converter, transform_error
 
 from tfdoctor.diagnosis import Diagnosis, Result, Timeline
-from tfdoctor.json_form import Json
-from tfdoctor.rule import Rule
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored import timelines
 from tfdoctor.stored.converter import converter
 from tfdoctor.stored.results import ResultForms
+from tfdoctor.terms.json_form import Json
 
 SCHEMA = 1
 """Fields are only ever added; a field that changes its meaning makes it 2."""

@@ -7,9 +7,9 @@ from typing import Any, cast
 from cattrs import Converter
 
 from tfdoctor.diagnosis import Edit, Measured, Result, RunSaving, Saving, Takes
-from tfdoctor.json_form import Json, expect
-from tfdoctor.rule import Rule, Topic
-from tfdoctor.verdict import (
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.terms.json_form import Json, expect
+from tfdoctor.terms.verdict import (
     Errored,
     Finding,
     Healthy,

@@ -7,13 +7,13 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Edit, Result, Timeline
-from tfdoctor.json_form import NUMBER, AllOf, Json, OmitDefault, OneUnit
-from tfdoctor.rule import Topic
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.stored.converter import form_of, has, key_of, markers, words_of
 from tfdoctor.stored.report import LIFTED, SCHEMA
 from tfdoctor.stored.results import COMPUTED, SHOWN
-from tfdoctor.units import Unit
-from tfdoctor.verdict import Finding, Healthy, Place, Remedy, Severity
+from tfdoctor.terms.json_form import NUMBER, AllOf, Json, OmitDefault, OneUnit
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Finding, Healthy, Place, Remedy, Severity
 
 Schema = dict[str, Json]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
-from tfdoctor.json_form import Json, expect, expect_number
+from tfdoctor.terms.json_form import Json, expect, expect_number
 
 US_PER_MS = 1000.0
 

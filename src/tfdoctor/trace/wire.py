@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.runtime_version import VersionError
 
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 
 Message = Any
 """A message of xplane_pb2, which has no type stubs."""

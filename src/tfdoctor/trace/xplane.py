@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfdoctor.humanize import counted
+from tfdoctor.terms.humanize import counted
 from tfdoctor.trace.fields import DamagedError
 from tfdoctor.trace.lines import LIMIT_PS, PlaneTypes, lines_of
 from tfdoctor.trace.measured import measured

@@ -18,7 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from xprof.convert import _pywrap_profiler_plugin as xprof
 from xprof.protobuf import op_stats_pb2, steps_db_pb2
 
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import repair
 from tfdoctor.trace.wire import parse
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tfdoctor.humanize import counted
 from tfdoctor.recording.manifest import WrittenFiles
-from tfdoctor.text import prose
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.text import prose
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.schedule import LEAST_ROUNDS
 

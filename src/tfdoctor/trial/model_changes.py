@@ -13,8 +13,8 @@ from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.widths import width
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
+from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.variants import NotTried, Variant
-from tfdoctor.verdict import Finding, Remedy
 
 FACTORS = (2, 4)
 """How much larger the batches are that are tried."""

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis, Difference, Measured, RunSaving, Saving, Trials
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial, whole
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
-from tfdoctor.verdict import Bound
 
 OFF = 3
 """Exit code when a promise was off by more than the limit."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.errors import InputError
+from tfdoctor.terms.errors import InputError
 
 Stamp = tuple[int, int, int, int]
 """What changes with the text of a file: times in ns, size in bytes, and inode."""

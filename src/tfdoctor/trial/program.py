@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.plan import Kind
-from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import InputError
 from tfdoctor.trial.originals import Originals
 
 

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
-from tfdoctor.errors import InputError
 from tfdoctor.facts.input.dataset_properties import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedFunction
-from tfdoctor.rule import Topic
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import NotTried, Variant
-from tfdoctor.verdict import Finding
 
 EXACT = frozenset(
     {

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis import Difference, Measured
-from tfdoctor.humanize import percent
-from tfdoctor.student_t import OUTSIDE, student
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.student_t import OUTSIDE, student
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from cattrs import BaseValidationError
 
 from tfdoctor.diagnosis import Diagnosis, Trials
-from tfdoctor.errors import InputError, OutputError
 from tfdoctor.recording import Recording
 from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.stored.converter import plain
+from tfdoctor.terms.errors import InputError, OutputError
 
 FILE = "trials.json"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
-from tfdoctor.humanize import percent
+from tfdoctor.terms.humanize import percent
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
 from tfdoctor.trial.variants import Variant

@@ -16,7 +16,7 @@ from tfdoctor.diagnosis import (
     Trials,
 )
 from tfdoctor.edits.splice import Declined
-from tfdoctor.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import schedule, statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Combination, Pairs

@@ -12,7 +12,8 @@ from statistics import median
 import numpy as np
 
 from tfdoctor.diagnosis import Difference, Measured, Trial, Trials
-from tfdoctor.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.verdict import Recurrence
 from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.rounds import AROUND, RunOne, Say
@@ -20,7 +21,6 @@ from tfdoctor.trial.run_length import LIMIT_FACTOR, LIMIT_S, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
 from tfdoctor.trial.variants import ORIGINAL, Variant
-from tfdoctor.verdict import Recurrence
 
 MS_PER_S = 1000.0
 

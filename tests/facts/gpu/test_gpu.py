@@ -41,7 +41,7 @@ from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.verdict import Stage
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"

@@ -12,7 +12,7 @@ from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.verdict import Severity
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100

@@ -9,11 +9,11 @@ from tests.builders import recording
 from tests.run_logs import FOLDER, Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
-from tfdoctor.kinds import KeptValue
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import KeptStatement
-from tfdoctor.verdict import Finding, Location, Remedy, Severity, Table
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity, Table
 
 AT = Location("train.py", 47)
 LOSSES = KeptResult(AT, "history", "(loss, z)", KeptValue.RESULT, each=True)

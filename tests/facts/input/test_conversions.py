@@ -8,7 +8,7 @@ import pytest
 from tests.builders import Row, chart, line, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 STEPS = 6
 MATRIX = {"place": "0", "kind": "numpy", "dtype": "float64", "shape": [300, 300], "same": True}

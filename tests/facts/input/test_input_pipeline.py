@@ -26,7 +26,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 STEPS, EACH = 4, 100
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.machine.cores import CROWDED, Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)

@@ -12,7 +12,7 @@ from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)

@@ -19,7 +19,7 @@ from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 ON = "volta_h884gemm_64x128_ldg8_nn"
 OFF = "volta_sgemm_128x64_nn"

@@ -3,8 +3,8 @@
 import pytest
 
 from tfdoctor.facts.operations.compute_part import ComputePart
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Measure
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Measure
 
 
 def test_it_is_stated_with_its_share() -> None:

@@ -16,8 +16,8 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 from tfdoctor.rules import float32_matmul, idle_matrix_unit
+from tfdoctor.terms.verdict import Finding, NotApplicable
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Finding, NotApplicable
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 

@@ -9,9 +9,9 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine
+from tfdoctor.terms.kinds import DeviceKind
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
 

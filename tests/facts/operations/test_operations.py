@@ -23,7 +23,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 HERE = ["/home/me/train.py", 7]
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")

@@ -8,8 +8,8 @@ from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.program import ProgramRecord, RunSettings
+from tfdoctor.terms.kinds import RunCall
 
 
 def only(run: Run, kind: RunCall) -> MadeCall:

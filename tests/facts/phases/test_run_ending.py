@@ -10,10 +10,10 @@ from tests.run_logs import PID, START_NS, Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.memory_errors import MemoryWanted
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Ending, HostMachine, RunTimes
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Location
 
 TENSOR = (
     "Graph execution error: Detected at node gradient_tape/embedding/Reshape "

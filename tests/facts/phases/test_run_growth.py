@@ -14,8 +14,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.step_times import Floats
 from tfdoctor.facts.phases.trend_line import TrendLine
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import Census
+from tfdoctor.terms.kinds import RunCall
 
 LOOP = "train.py:12"
 TIMES = np.arange(300.0)

@@ -7,9 +7,9 @@ import pytest
 from tests.builders import recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
-from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording.run_log import Bucket, CallPlace, RunLog, RunProcess, SeenStack
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall, RunWork
+from tfdoctor.terms.verdict import Location
 
 SAVES = SeenStack(1, at=("train.py", 30), calls="keras.Model.save", work=RunWork.SAVING, long=True)
 AGAIN = replace(SAVES, id=2, runs="h5py.File")

@@ -14,7 +14,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.phase_spans import MOST_SPANS
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import Phase, RunCall, RunWork
 from tfdoctor.recording.manifest import EndedProcess, RunTimes
 from tfdoctor.recording.run_log import (
     Bucket,
@@ -28,7 +27,8 @@ from tfdoctor.recording.run_log import (
     SeenStack,
     Span,
 )
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase, RunCall, RunWork
+from tfdoctor.terms.verdict import Location
 
 FIT = "train.py:20"
 

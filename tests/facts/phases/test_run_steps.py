@@ -10,10 +10,10 @@ from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import long_steps
 from tfdoctor.facts.phases.run_steps import MOST_STRETCHES, RunSteps
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.run_log import BucketSteps, LongStep, RunLog
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.verdict import Location
 
 LOOP = "train.py:12"
 

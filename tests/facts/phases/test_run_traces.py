@@ -8,10 +8,10 @@ from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_traces import NUMBERED, ChangingNumber, RunTraces
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 
 def compiled_in_each_epoch() -> Run:

@@ -18,9 +18,9 @@ from tfdoctor.facts.run.device import (
 from tfdoctor.facts.run.gpu_rates import AMD_RATES, GPU_RATES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound
 
 KERNEL = line("Stream #1(Compute)", ("k", 0, 5))
 

@@ -2,7 +2,7 @@
 
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 def shown(path: str, *command: str, cwd: str = "/data/run") -> str:

@@ -5,8 +5,8 @@ import pytest
 from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.run_work.called_work import CalledWork, called_work
 from tfdoctor.facts.run_work.line_groups import line_groups
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 
 def line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import line_groups
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 places = st.builds(Location, st.sampled_from(["a.py", "b.py"]), st.integers(1, 30))
 lines = st.builds(

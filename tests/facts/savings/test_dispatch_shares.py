@@ -11,9 +11,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage, StepWork
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
 ROWS = (
     OperationTime(name="large", type="Mul", ms=6.0, calls=1.0),

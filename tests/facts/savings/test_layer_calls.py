@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.layer_calls import LayerCalls
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 X: Any = ["float32", [8, 4]]
 

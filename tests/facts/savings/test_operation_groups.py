@@ -10,8 +10,8 @@ from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.verdict import Bound, Location
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Location
 
 GPU = Hardware(
     DeviceKind.GPU,

@@ -8,9 +8,9 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.kinds import DeviceKind, Phase
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, RunEffect, Stage
+from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Effect, RunEffect, Stage
 
 TIMES = {Phase.PREPARING: 20_000.0, Phase.STEPS: 60_000.0, Phase.BOUNDARIES: 10_000.0}
 PARTS = {stage.value: 0.0 for stage in Stage} | {"device": 60.0, "host": 40.0, "unknown": 0.0}

@@ -22,9 +22,9 @@ from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 EXACT = 1e-6
 """Milliseconds; steps are below a second."""

@@ -19,8 +19,8 @@ from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace.measured import measured
-from tfdoctor.verdict import Location, Stage
 
 STEPS, BEGAN_NS = 8, 1_000_000_000_000
 CALLS, RUNS = (

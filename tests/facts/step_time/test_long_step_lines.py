@@ -9,7 +9,7 @@ from tests.builders import Row, chart, executor, line, manifest, marker, recordi
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.slow_calls import SlowCall
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location, Stage
 
 BEGAN_NS = 1_000_000_000_000
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"

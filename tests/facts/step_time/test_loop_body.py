@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location, Stage
 
 LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
 GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)

@@ -6,7 +6,7 @@ from tests.builders import chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.part_events import PartEvents
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.verdict import Stage
 
 
 def test_the_innermost_event_gets_the_time_of_its_part() -> None:

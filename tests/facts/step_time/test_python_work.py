@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 STEPS = 6
 

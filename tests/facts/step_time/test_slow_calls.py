@@ -10,7 +10,7 @@ from tests.builders import Row, chart, executor, line, manifest, marker, recordi
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, slow_call
 from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location, Stage
 
 STEPS, BEGAN_NS = 20, 1_000_000_000_000
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"

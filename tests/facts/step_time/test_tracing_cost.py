@@ -11,9 +11,9 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Effect, Stage
 from tfdoctor.trace import Trace
-from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Stage
 
 PARTS = {"host": 3.0, "device": 1.0, "input": 0.0}
 

@@ -17,8 +17,8 @@ from tests.facts.test_jax import calls, gpu_work, marked
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import xplane
 
 TRACES = Path(__file__).parents[1] / "traces"

@@ -25,8 +25,8 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording.manifest import StepsSeen, TracedWindow
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace, xplane
 
 RECORDED = Path(__file__).parents[1] / "traces"

@@ -21,8 +21,8 @@ from tests.builders import (
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import leaves, operation_label
 from tfdoctor.facts.timeline.work import Work
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType, Trace
-from tfdoctor.verdict import Stage
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
 

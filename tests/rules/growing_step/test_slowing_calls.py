@@ -7,10 +7,10 @@ import pytest
 
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import Bucket, CallPlace, RunLog, RunProcess, Span
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 RUN, PREDICT, STEP = range(3)
 

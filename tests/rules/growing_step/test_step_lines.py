@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall, RunWork
+from tfdoctor.terms.verdict import Location
 
 CALLS = {
     number: CallPlace(number, call)

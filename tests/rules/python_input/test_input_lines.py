@@ -10,7 +10,7 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
 from tfdoctor.rules.python_input.input_lines import InputLines
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 KERAS = "keras.src.trainers.data_adapters.py_dataset_adapter.PyDatasetAdapter._finite_generator"
 TF_DATA = "tensorflow.python.ops.script_ops.FuncRegistry.__call__"

@@ -7,7 +7,7 @@ import pytest
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 LINE = Location("train.py", 3)
 

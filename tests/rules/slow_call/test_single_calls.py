@@ -19,7 +19,7 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location, Stage
 
 STEPS, BEGAN_NS = 20, 1_000_000_000_000
 WAYS: dict[str, Any] = {"calls": "tensorflow.Function.__call__", "inside": True}

@@ -6,7 +6,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.recording import Recording
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 def of(epochs: int | None, line: tuple[str, int] | None = ("train.py", 12)) -> EpochEnds:

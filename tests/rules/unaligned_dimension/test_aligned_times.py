@@ -8,8 +8,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.terms.kinds import DeviceKind
 
 
 @pytest.mark.parametrize("trace", ["convnet-bfloat16", "mlp-bfloat16-4000"])

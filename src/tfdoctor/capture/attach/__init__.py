@@ -15,8 +15,8 @@ from tfdoctor.capture.attach.address import Address
 from tfdoctor.capture.attach.assemble import assemble
 from tfdoctor.capture.attach.client import Answer, ask
 from tfdoctor.capture.progress import line
-from tfdoctor.errors import CaptureError, NotEmptyError, OutputError
 from tfdoctor.recording import Recording
+from tfdoctor.terms.errors import CaptureError, NotEmptyError, OutputError
 
 __all__ = ["LONGEST_S", "Address", "attach"]
 

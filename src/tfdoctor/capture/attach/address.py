@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.errors import CaptureError
+from tfdoctor.terms.errors import CaptureError
 
 ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
 """A host name, an IPv4 address or an IPv6 address in brackets; then a port."""

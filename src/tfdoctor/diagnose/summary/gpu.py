@@ -10,9 +10,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.steps.steady_steps import STEP
 from tfdoctor.facts.tpu.time import TpuTime
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.units import bandwidth, count, ms, nbytes
-from tfdoctor.verdict import Measure
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import bandwidth, count, ms, nbytes
+from tfdoctor.terms.verdict import Measure
 
 MEANINGFUL = 65_536
 """Bytes. The time of smaller copies is mostly latency, so their rate says nothing about the bus."""

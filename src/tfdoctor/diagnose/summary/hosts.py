@@ -10,9 +10,9 @@ from tfdoctor.facts.scale.clock_skew import ClockSkew, clock_skew
 from tfdoctor.facts.scale.host_matching import MatchedBy, Matching, match
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.facts.scale.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Finding
 
 NAMED = 3
 """Slow hosts that the sentence names; the table lists all."""

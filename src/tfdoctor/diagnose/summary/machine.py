@@ -11,13 +11,13 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.humanize import percent
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Sampling
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, nbytes, ratio
+from tfdoctor.terms.verdict import Measure
 from tfdoctor.trace import Trace
-from tfdoctor.units import count, nbytes, ratio
-from tfdoctor.verdict import Measure
 
 
 def machine(chart: Chart) -> tuple[tuple[str, str], ...]:

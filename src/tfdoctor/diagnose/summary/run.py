@@ -29,13 +29,13 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.humanize import percent
-from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Measure
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Measure
 
 SAME_OPINION = 0.05
 """Share of the step. Two figures for the input wait that differ by less agree."""

@@ -10,8 +10,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.part_events import PartEvents
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Location, Stage
 
 SHOWN = 3
 """Lines, operations or stages: enough to know where to look."""

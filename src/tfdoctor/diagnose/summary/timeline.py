@@ -15,8 +15,8 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.work import Work
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
-from tfdoctor.verdict import Stage
 
 MOST_BARS = 4000
 """Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left."""

@@ -9,8 +9,8 @@ from tfdoctor.facts.tpu.launches import TpuLaunches
 from tfdoctor.facts.tpu.operations import TpuOperations
 from tfdoctor.facts.tpu.padding import Padding
 from tfdoctor.facts.tpu.time import COPIES, TpuTime
-from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
-from tfdoctor.verdict import Measure
+from tfdoctor.terms.units import bandwidth, count, ms, nbytes, ratio
+from tfdoctor.terms.verdict import Measure
 
 SPREAD = 0.05
 """Share of the compute time. A smaller difference between cores is normal."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY
 

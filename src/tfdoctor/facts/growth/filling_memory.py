@@ -8,9 +8,9 @@ from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.humanize import milliseconds, quantity
-from tfdoctor.units import nbytes
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.units import nbytes
+from tfdoctor.terms.verdict import Severity
 
 HOUR_S = 3600.0
 """Seconds until memory is full from which on downwards it is critical: most trainings take longer."""

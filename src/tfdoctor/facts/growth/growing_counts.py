@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.humanize import number
-from tfdoctor.kinds import Phase
-from tfdoctor.units import count
-from tfdoctor.verdict import Location, Table
+from tfdoctor.terms.humanize import number
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import Location, Table
 
 LEAST = {
     Grows.GRAPH: 20.0,

@@ -5,11 +5,11 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
-from tfdoctor.humanize import location
-from tfdoctor.kinds import KeptValue
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import KeptStatement
-from tfdoctor.verdict import Location, Table
+from tfdoctor.terms.humanize import location
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import Location, Table
 
 MOST_LISTED = 3
 """Statements that a table lists: a loop that keeps more is read faster in the source."""

@@ -20,9 +20,9 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedArgument, FedCall
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import CONVERTED
-from tfdoctor.verdict import Location, Stage
 
 HELD = frozenset(("numpy", "pandas"))
 """Kinds of arguments that are no tensors, so that each call converts them."""

@@ -7,7 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Program
 from tfdoctor.recording.program import Setting
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 POOL = "private_threadpool_size"
 """An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7."""

@@ -11,7 +11,7 @@ from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.passes import FOREVER, NON_EXPANDING, batches_of, kind_of, line_of
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
 """A tensor in an element_spec."""

@@ -11,7 +11,7 @@ from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 DECODERS = re.compile(r"Decode(?:Image|Jpeg|Png)")
 """Operations that decode a whole image."""

@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 NAMED = "Dataset_map_"
 """The prefix of tf.data's name for the graph of a map's function."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Location, Stage
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
 
 ROOTS = ("Root", "Model")
 """tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""

@@ -7,7 +7,7 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.verdict import Effect
+from tfdoctor.terms.verdict import Effect
 
 
 @dataclass(frozen=True, slots=True)

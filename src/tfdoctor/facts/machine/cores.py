@@ -8,7 +8,7 @@ from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 CROWDED = 0.75
 """Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples

@@ -6,10 +6,10 @@ from typing import Self
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, number
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.humanize import milliseconds, number
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 LEAST = 0.5
 """Share of the compute that is left in any case, for its own work."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 from tfdoctor.trace.stats import Value
 

@@ -10,9 +10,9 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuSample
+from tfdoctor.terms.kinds import DeviceKind
 
 BUSY_PCT = 50
 """Percent of the time with a kernel on the GPU from which it is busy: an idle GPU may lower its clock."""

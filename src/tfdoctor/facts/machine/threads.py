@@ -18,10 +18,10 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
 from tfdoctor.facts.timeline.trainer import spans_of
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
-from tfdoctor.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import MOSTLY_NAMED, Operations
-from tfdoctor.humanize import milliseconds, number
+from tfdoctor.terms.humanize import milliseconds, number
 
 WHERE = "in a graph that was not recorded, such as the loop of an LSTM or GRU over time"
 

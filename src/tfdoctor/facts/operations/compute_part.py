@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Measure
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Measure
 
 
 @dataclass(frozen=True, slots=True)

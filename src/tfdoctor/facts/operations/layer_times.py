@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

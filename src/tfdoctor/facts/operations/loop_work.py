@@ -18,11 +18,11 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
-from tfdoctor.verdict import Location, Stage
 
 WHILES = frozenset({"While", "StatelessWhile"})
 """The operations of loops as the program builds them; the graph that runs has their bodies in place."""

@@ -9,8 +9,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
+from tfdoctor.terms.kinds import DeviceKind
 
 ONEDNN = ("_Mkl", "_OneDnn")
 """Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)."""

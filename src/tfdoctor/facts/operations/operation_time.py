@@ -7,8 +7,8 @@ from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_o
 from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Location, Stage
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
 
 OF_HOST = re.compile(r"[^:]:\w+$")
 """The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""

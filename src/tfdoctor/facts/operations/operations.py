@@ -23,9 +23,9 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.facts.timeline.work import Work
-from tfdoctor.humanize import percent
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
-from tfdoctor.verdict import Stage
 
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 """The prefix that inlining a function or a loop's body adds to its operations' names."""

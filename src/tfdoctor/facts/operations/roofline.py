@@ -8,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import LARGE, Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 FEWEST_BYTES = 0.5
 """Share of float32's bytes in 16-bit precision: no change that tfdoctor proposes moves fewer."""

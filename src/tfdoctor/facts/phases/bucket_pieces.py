@@ -13,8 +13,8 @@ from tfdoctor.facts.phases.call_phases import CallPhases
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
 from tfdoctor.facts.phases.run_course import RunCourse, Shares
 from tfdoctor.facts.phases.step_times import usual_step
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
+from tfdoctor.terms.kinds import Phase, RunCall
 
 MS = 1000.0
 

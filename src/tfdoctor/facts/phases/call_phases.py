@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse, Shares
-from tfdoctor.kinds import Phase, RunCall, RunWork
 from tfdoctor.recording.run_log import SeenStack
+from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
 OF_CALL: Mapping[RunCall, Phase] = MappingProxyType(
     {

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import CallPlace, Line, RunLog
+from tfdoctor.terms.kinds import RunCall
 
 LEAST = 1e-6
 """ms from which time counts: less is no time that a clock shows."""

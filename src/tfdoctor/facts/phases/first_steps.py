@@ -11,8 +11,8 @@ from typing import Self
 from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.kinds import Phase
 from tfdoctor.recording.run_log import LongStep, RunLog
+from tfdoctor.terms.kinds import Phase
 
 MS = 1000.0
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from tfdoctor.facts.phases.bucket_pieces import PieceLine, RunPiece
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 ENOUGH = 5
 """Samples of a line from which on it is named: with 5, its share is uncertain by 45 %."""

@@ -15,9 +15,9 @@ from tfdoctor.facts.phases.first_steps import FirstSteps
 from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.facts.phases.stretches import Stretch
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import Phase
 from tfdoctor.recording.run_log import Line, RunLog
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 MOST_SPANS = 400
 """Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at."""

@@ -10,10 +10,10 @@ from tfdoctor.facts.phases.call_tree import CallTree, numbered
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.step_times import main_loop, of_loop
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 TOLD = (
     RunCall.FIT,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
-from tfdoctor.kinds import Phase, RunCall, RunWork
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
+from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
 Shares = tuple[tuple[Phase, float], ...]
 """Phases with the share of some time in each; the shares sum to 1."""

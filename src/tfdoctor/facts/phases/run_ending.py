@@ -13,11 +13,11 @@ from tfdoctor.facts.phases.bucket_pieces import BucketPieces
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import Phase
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import ProcessEnd, RunLog
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 SHELL = 128
 """What a shell adds to a signal's number for its exit code."""

@@ -7,9 +7,9 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall, RunWork
+from tfdoctor.terms.verdict import Location
 
 TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 """The calls that a step is in, at whose lines the stack of every step is."""

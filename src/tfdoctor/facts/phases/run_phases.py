@@ -16,11 +16,11 @@ from tfdoctor.facts.phases.stretches import Stretch, stretches
 from tfdoctor.facts.phases.traced_calls import first_tracings_ms
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.kinds import Phase
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.kinds import Phase
 
 __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
 

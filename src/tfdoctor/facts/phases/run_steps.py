@@ -12,7 +12,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 __all__ = ["LongSteps", "RunStep", "RunSteps"]
 

@@ -8,10 +8,10 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.traced_calls import Definition, Tracings, tracings
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.first_steps import FirstSteps
 from tfdoctor.facts.phases.run_clock import MS, RunClock
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.kinds import Phase
 from tfdoctor.recording.run_log import RunLog
+from tfdoctor.terms.kinds import Phase
 
 UNSEEN_END_S = 3.0
 """Time after the last record of a killed process that counts as its end: a record is written once a second, and the

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.step_times import usual_step
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
+from tfdoctor.terms.kinds import RunCall
 
 MS = 1000.0
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.student_t import student
+from tfdoctor.terms.student_t import student
 
 Floats = npt.NDArray[np.float64]
 

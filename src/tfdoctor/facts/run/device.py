@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 

@@ -36,10 +36,10 @@ from tfdoctor.facts.run.matrix_units import (
     SixteenBit,
     Tile,
 )
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound
 from tfdoctor.trace import Plane
-from tfdoctor.verdict import Bound
 
 NVIDIA_GUIDE = "NVIDIA, Matrix Multiplication Background User's Guide, table 1"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.verdict import Bound
 
 
 @dataclass(frozen=True, slots=True)

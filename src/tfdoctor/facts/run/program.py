@@ -28,8 +28,8 @@ from tfdoctor.recording.program import (
     TensorType,
     Zeros,
 )
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 __all__ = [
     "Attributes",

@@ -6,9 +6,9 @@ from typing import Self
 
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
-from tfdoctor.verdict import Location
 
 TYPES = {
     "bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64", "pred": "bool",

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.kinds import RunCall
-from tfdoctor.verdict import Bound, Location, Recurrence
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Bound, Location, Recurrence
 
 FIXED_MS = {"predict": 35.0, "evaluate": 45.0}
 """What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and

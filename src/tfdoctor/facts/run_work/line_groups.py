@@ -6,8 +6,8 @@ from functools import cached_property
 
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
 from tfdoctor.facts.run_work.called_work import NESTED, CalledWork, called_work
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 ROWS_SHARE = 0.1
 """Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them."""

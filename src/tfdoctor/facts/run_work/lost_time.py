@@ -15,10 +15,10 @@ from tfdoctor.facts.run_work.call_overhead import (
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
-from tfdoctor.humanize import location, milliseconds, number, percent
-from tfdoctor.kinds import Phase
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Location, Measure, RunEffect, Severity, Table
+from tfdoctor.terms.humanize import location, milliseconds, number, percent
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Location, Measure, RunEffect, Severity, Table
 
 
 @dataclass(frozen=True, slots=True)

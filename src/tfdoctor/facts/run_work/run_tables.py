@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.run_work.line_groups import LineGroup
-from tfdoctor.humanize import location, number
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import Table
+from tfdoctor.terms.humanize import location, number
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import Table
 
 SHOWN_ROWS = 8
 """Rows of each table: the lines that take most of the time."""

@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.verdict import Stage, StepWork
+from tfdoctor.terms.verdict import Stage, StepWork
 
 
 @dataclass(frozen=True, slots=True)

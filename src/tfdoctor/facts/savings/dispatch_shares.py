@@ -8,8 +8,8 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.verdict import Bound, Effect, Stage, StepWork
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
 REMOVED = 0.05
 """Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a

@@ -13,7 +13,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 UPDATES = re.compile(r"Assign\w*VariableOp|Resource(?:Sparse)?(?:Apply|Scatter)\w*")
 """Types of operations that change the variable that is their first input."""

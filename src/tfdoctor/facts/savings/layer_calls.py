@@ -10,8 +10,8 @@ from typing import Self
 from tfdoctor.facts.operations.dependence import CONSTANT, VARIABLE
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 BUILD = "build"
 """The scope in which Keras makes the variables of a layer, by calling the layers inside it."""

@@ -14,8 +14,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.facts.savings.allocated_results import AllocatedResults
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

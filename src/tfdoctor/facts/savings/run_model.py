@@ -15,8 +15,8 @@ from typing import Self
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Effect, RunEffect
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Effect, RunEffect
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
 """Beyond this share of the step the model explains too little: savings are estimates, which the report says."""

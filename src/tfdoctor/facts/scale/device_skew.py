@@ -9,7 +9,7 @@ from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.tpu.time import TpuPart, TpuTime
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 
 WORKS = 0.01
 """Share of the busiest device's computing time below which a device is idle, not fast."""

@@ -7,11 +7,11 @@ from typing import Self
 
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Clock
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
-from tfdoctor.verdict import Stage
 
 COUNTED = frozenset(
     (

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings
+from tfdoctor.terms.kinds import DeviceKind
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 

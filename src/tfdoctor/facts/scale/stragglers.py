@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.scale.host_matching import Matching
 from tfdoctor.facts.scale.host_steps import OWN, HostSteps
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.verdict import Stage
 
 ALPHA = 0.01
 """The highest probability of a false straggler in a job of equal hosts."""

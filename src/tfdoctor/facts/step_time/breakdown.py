@@ -18,10 +18,10 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.humanize import percent
 from tfdoctor.recording import Recording
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
-from tfdoctor.verdict import Stage
 
 UNKNOWN = "unknown"
 """The part of a step that the trace does not explain."""

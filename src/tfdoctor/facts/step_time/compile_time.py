@@ -7,8 +7,8 @@ from tfdoctor.facts.steps.compilations import MOSTLY, compilations
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
-from tfdoctor.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

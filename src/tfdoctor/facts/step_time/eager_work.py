@@ -15,12 +15,12 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings, SourceLine
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS
-from tfdoctor.verdict import Location
 
 FUNCTION = re.compile(r"EagerLocalExecute: __\w+")
 """Python runs a whole function: its name begins with "__inference_" or "__forward_"."""

@@ -18,9 +18,9 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
-from tfdoctor.verdict import Location, Stage
 
 K = TypeVar("K")
 

@@ -16,8 +16,8 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Trace
-from tfdoctor.verdict import Location, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import trainers
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
-from tfdoctor.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

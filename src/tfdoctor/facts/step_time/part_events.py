@@ -13,8 +13,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.verdict import Stage
 
 SAMPLED_STEPS = 5
 """Steady steps that are read: events of every step alike show in a few."""

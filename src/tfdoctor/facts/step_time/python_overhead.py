@@ -8,10 +8,10 @@ from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
-from tfdoctor.kinds import StepSource
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EXECUTOR, INPUT_THREAD
-from tfdoctor.verdict import Stage
 
 OF_KERAS = (StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH)
 """Keras' own loops: what Python does around their calls is the cost of a call."""

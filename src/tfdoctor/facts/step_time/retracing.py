@@ -15,10 +15,10 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
 from tfdoctor.trace.stats import Value
-from tfdoctor.verdict import Stage
 
 CALL = "tf_function_call"
 """The stat of a tf.function's call: "traced-nonXla", "notTraced-xla" (TensorFlow 2.3 to 2.21)."""

@@ -10,10 +10,10 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EAGER_OPERATION
-from tfdoctor.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

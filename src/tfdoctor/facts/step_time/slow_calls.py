@@ -23,8 +23,8 @@ from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began,
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
-from tfdoctor.verdict import Location, Stage
 
 SPREAD = 0.5
 """Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.

@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, SeenPlace
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

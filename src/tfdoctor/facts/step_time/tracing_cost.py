@@ -13,9 +13,9 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import INPUT_THREAD
-from tfdoctor.verdict import Stage
 
 MOST_MS = 0.0011
 """Ms per event that the profiler takes at most. Called 100 times with and without it, the same function took 0.6 to

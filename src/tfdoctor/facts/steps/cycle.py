@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork
-from tfdoctor.kinds import StepSource
+from tfdoctor.terms.kinds import StepSource
 
 GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
 """Where steps that nobody marked are found: inside a graph, or from call to call."""

@@ -11,8 +11,8 @@ from tfdoctor.facts.steps.markers import marked, step_line, train_function_calls
 from tfdoctor.facts.steps.queued_steps import MODULE_RUNS, module_steps, queued_steps
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
-from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
+from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import END_OF_WINDOW
 

@@ -13,9 +13,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.input_stalls import OCCASIONS
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.terms.kinds import StepSource
 
 CALLS_THAT_FETCH = frozenset((StepSource.KERAS_FIT,))
 """Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an

@@ -17,7 +17,7 @@ from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
 from tfdoctor.facts.steps.kernel_runs import kernel_runs
 from tfdoctor.facts.steps.step import Step
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
-from tfdoctor.kinds import DeviceKind, StepSource
+from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 
 MODULE_RUNS, COMPILED_CALLS = StepSource.XLA_RUNS, StepSource.XLA_CALLS

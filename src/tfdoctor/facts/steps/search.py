@@ -16,7 +16,7 @@ from tfdoctor.facts.steps.eager_steps import eager_cycles
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step
 from tfdoctor.facts.steps.training_work import TrainingWork
-from tfdoctor.kinds import StepSource
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 

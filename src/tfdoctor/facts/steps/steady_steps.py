@@ -11,7 +11,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, spans, work_lines
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
 

@@ -25,10 +25,10 @@ from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.facts.timeline.trainer import trainer_waits
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import StepsSeen
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import FUNCTION_RUNS
 

@@ -20,7 +20,7 @@ from tfdoctor.facts.run.xla_programs import (
 )
 from tfdoctor.facts.run.xla_runs import ProgramRuns
 from tfdoctor.facts.steps.step import Step, chain
-from tfdoctor.humanize import counted
+from tfdoctor.terms.humanize import counted
 from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import pairs_of
 

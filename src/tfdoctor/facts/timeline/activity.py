@@ -23,12 +23,12 @@ from tfdoctor.facts.timeline.host_operations import (
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.facts.timeline.xla_cpu_work import compiled_work
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import (
     COLLECTIVE_OPERATION,
 )
-from tfdoctor.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,8 @@ from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
 from tfdoctor.facts.timeline.compiled_kernels import CompiledKernels
 from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import (
     COLLECTIVE,
@@ -18,7 +19,6 @@ from tfdoctor.trace.names import (
     TPU_TRANSFERS,
 )
 from tfdoctor.trace.stats import Value
-from tfdoctor.verdict import Stage
 
 
 def work_by_stage(

@@ -14,7 +14,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
 ENQUEUE = "DoEnqueueProgram"

@@ -16,7 +16,7 @@ from tfdoctor.facts.tpu.copies import name_of
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
 from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu.time import COMPUTE, part_of
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS

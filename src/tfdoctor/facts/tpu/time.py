@@ -19,7 +19,7 @@ from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.copies import Copy, CopyPlace, copies
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
-from tfdoctor.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 

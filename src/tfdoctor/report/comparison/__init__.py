@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from tfdoctor.comparison import RunComparison
+from tfdoctor.diagnosis.comparison import RunComparison
 from tfdoctor.report.files import write_texts
 
 FORMATS = ("html", "json", "md")

@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from tfdoctor.comparison import RunComparison
+from tfdoctor.diagnosis.comparison import RunComparison
 from tfdoctor.report.comparison import json
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS

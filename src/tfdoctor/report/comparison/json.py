@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tfdoctor.comparison import ChangeOfStep, RunComparison
-from tfdoctor.json_form import number
+from tfdoctor.diagnosis.comparison import ChangeOfStep, RunComparison
+from tfdoctor.terms.json_form import number
 
 SCHEMA = 1
 """Of comparisons; fields are only ever added."""

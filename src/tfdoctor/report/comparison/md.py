@@ -1,6 +1,6 @@
 """The comparison as Markdown: a comment on a pull request, or a CI job's summary."""
 
-from tfdoctor.comparison import RunComparison
+from tfdoctor.diagnosis.comparison import RunComparison
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.formats.md import ROWS, escaped, marker, table
 

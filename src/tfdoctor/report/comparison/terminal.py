@@ -5,13 +5,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.comparison import FindingState, RunComparison
+from tfdoctor.diagnosis.comparison import FindingState, RunComparison
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.step_bars import StepBar
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture
-from tfdoctor.text import shorten
+from tfdoctor.terms.text import shorten
 
 ROWS = 8
 """Rows of a table; the files have the rest."""

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor import text
-from tfdoctor.comparison import (
+from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
     Mover,
@@ -12,12 +11,13 @@ from tfdoctor.comparison import (
     RunComparison,
     RunSide,
 )
-from tfdoctor.humanize import duration, milliseconds, place
 from tfdoctor.report.comparison import words
 from tfdoctor.report.run.words import PHASE_LABELS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import duration, milliseconds, place
 
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.comparison import (
+from tfdoctor.diagnosis.comparison import (
     WIDEST,
     AmountKind,
     ChangeOfRun,
@@ -18,10 +18,10 @@ from tfdoctor.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.humanize import counted, duration, milliseconds, percent
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.trial_words import number
-from tfdoctor.text import name
+from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
+from tfdoctor.terms.text import name
 
 LARGE, GONE = 0.05, 0.2
 """Share of the step from which a part is named in the headline, and of its former time below which it is gone."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tfdoctor.fleet_report import FleetReport
+from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report.files import write_texts
 from tfdoctor.report.fleet.html import render
 

@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from tfdoctor.fleet_report import FleetReport
+from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report.fleet.view import COLUMNS, FleetView
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE
 from tfdoctor.report.template import asset, environment, in_script, script_hash

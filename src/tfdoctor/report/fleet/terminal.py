@@ -5,11 +5,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.fleet_report import FleetReport
+from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report.fleet.view import FleetLine, FleetView
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture
-from tfdoctor.text import shorten
+from tfdoctor.terms.text import shorten
 
 ROWS = 8
 """Rows of a table; the page has the rest."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from tfdoctor.fleet_report import FleetFault, FleetJob, FleetReport, PricedRun
-from tfdoctor.humanize import dollars, milliseconds, share
+from tfdoctor.diagnosis.fleet_report import FleetFault, FleetJob, FleetReport, PricedRun
 from tfdoctor.report.fleet import words
 from tfdoctor.report.tables import Grid
-from tfdoctor.text import name
+from tfdoctor.terms.humanize import dollars, milliseconds, share
+from tfdoctor.terms.text import name
 
 SHOWN = 100
 """Rows that the page has without scripts, and that it shows at once with them."""

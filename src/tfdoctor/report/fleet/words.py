@@ -1,9 +1,9 @@
 """What many runs waste, in sentences."""
 
-from tfdoctor.fleet_report import FleetReport, FleetRun, PricedRun, Waste
-from tfdoctor.humanize import amount, counted, dollars, duration, share
-from tfdoctor.text import capitalized
-from tfdoctor.verdict import Bound
+from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun, PricedRun, Waste
+from tfdoctor.terms.humanize import amount, counted, dollars, duration, share
+from tfdoctor.terms.text import capitalized
+from tfdoctor.terms.verdict import Bound
 
 NOTHING = "none known"
 """What rules save of a run for which they found no change: other changes may help, so it is not called healthy."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.places import Placed, placed, placed_budgets
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.verdict import Severity
 
 STREAM = True
 """The runner reads the commands from the output of the step."""

@@ -8,8 +8,8 @@ import json
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.places import Placed, PlacedFinding, placed, placed_budgets
-from tfdoctor.text import capitalized
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.text import capitalized
+from tfdoctor.terms.verdict import Severity
 
 SUFFIX = "gitlab.json"
 """Artifacts are found by name, and editors know JSON by its suffix."""

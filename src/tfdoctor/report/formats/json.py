@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis, RunAccount
-from tfdoctor.json_form import number
 from tfdoctor.report import sentences
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.stored import report
+from tfdoctor.terms.json_form import number
 
 MOST_OPERATIONS = 500
 """Operations in the contract of a page: EfficientNetB0 has 1,223, which take 280 kB."""

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Replacement
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.places import Placed, PlacedBudget, PlacedFinding, placed, placed_budgets
-from tfdoctor.rule import Rule
-from tfdoctor.text import name, sentence
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.text import name, sentence
+from tfdoctor.terms.verdict import Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import PhaseSegment, RunAccount
-from tfdoctor.humanize import duration, location
-from tfdoctor.kinds import Phase
 from tfdoctor.report.run.words import PHASE_LABELS, is_known, times
+from tfdoctor.terms.humanize import duration, location
+from tfdoctor.terms.kinds import Phase
 
 LEAST = 0.002
 """Share of the bar below which a stretch would be invisible."""

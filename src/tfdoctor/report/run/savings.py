@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import RunAccount, RunSaving, Saving
-from tfdoctor.humanize import duration, milliseconds, share
 from tfdoctor.report.run.words import is_known
-from tfdoctor.verdict import Bound, Recurrence, Severity
+from tfdoctor.terms.humanize import duration, milliseconds, share
+from tfdoctor.terms.verdict import Bound, Recurrence, Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor import text
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
-from tfdoctor.humanize import counted, duration, location, quantity, share
-from tfdoctor.kinds import Phase
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import PHASE_LABELS, is_known, times, whole_ms
-from tfdoctor.units import nbytes
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, duration, location, quantity, share
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import nbytes
 
 LINES = 3
 """Lines of a phase that are shown at once; the rest is folded."""

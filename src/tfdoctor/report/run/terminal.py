@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 from rich.text import Text
 
-from tfdoctor.kinds import Phase
 from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.run.bar import cells
 from tfdoctor.report.run.section import RunPhaseText, RunSection
-from tfdoctor.text import shorten
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.text import shorten
 
 GLYPHS = MappingProxyType(
     {

@@ -3,13 +3,21 @@
 import signal
 from collections.abc import Sequence
 
-from tfdoctor import text
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
-from tfdoctor.humanize import about_duration, counted, duration, factor, milliseconds, number, share
-from tfdoctor.kinds import Phase
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.words import PHASE_NOUNS, amount, is_known, times, whole_ms
-from tfdoctor.verdict import Bound
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import (
+    about_duration,
+    counted,
+    duration,
+    factor,
+    milliseconds,
+    number,
+    share,
+)
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Bound
 
 MATTERS = 0.1
 """Share of the run from which on the verdict speaks of something: as of the parts of a step."""

@@ -4,8 +4,8 @@ import math
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import RunAccount
-from tfdoctor.humanize import duration, share
-from tfdoctor.kinds import Phase
+from tfdoctor.terms.humanize import duration, share
+from tfdoctor.terms.kinds import Phase
 
 PHASE_LABELS = MappingProxyType(
     {phase: str(phase) for phase in Phase} | {Phase.BOUNDARIES: "between epochs"}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.errors import ConfigError
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rulebook.config.values import LONGEST, number, shown
 from tfdoctor.rulebook.suggestions import hint
-from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 
 GIGABYTE = 1e9
 """Bytes: decimal, as the report shows memory."""

@@ -6,10 +6,10 @@ from dataclasses import Field, fields, replace
 from typing import Any
 
 from tfdoctor.diagnosis import LimitSet, Off, Settings
-from tfdoctor.errors import ConfigError
-from tfdoctor.rule import Rule, Topic
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.rulebook.config.settings import ALL, Config, RuleNames
 from tfdoctor.rulebook.suggestions import hint, nearest
+from tfdoctor.terms.errors import ConfigError
 
 
 def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Settings]:

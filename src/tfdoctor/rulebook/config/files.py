@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.errors import ConfigError
 from tfdoctor.rulebook.config.settings import Config
+from tfdoctor.terms.errors import ConfigError
 
 OWN_FILE, PROJECT_FILE = "tfdoctor.toml", "pyproject.toml"
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.errors import ConfigError
 from tfdoctor.rulebook.config.budget import Budget
 from tfdoctor.rulebook.config.values import LONGEST, key_name, number, shown
 from tfdoctor.rulebook.suggestions import hint
-from tfdoctor.verdict import Severity
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.verdict import Severity
 
 ALL = "ALL"
 """Selects or ignores every rule, as in ruff."""

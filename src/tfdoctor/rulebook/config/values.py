@@ -3,7 +3,7 @@
 import math
 import re
 
-from tfdoctor.errors import ConfigError
+from tfdoctor.terms.errors import ConfigError
 
 LONGEST = 60
 """Characters of a wrong value that a message quotes."""

@@ -9,11 +9,11 @@ from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import kind_of, needs
-from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.own_rules.guarded import guarded
 from tfdoctor.rulebook.own_rules.lines import line_of
+from tfdoctor.terms.errors import ConfigError
 
 PACKAGE = "tfdoctor_own_rules"
 """Package of these modules, so that none hides another module of the same name."""

@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 
-from tfdoctor.errors import ConfigError
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.rule import Rule
 from tfdoctor.rulebook.own_rules.lines import line_of
 from tfdoctor.rulebook.own_rules.verdicts import fault
-from tfdoctor.verdict import Verdict
+from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.verdict import Verdict
 
 
 def guarded(rule: Rule, path: Path) -> Rule:

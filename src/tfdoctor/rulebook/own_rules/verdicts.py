@@ -5,8 +5,8 @@ from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from tfdoctor.units import Unit
-from tfdoctor.verdict import Effect, Finding, Healthy, NotApplicable
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, NotApplicable
 
 LONGEST = 60
 """Characters of a wrong value that a message quotes."""

@@ -44,17 +44,17 @@ differences and 9.6 ms by a matmul; two cores of a Xeon, TensorFlow 2.21.)
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.humanize import milliseconds
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -9,8 +9,8 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 LINEAR = frozenset(("Sub", "AddV2", "Add"))
 """Operations whose square is a sum of two squares and a product: (a - b)² = a² - 2ab + b²."""

@@ -35,14 +35,14 @@ input; that is not counted.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import found
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Effect,
     Finding,
     Healthy,

@@ -11,7 +11,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location, Stage
 
 NUMERICS = frozenset(
     ("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2")

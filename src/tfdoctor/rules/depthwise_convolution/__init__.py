@@ -48,19 +48,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import milliseconds, percent, quantity
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.depthwise_convolution.depthwise import Depthwise
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
-from tfdoctor.units import Quantity, count, flop_rate, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, percent, quantity
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import Quantity, count, flop_rate, ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

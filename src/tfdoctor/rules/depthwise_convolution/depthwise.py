@@ -8,8 +8,8 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 REPLACEMENT = 9
 """Positions of the kernel of the regular convolution that replaces a larger one: 3 x 3, as in the fused MBConv of

@@ -9,8 +9,8 @@ from tfdoctor.facts.operations.dependence import Dependence
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import FRAME
-from tfdoctor.verdict import Location
 
 IN_LOOP = "gradients/"
 """The scope of gradients inside the body of a loop, before the name of the forward operation and ``_grad``."""

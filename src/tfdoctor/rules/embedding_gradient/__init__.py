@@ -43,14 +43,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from tfdoctor.diagnosis.preconditions import not_on
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.embedding_gradient.embedding_tables import (
     DENSIFIES,
     DenseUpdate,
@@ -58,8 +56,10 @@ from tfdoctor.rules.embedding_gradient.embedding_tables import (
     OneHotTable,
 )
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Cell,
     Effect,

@@ -13,8 +13,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.facts.savings.frozen_work import SHAPES, UPDATES
 from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 REGULARIZER = "regularizer"
 """The kind of origin of operations that Keras's regularizers made."""

@@ -40,19 +40,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
 from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import (
     Concern,
     Finding,
     Healthy,

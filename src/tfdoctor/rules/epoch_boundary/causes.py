@@ -6,10 +6,10 @@ from enum import StrEnum
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.run_work.run_tables import in_function
-from tfdoctor.humanize import location
-from tfdoctor.kinds import Phase
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Location, Recurrence, Remedy, RunEffect
+from tfdoctor.terms.humanize import location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Location, Recurrence, Remedy, RunEffect
 
 RARELY = 0.1
 """Share of the time that remains where work runs in every tenth epoch."""

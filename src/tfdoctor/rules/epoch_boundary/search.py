@@ -14,9 +14,9 @@ from tfdoctor.facts.run_work.call_overhead import (
     rows_per_batch,
 )
 from tfdoctor.facts.run_work.line_groups import line_groups
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.epoch_boundary.causes import RARELY, BoundaryCause, BoundaryWork
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Location
 
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
 

@@ -53,6 +53,7 @@ and later on Linux), and operations on TPUs that memory bandwidth limits. Older 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.batch_norm import BatchNorms
 from tfdoctor.facts.operations.layer_times import by_layer
@@ -62,13 +63,12 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.humanize import milliseconds
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.float32_matmul.float32_work import Float32Work
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

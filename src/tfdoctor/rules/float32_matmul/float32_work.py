@@ -11,9 +11,9 @@ from tfdoctor.facts.operations.operations import BACKPROP, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, input_casts
-from tfdoctor.verdict import Effect
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Effect
 
 FIXED_MS = 0.1
 """Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands

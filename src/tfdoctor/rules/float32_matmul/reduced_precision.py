@@ -11,10 +11,10 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, values
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 HALF_THE_BYTES = 0.5
 """Time of an accelerator's memory-bound operation in 16-bit relative to float32. Variables, which the optimizer

@@ -38,18 +38,18 @@ cost next to nothing and are not reported.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import found
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.layer_times import by_layer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Effect, Finding, Healthy, Location, Remedy, Table, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Remedy, Table, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"

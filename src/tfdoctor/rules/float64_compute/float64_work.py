@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Layer, Operation, Program
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 FLOAT64 = "float64"
 

@@ -31,14 +31,14 @@ in a graph that was not recorded, such as the body of a loop, the rule does not 
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

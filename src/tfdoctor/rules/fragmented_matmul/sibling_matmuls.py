@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Shape
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 Key = tuple[str, Shape | None]
 """The name of the operation that makes the tensor, and the shape of the weights."""

@@ -42,6 +42,8 @@ in it, as far as the file shows. It alone makes no finding. In a first epoch the
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import (
     clause,
@@ -54,13 +56,11 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Program
-from tfdoctor.humanize import milliseconds, quantity
-from tfdoctor.kinds import KeptValue, Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.growing_memory.causes import remedies
-from tfdoctor.units import nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
+from tfdoctor.terms.units import nbytes
+from tfdoctor.terms.verdict import (
     Concern,
     Evidence,
     Finding,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tfdoctor.facts.growth.kept_results import KeptResult
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.verdict import Location, Remedy
+from tfdoctor.terms.verdict import Location, Remedy
 
 MODELS = frozenset(["Functional", "Model", "Sequential"])
 """Types of live objects that are models of Keras."""

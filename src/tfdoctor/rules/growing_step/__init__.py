@@ -36,22 +36,22 @@ throttled-device's; its steps are no finding here.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.phases.trend_line import mean_growth
-from tfdoctor.humanize import location, milliseconds, number, percent, time_span
-from tfdoctor.kinds import Phase
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, number, percent, time_span
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Evidence,

@@ -8,12 +8,12 @@ from tfdoctor.facts.growth.growing_counts import (
 )
 from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.humanize import location, number, time_span
-from tfdoctor.kinds import Phase
 from tfdoctor.rules.growing_step.causes import for_calls
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, number, time_span
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,

@@ -2,10 +2,10 @@
 
 from tfdoctor.facts.growth.growing_counts import named
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.humanize import location
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
 from tfdoctor.rules.growing_step.step_lines import StepLine
-from tfdoctor.verdict import Location, Remedy
+from tfdoctor.terms.humanize import location
+from tfdoctor.terms.verdict import Location, Remedy
 
 
 def remedies(counts: tuple[Trend, ...], cause: StepLine | None) -> tuple[Remedy, ...]:

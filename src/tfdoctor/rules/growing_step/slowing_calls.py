@@ -10,10 +10,10 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunCall
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import CallPlace, Line, RunLog
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 TOGETHER = (RunCall.FUNCTION,)
 """Calls whose time the log adds up: a point of the trend is the mean of those in a bucket."""

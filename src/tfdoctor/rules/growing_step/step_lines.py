@@ -8,10 +8,10 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
-from tfdoctor.kinds import RunCall, RunWork
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import RunCall, RunWork
+from tfdoctor.terms.verdict import Location
 
 SKIPPED = 0.1
 """Share of the steps that is left out at the beginning: they warm up."""

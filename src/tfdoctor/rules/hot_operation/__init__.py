@@ -45,6 +45,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.dispatch import Dispatch
@@ -54,8 +55,6 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.humanize import counted, location, percent
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.hot_operation.called_layers import again, call_tables, layers, repeats
 from tfdoctor.rules.hot_operation.hot_work import HotWork, Least, scale_of
 from tfdoctor.rules.hot_operation.questions import remedies
@@ -64,8 +63,9 @@ from tfdoctor.rules.hot_operation.search import Marks, find
 from tfdoctor.rules.hot_operation.sentences import summary
 from tfdoctor.rules.hot_operation.stated import Stated
 from tfdoctor.rules.hot_operation.table import SHOWN_ROWS, table
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, location, percent
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

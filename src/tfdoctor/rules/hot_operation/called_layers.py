@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.savings.layer_calls import CalledLayer
-from tfdoctor.humanize import milliseconds
 from tfdoctor.rules.hot_operation.hot_work import HotWork
 from tfdoctor.rules.hot_operation.stated import Stated
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Cell, Measure, Table
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Cell, Measure, Table
 
 SHOWN_LINES = 3
 """Lines of each layer in the table of calls: those that call it most often."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.savings.layer_calls import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

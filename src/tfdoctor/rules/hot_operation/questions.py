@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.savings.layer_calls import CalledLayer
-from tfdoctor.humanize import counted, location
 from tfdoctor.rules.hot_operation.called_layers import SHOWN_LINES
 from tfdoctor.rules.hot_operation.hot_work import HotWork
-from tfdoctor.verdict import Location, Remedy
+from tfdoctor.terms.humanize import counted, location
+from tfdoctor.terms.verdict import Location, Remedy
 
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 """The types of tf.py_function and tf.numpy_function."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.humanize import counted
 from tfdoctor.rules.hot_operation.hot_work import HotWork, Least
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.verdict import Location, Stage
 
 NAMED = 0.5
 """Share of the unexplained time from which the small operations beside it need not be named."""

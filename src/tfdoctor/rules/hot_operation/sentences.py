@@ -1,9 +1,9 @@
 """What takes long, in words."""
 
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.humanize import location, milliseconds, number
 from tfdoctor.rules.hot_operation.hot_work import HotWork
 from tfdoctor.rules.hot_operation.stated import Stated
+from tfdoctor.terms.humanize import location, milliseconds, number
 
 
 def summary(hot: HotWork, stated: Stated) -> str:

@@ -7,7 +7,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.hot_operation.hot_work import HotWork
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.rules.hot_operation.sentences import rate
 from tfdoctor.rules.hot_operation.stated import Stated
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import Cell, Table
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Cell, Table
 
 SHOWN_ROWS = 8
 """Rows of the table: the groups that take most of the time."""

@@ -36,14 +36,14 @@ are. This rule is about memory and predicts no time saving.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.humanize import counted, quantity
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
-from tfdoctor.units import count, nbytes, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, quantity
+from tfdoctor.terms.units import count, nbytes, ratio
+from tfdoctor.terms.verdict import (
     Evidence,
     Finding,
     Healthy,

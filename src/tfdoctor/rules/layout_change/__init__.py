@@ -36,16 +36,16 @@ cost as part of the neighboring convolution.
 
 from collections.abc import Iterator
 
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic
 from tfdoctor.rules.layout_change.layouts import Conversion, Layouts
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Cell,
     Effect,

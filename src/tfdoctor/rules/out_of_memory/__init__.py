@@ -33,17 +33,17 @@ counts it for the run's cgroup. A process that catches the error and goes on is 
 
 from math import prod
 
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.growth.filling_memory import MemoryTrends
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run.program import Program
-from tfdoctor.humanize import location, quantity
-from tfdoctor.kinds import Phase
-from tfdoctor.rule import Topic
 from tfdoctor.rules.out_of_memory.remedies import Circumstances, remedies
-from tfdoctor.units import nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, quantity
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import nbytes
+from tfdoctor.terms.verdict import (
     Concern,
     Evidence,
     Finding,

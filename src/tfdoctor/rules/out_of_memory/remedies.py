@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.humanize import number
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Remedy
+from tfdoctor.terms.humanize import number
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Remedy
 
 ONE_HOT = frozenset(["to_categorical", "one_hot", "get_dummies", "OneHotEncoder"])
 """Functions that make a row of zeros and a one for each class number."""

@@ -50,19 +50,19 @@ something else than a dataset.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

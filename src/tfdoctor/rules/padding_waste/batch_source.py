@@ -5,9 +5,9 @@ from enum import Enum, auto
 from typing import Self
 
 from tfdoctor.facts.run.program import Places, Program
-from tfdoctor.kinds import InputKind
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import InputKind
+from tfdoctor.terms.verdict import Location
 
 
 class BatchMaker(Enum):

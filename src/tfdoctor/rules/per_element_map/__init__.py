@@ -32,6 +32,8 @@ several shapes: on batches they would need a different function, not only a diff
 import re
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import pipeline_ran
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
@@ -39,11 +41,9 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.preconditions import pipeline_ran
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Healthy,

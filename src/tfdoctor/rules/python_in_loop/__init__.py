@@ -33,15 +33,15 @@ the training function but hardly Python's own lines, so the share shown is low.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import timed_steps
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

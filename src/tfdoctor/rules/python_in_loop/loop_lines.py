@@ -9,7 +9,7 @@ from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

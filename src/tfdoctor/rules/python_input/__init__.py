@@ -43,7 +43,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor import text
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
@@ -53,13 +53,13 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.kinds import InputKind
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.tensorflow_calls import equivalents
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.kinds import InputKind
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Cell,
     Effect,

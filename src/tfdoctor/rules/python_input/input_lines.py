@@ -11,7 +11,7 @@ from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")
 """Packages of Python's whose innermost function waits for another thread or process."""

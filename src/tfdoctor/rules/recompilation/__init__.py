@@ -32,13 +32,13 @@ for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Concern,
     Effect,
     Finding,

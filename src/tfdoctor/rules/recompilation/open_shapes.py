@@ -7,7 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
 from tfdoctor.facts.run.program import Program
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 _SPEC = re.compile(r"\w+Spec\(")
 

@@ -45,15 +45,15 @@ per example.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -34,14 +34,14 @@ time as well.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import found
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.repeated_computation.repeated_results import Constant, Repeat, RepeatedResults
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Cell,
     Effect,

@@ -12,8 +12,8 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.layer_calls import values_of
+from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
-from tfdoctor.verdict import Location
 
 FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
 """Operations that take no longer than reading their stored result."""

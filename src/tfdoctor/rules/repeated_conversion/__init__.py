@@ -33,14 +33,14 @@ python-input reports them, except for casts of float64 to a narrower type, which
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import timed_steps
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.preconditions import timed_steps
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.units import ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -37,6 +37,7 @@ of their own. A function that was traced early in the run only is healthy.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -44,15 +45,14 @@ from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.humanize import milliseconds
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.retracing import over_run
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Concern,
     Effect,
     Finding,

@@ -7,11 +7,11 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
-from tfdoctor.humanize import counted, location, milliseconds, number, percent
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change, of_numbers
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Evidence,

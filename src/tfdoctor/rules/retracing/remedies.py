@@ -4,7 +4,7 @@ import re
 
 from tfdoctor.facts.phases.run_traces import TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
-from tfdoctor.verdict import Location, Remedy
+from tfdoctor.terms.verdict import Location, Remedy
 
 
 def for_change(function: Retraced, at: Location | None) -> Remedy:

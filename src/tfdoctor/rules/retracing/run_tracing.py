@@ -7,10 +7,10 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.retracing import changed
-from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.verdict import Location
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

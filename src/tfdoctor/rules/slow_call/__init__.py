@@ -54,16 +54,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.humanize import location, milliseconds, number
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import location, milliseconds, number
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

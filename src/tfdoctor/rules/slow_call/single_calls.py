@@ -17,8 +17,8 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, RecordedGraph, SourceLine
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
-from tfdoctor.verdict import Stage
 
 MANY = 8.0
 """Calls per step from which on one call for all examples spares most of their time (seven eighths of it)."""

@@ -40,6 +40,8 @@ of a line in Python is its share of the stack samples.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -47,11 +49,17 @@ from tfdoctor.facts.run_work.call_overhead import CallOverhead, OverheadKind, ca
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
-from tfdoctor.humanize import milliseconds, number, percent
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
+from tfdoctor.terms.humanize import milliseconds, number, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Remedy,
+    Verdict,
+)
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"

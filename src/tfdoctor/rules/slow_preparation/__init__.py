@@ -44,18 +44,18 @@ saving is an upper bound, for the vectorized form takes time as well.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import line_table
-from tfdoctor.humanize import counted, location, milliseconds, percent
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_preparation.advice import CACHED
 from tfdoctor.rules.slow_preparation.places import SlowPlace, adapt_table, slow_places
-from tfdoctor.units import ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, location, milliseconds, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
     Concern,
     Finding,
     Healthy,

@@ -9,11 +9,11 @@ from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads, 
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import in_function
-from tfdoctor.humanize import location, number
-from tfdoctor.kinds import Phase, RunCall
 from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import Bound, Location, Remedy, RunEffect, Table
+from tfdoctor.terms.humanize import location, number
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import Bound, Location, Remedy, RunEffect, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,18 +39,27 @@ that loads different models, such as those of an ensemble, is told from one that
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork, package_and_name
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
-from tfdoctor.humanize import location, milliseconds, percent
-from tfdoctor.kinds import Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
-from tfdoctor.units import ms
-from tfdoctor.verdict import Concern, Finding, Healthy, Location, Measure, Severity, Table, Verdict
+from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Severity,
+    Table,
+    Verdict,
+)
 
 TOPIC = Topic.RUN
 SINCE = "0.1.0"

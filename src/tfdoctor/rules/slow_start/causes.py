@@ -6,10 +6,10 @@ from enum import StrEnum
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.run_work.call_overhead import function_name
 from tfdoctor.facts.run_work.line_groups import LineGroup
-from tfdoctor.humanize import location, milliseconds, number
-from tfdoctor.kinds import Phase
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Location, Remedy, RunEffect
+from tfdoctor.terms.humanize import location, milliseconds, number
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Location, Remedy, RunEffect
 
 
 class CauseKind(StrEnum):

@@ -38,6 +38,7 @@ and steps that run eagerly are not checked.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
@@ -48,9 +49,6 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.kinds import DeviceKind, StepSource
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.small_batch.fixed_parts import (
     FixedPart,
     call_on_cpu,
@@ -58,8 +56,10 @@ from tfdoctor.rules.small_batch.fixed_parts import (
     starting_operations,
     wait_of_accelerator,
 )
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
     Location,

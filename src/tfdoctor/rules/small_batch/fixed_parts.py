@@ -7,8 +7,8 @@ from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage, StepWork
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ opened by Python code are covered by python-input. The bytes that a process read
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import pipeline_ran
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -40,12 +42,10 @@ from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, number, quantity
-from tfdoctor.preconditions import pipeline_ran
-from tfdoctor.rule import Topic, limit
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, number, quantity
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -32,15 +32,24 @@ at 3 %. XLA does not compile sparse products.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.preconditions import found
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
-from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.preconditions import found
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
-from tfdoctor.units import ms, ratio
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Remedy,
+    Table,
+    Verdict,
+)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"

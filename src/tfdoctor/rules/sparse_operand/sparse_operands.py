@@ -10,7 +10,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Program, Zeros
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)

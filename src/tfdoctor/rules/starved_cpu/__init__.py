@@ -40,6 +40,7 @@ is not checked.
 from dataclasses import dataclass
 from typing import Any
 
+from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -47,12 +48,11 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, number
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, share_limit
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.units import count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, number
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Evidence,

@@ -47,6 +47,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 from types import MappingProxyType
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
@@ -56,11 +57,10 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.humanize import counted, location, milliseconds, number, percent
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Concern,
     Finding,
     Healthy,

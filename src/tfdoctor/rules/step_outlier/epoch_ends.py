@@ -6,7 +6,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 NEXT_TO = 2
 """Steps from the last of an epoch to the first of the next: numbers begin with 0 or 1."""

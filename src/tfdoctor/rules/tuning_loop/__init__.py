@@ -39,6 +39,8 @@ it is cleared, growth is a note. The statement that keeps models is read from th
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
@@ -46,12 +48,10 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
-from tfdoctor.humanize import counted, duration, location, number, percent, quantity
-from tfdoctor.kinds import KeptValue, Phase, RunCall
-from tfdoctor.preconditions import whole_run
-from tfdoctor.rule import Topic, limit, share_limit
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, duration, location, number, percent, quantity
+from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Evidence,

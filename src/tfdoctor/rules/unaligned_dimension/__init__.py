@@ -46,15 +46,13 @@ the MXU).
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
 from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
@@ -66,8 +64,10 @@ from tfdoctor.rules.unaligned_dimension.padded_widths import (
     sized,
     width_of,
 )
-from tfdoctor.units import count, ms, ratio
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

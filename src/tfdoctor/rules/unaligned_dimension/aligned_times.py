@@ -19,8 +19,8 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.verdict import Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.tpu.shapes import Array
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.padded_widths import Padded, result_of
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 
 def elsewhere(

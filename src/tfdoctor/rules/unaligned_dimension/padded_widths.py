@@ -10,10 +10,10 @@ from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.tpu.shapes import Array, arrays
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules.unaligned_dimension.layer_matmuls import is_gradient, owner
-from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ before they are read.
 
 from dataclasses import dataclass, replace
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
@@ -60,14 +61,13 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
-from tfdoctor.humanize import milliseconds, number, percent, quantity
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
     RepeatablePrefix,
     RepeatablePrefixes,
 )
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds, number, percent, quantity
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Effect,

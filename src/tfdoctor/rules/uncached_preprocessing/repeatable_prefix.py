@@ -12,7 +12,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.verdict import Location
+from tfdoctor.terms.verdict import Location
 
 ARGUMENT = "Placeholder"
 """The type of a function's arguments in its graph."""

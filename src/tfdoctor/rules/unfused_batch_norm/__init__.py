@@ -38,17 +38,17 @@ everything and nothing is unfused.
 from dataclasses import dataclass
 from math import prod
 
+from tfdoctor.diagnosis.preconditions import not_on
+from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
-from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.preconditions import not_on
-from tfdoctor.rule import Topic, limit
-from tfdoctor.units import bandwidth, count, ms
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import bandwidth, count, ms
+from tfdoctor.terms.verdict import (
     Bound,
     Cell,
     Effect,

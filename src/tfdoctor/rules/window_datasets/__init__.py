@@ -34,16 +34,16 @@ whole batches.
 
 from dataclasses import dataclass
 
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic, limit, share_limit
 from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
-from tfdoctor.units import count, ms, nbytes
-from tfdoctor.verdict import (
+from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import (
     Bound,
     Effect,
     Finding,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..process.stack import Line
-    from .other_thread_traces import TracedElsewhere
+    from .clock_state import WaitingTrace
     from .places import CallSite
 
     # A thread, whether it has trained, what it was in, and when another one was followed instead:
@@ -134,7 +134,7 @@ class CallClock:
 
     def _begin_threads(self) -> None:
         self.lent: Lent | None = None  # to another thread, which traces while this one waits
-        self.tracing: list[TracedElsewhere] = []  # in threads that are not followed
+        self.tracing: list[WaitingTrace] = []  # in threads that are not followed
         self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
 
     def _begin_tests(self) -> None:

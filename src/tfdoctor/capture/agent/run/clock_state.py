@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from .places import CallSite
     from .step_times import RunStepTimes
 
+    class WaitingTrace(Protocol):
+        """A function that a thread traces which is not followed."""
+
+        def begin(self) -> None:
+            """Have that thread followed, where the followed one waits."""
+
     class ClockState(Protocol):
         """The state of `CallClock`, times in ns."""
 

@@ -1,4 +1,4 @@
-"""The kinds of calls and of work: values that stand in recordings (`tfdoctor.kinds.RunCall` and `RunWork`)."""
+"""The kinds of calls and of work: values of recordings (`tfdoctor.terms.kinds.RunCall` and `RunWork`)."""
 
 from __future__ import annotations
 

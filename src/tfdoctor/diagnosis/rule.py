@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Chart, kind_of, needs
-from tfdoctor.verdict import Verdict
+from tfdoctor.terms.verdict import Verdict
 
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
 

@@ -3,9 +3,9 @@
 import math
 from pathlib import PurePosixPath
 
-from tfdoctor import text
-from tfdoctor.units import Quantity, Unit
-from tfdoctor.verdict import Cell, Location, Place, PlaceKind
+from tfdoctor.terms import text
+from tfdoctor.terms.units import Quantity, Unit
+from tfdoctor.terms.verdict import Cell, Location, Place, PlaceKind
 
 UNKNOWN = "unknown"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tfdoctor.verdict import Bound
+from tfdoctor.terms.verdict import Bound
 
 
 class Failure(StrEnum):

@@ -12,8 +12,8 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
-from tfdoctor.kinds import DeviceKind
-from tfdoctor.verdict import Healthy, NotApplicable, Verdict
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 
 F = TypeVar("F")
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.json_form import (
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.terms.json_form import (
     AllOf,
     AsText,
     MaybePositive,
@@ -22,10 +23,9 @@ from tfdoctor.json_form import (
     Positive,
     SameUnit,
 )
-from tfdoctor.kinds import DeviceKind, Phase, StepSource, TrustLevel
-from tfdoctor.rule import Rule, Topic
-from tfdoctor.units import Quantity
-from tfdoctor.verdict import (
+from tfdoctor.terms.kinds import DeviceKind, Phase, StepSource, TrustLevel
+from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.verdict import (
     Bound,
     Finding,
     Location,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tfdoctor.kinds import Phase
-from tfdoctor.verdict import Place
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Place
 
 
 class Direction(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Protocol
 
-from tfdoctor.units import Quantity, ms
+from tfdoctor.terms.units import Quantity, ms
 
 DIGITS = 9
 """Significant digits: beyond them floats differ between machines and say nothing."""

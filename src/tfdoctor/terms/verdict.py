@@ -6,9 +6,9 @@ from enum import IntEnum, StrEnum
 from itertools import islice
 from typing import Annotated, Self, TypeVar
 
-from tfdoctor.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
-from tfdoctor.kinds import Phase
-from tfdoctor.units import Quantity, ratio
+from tfdoctor.terms.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.units import Quantity, ratio
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""The terms of recordings and reports: units, kinds, verdicts, errors, and how numbers become text."""
