@@ -41,6 +41,16 @@ def test_the_rule_of_the_guide_is_one(project: Path) -> None:
     assert isinstance(rule.healthy(), Healthy)
 
 
+def test_it_may_speak_of_what_no_other_rule_explains(project: Path) -> None:
+    path = project / "doctor" / "slow_callbacks.py"
+    general = RULE.replace("breakdown: Breakdown", "breakdown: Breakdown, left: Unexplained", 1)
+    imported = "from tfdoctor.facts.savings.unexplained import Unexplained\n"
+    assert general != RULE
+    path.write_text(general.replace("from tfdoctor", f"{imported}from tfdoctor", 1))
+    (rule,) = load([project / "doctor"], taken=())
+    assert rule.needs == ("Breakdown", "Unexplained")
+
+
 def test_it_may_use_the_edits_of_the_built_in_rules(project: Path) -> None:
     book = rulebook(Config(rules=(project / "doctor",)))
     (rule,) = (rule for rule in book.rules if rule.own)

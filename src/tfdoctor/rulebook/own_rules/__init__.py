@@ -128,7 +128,7 @@ def _check_needs(module: ModuleType, path: Path) -> None:
             f"{path}: the parameters of check must be annotated with facts: {error}."
         ) from error
     for name, kind in wanted.items():
-        if not hasattr(kind, "measure"):
+        if not hasattr(kind, "measure") and not hasattr(kind, "ABSENT"):
             raise ConfigError(
                 f"{path}: the parameters of check must be annotated with facts, but {name} is not."
             )
