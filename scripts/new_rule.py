@@ -37,9 +37,9 @@ TODO: versions of TensorFlow, and hardware.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.diagnosis.preconditions import timed_steps
 from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
