@@ -81,7 +81,7 @@ from tfdoctor.terms.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
-BY_HAND = "it names where the time goes, not yet a change"
+BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True
 """Speaks only of time that no specific rule explains."""
 
