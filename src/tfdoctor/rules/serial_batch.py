@@ -86,8 +86,8 @@ class Limits:
     )
     example_bytes: float = limit(
         32768.0,
-        "Smallest example in bytes whose copy dominates; copying it takes about 4 microseconds, and the call "
-        "for it 1 to 3 (measured on one core)",
+        "Size of an example in bytes from which copying it takes longer than calling for it (about 4 "
+        "microseconds for the copy, 1 to 3 for the call, measured on one core)",
         least=1.0,
     )
 

@@ -99,13 +99,12 @@ class Limits:
     )
     line: float = share_limit(
         0.3,
-        "Smallest share of the stack samples of the Python that makes input, at which the function with most of "
-        "them is named; below it, the time is spread over many",
+        "Smallest share of the input's Python, by stack samples, that one function must take to be named",
     )
     call_ms: float = limit(
         3.0,
-        "Longest way into a training call and out of it that needs no other explanation than Python itself "
-        "(as in small-batch); a longer one waits for the interpreter",
+        "Longest time in ms that entering and leaving a training call takes by itself (as in small-batch); in "
+        "longer ones the call waits for the interpreter",
     )
     interpreter: float = share_limit(
         0.1,
