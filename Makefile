@@ -62,7 +62,7 @@ dist: $(READY) ## Build the wheel and the source archive in dist/, and check the
 	@$(BIN)/python -m build --no-isolation
 	@$(BIN)/twine check --strict dist/*
 
-rule: $(READY) ## Begin a rule: make rule NAME=late-shrink TOPIC=input
+rule: $(READY) ## Begin a rule: make rule NAME=wide-rows TOPIC=input
 	@$(BIN)/python -m scripts.new_rule $(NAME) --topic $(TOPIC)
 
 fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input

@@ -1,6 +1,6 @@
 """Begins a rule: writes its module and its test, each ready to be filled in.
 
-make rule NAME=late-shrink TOPIC=input
+make rule NAME=wide-rows TOPIC=input
 """
 
 import argparse
@@ -104,10 +104,10 @@ def test_a_share_below_the_limit_is_healthy() -> None:
 def main() -> None:
     """Write both files, or say why not."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", help="a noun that names the fault, such as late-shrink")
+    parser.add_argument("name", help="a noun that names the fault, such as wide-rows")
     parser.add_argument("--topic", choices=[str(topic) for topic in Topic], required=True)
     wanted = parser.parse_args()
-    new_module.check_name(wanted.name, "late-shrink")
+    new_module.check_name(wanted.name, "wide-rows")
     new_module.write(files(wanted.name, Topic(wanted.topic)))
 
 
