@@ -18,7 +18,8 @@ from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.converter import form_of, has, markers
-from tfdoctor.stored.report import read, reports, settled, write
+from tfdoctor.stored.report import NoReportError, read, reports, settled, write
+from tfdoctor.stored.results import UNSAID
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.json_form import AllOf, AsText, OneUnit, Pairs, number
 from tfdoctor.terms.units import Quantity, Unit, ms
@@ -45,6 +46,31 @@ def test_what_is_read_is_what_was_written(name: str) -> None:
 def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(path: Path) -> None:
     made = settled(diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False))
     assert again(made) == made
+
+
+def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() -> None:
+    content = json.loads(json.dumps(write(diagnoses.full())))
+    for result in content["results"]:
+        for name in ("title", "stated", "fallbacks"):
+            result.pop(name, None)
+    found = content["results"][0]
+    found["at"] = {"path": "train.py", "line": 1, "kind": "script"}
+    place = {"path": "train.py", "line": 3}
+    edit = {"at": place, "before": "a", "after": "b", "in_patch": False}
+    found["remedies"] = [{"action": "do", "code": "", "at": None, "trial": "", "edit": edit}]
+    result = read(content).results[0]
+    assert [place.kind.value for place in result.fallbacks] == ["script"]
+    assert result.edits[0].missing == UNSAID
+
+
+@pytest.mark.parametrize(
+    "damage", [{"names": [[]]}, {"parts": 3}, {"lanes": [{"name": 1, "bars": []}]}]
+)
+def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
+    content = json.loads(json.dumps(write(diagnoses.full())))
+    content["timeline"] |= damage
+    with pytest.raises(NoReportError, match="^timeline"):
+        read(content)
 
 
 # Any values of all types

@@ -40,15 +40,22 @@ def read(value: Json) -> Timeline:
         ValueError, KeyError, IndexError: it is damaged.
     """
     found = expect(value, Mapping, "an object")
-    parts, names = found["parts"], found["names"]
+    parts, names = (_texts(found[key]) for key in ("parts", "names"))
     lanes = [
-        TimelineLane(lane["name"], tuple(_bar(row, parts, names) for row in lane["bars"]))
+        TimelineLane(
+            expect(lane["name"], str, "a text"),
+            tuple(_bar(row, parts, names) for row in lane["bars"]),
+        )
         for lane in found["lanes"]
     ]
     total_ms = expect_number(found["total_ms"])
     return Timeline(
         number=found["step"], total_ms=total_ms, lanes=tuple(lanes), hidden=found["hidden"]
     )
+
+
+def _texts(value: Json) -> list[str]:
+    return [expect(text, str, "a text") for text in expect(value, list, "a list")]
 
 
 def _bar(row: Sequence[Json], parts: Sequence[str], names: Sequence[str]) -> TimelineBar:

@@ -363,6 +363,17 @@ def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not() -> N
     assert found["step"] == 40
 
 
+def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_not() -> None:
+    clock, at = started(), frame()
+    for trains in (*(True, False) * 10, *(False,) * 5):
+        entered = clock.function_begins("f" if trains else "g", at)
+        clock.function_trains("repeated-call") if trains else clock.function_tests()
+        if not trains and clock.stepped < 10:
+            assert clock.current.kind == kinds.FUNCTION
+        clock.function_ends(entered, started, "f")
+    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.TEST) == 4
+
+
 # Threads
 
 
@@ -485,6 +496,56 @@ def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
     thread.join()
     assert clock.ours()
     assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 3
+
+
+def test_the_sampler_sees_that_a_thread_goes_on() -> None:
+    clock, lent, over, seen = started(), threading.Event(), threading.Event(), []
+
+    def trace() -> None:
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            while clock.lent is None:
+                clock.sampled()
+            lent.set()
+            over.wait()
+
+    begun: list[bool] = []  # the main thread waits until another one has begun
+
+    def sample() -> None:
+        while not begun:
+            pass
+        clock.sampled()
+        seen.append(clock.lent)
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    lent.wait()
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    begun.append(True)
+    while not seen:
+        pass
+    assert seen == [None]
+    over.set()
+    thread.join()
+    sampler.join()
+
+
+def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
+    clock = started()
+
+    def trace() -> None:
+        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+            while clock.lent is None:
+                clock.sampled()
+            time.sleep(0.2)
+
+    for _ in range(2):
+        clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+        in_a_thread(trace)
+    clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+    clock.pass_over()
+    (ended,) = clock.steps.take(10)[0].values()
+    assert max(ended.each) < 150
 
 
 def test_a_trace_is_seen_once_the_main_thread_waits_for_it() -> None:

@@ -67,18 +67,8 @@ class CallClock:
         # The rest.
         *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
         *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
-        *(
-            "failed",
-            "began",
-            "owner",
-            "lent",
-            "tracing",
-            "moves_at",
-            "trained_at",
-            "tested",
-            "stepped",
-            "since_step",
-        ),
+        *("failed", "began", "owner", "lent", "tracing", "moves_at"),
+        *("trained_at", "tested", "stepped", "since_step"),
     )
 
     def __init__(self) -> None:
