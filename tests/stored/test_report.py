@@ -69,7 +69,7 @@ def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() 
 def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
     content = json.loads(json.dumps(write(diagnoses.full())))
     content["timeline"] |= damage
-    with pytest.raises(NoReportError, match="^timeline"):
+    with pytest.raises(NoReportError, match=r"^timeline"):
         read(content)
 
 
