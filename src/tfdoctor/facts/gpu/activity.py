@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
+from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY
 
 NO_GPU = "the run used no GPU, so it has no kernels, copies or launch gaps"
-
-KERNEL, COPY_WORK, COLLECTIVE_WORK = range(3)
-"""Kinds of a GPU's work."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,36 +65,21 @@ class GpuActivities:
 
 def activity_of(plane: Plane) -> GpuActivity:
     """Sort one GPU's events into kernels, copies and collectives."""
-    kinds = np.array([_kind(kind) for kind in plane.types], np.int8)
-    lines = work_lines(plane)
-    by_kind = [[_rows(line, kinds[line.kind] == kind) for line in lines] for kind in range(3)]
-    spans = [
-        Intervals.union(pair for rows in rows_of_lines for pair in rows.tolist())
-        for rows_of_lines in by_kind
-    ]
+    kernels, copies, collectives = [], [], []
+    kernel_starts = [np.zeros(0, np.int64)]
+    for line in work_lines(plane):
+        copy = is_named(line, COPY.match)
+        collective = is_named(line, COLLECTIVE.match) & ~copy
+        kernel = ~(copy | collective)
+        copies.append(spans_of(line, copy))
+        collectives.append(spans_of(line, collective))
+        kernels.append(spans_of(line, kernel))
+        kernel_starts.append(line.start_ps[kernel])
     return GpuActivity(
         plane.name,
-        spans[KERNEL],
-        spans[COPY_WORK],
-        spans[COLLECTIVE_WORK],
-        _starts(by_kind[KERNEL]),
+        Intervals.any_of(kernels),
+        Intervals.any_of(copies),
+        Intervals.any_of(collectives),
+        np.concatenate(kernel_starts),
         plane,
-    )
-
-
-def _kind(kind: EventType) -> int:
-    if COPY.match(kind.name):
-        return COPY_WORK
-    return COLLECTIVE_WORK if COLLECTIVE.match(kind.name) else KERNEL
-
-
-def _rows(line: Line, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (k, 2) starts and ends of the selected events of a line."""
-    starts = line.start_ps[mask]
-    return np.stack((starts, starts + line.duration_ps[mask]), axis=1)
-
-
-def _starts(rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return (
-        np.concatenate([line_rows[:, 0] for line_rows in rows]) if rows else np.zeros(0, np.int64)
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.run.device import work_lines
-from tfdoctor.trace import Line, Plane, Trace
+from tfdoctor.trace import Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 
 NEVER = np.iinfo(np.int64).max
@@ -27,16 +27,10 @@ def starts_and_launches(
     plane: Plane, launched: Mapping[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (n,) when a GPU's work started, in order, and (n,) when it was launched, or ``NEVER``."""
-    rows = [
-        (start, launched.get(call, NEVER))
-        for line in work_lines(plane)
-        for start, call in zip(line.start_ps.tolist(), _calls(line), strict=True)
-    ]
+    rows: list[tuple[int, int]] = []
+    for line in work_lines(plane):
+        calls = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
+        launched_ps = [launched.get(call, NEVER) for call in calls]
+        rows += zip(line.start_ps.tolist(), launched_ps, strict=True)
     starts, launches = pairs_of(sorted(rows)).T
     return starts, launches
-
-
-def _calls(line: Line) -> list[int]:
-    """Return the correlation ids of a line's n events; 0 for an event without one."""
-    calls: list[int] = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
-    return calls

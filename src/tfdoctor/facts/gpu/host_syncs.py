@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
 from tfdoctor.facts.gpu.host_work import HostWork
+from tfdoctor.facts.gpu.transfers import D2H, direction_of
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Intervals, Plane, Trace
-from tfdoctor.trace.names import COPY_DIRECTION
 
 SETTLING_PS = 2_000_000
 """2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less."""
@@ -43,19 +44,20 @@ class HostSyncs:
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        plane = activities.busiest.plane
-        ends = _copied_back(plane)
-        starts, launches = starts_and_launches(plane, launch_times(trace))
-        gaps = [
-            gap
-            for gap in _gaps(activities.busiest.busy, steady)
-            if _follows(gap[0], ends) and _launched_later(gap, starts, launches)
-        ]
-        drained = Intervals.union(gaps) - host.waits
+        gpu, (first, last) = activities.busiest, (steady.stretches[0][0], steady.stretches[-1][1])
+        copied = _copied_back(gpu.plane)
+        settling = Intervals.merged(copied, copied + SETTLING_PS + 1)
+        starts, launches = starts_and_launches(gpu.plane, launch_times(trace))
+        idle = Intervals(((first, last),)) - gpu.busy.within(first, last)
+        launched = np.append(launches, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
+        began = idle.starts_ps
+        # The work that ends a gap after a copy was launched after the gap began. Outliers are left out.
+        synced = steady.holds(began) & settling.holds(began) & (launched > began)
+        drained = Intervals.merged(began[synced], idle.ends_ps[synced]) - host.waits
         inside = steady.ms(drained & steady.calls)
         return cls(
-            int(steady.holds(ends).sum()) / steady.rounds,
-            len(gaps) / steady.rounds,
+            int(steady.holds(copied).sum()) / steady.rounds,
+            int(synced.sum()) / steady.rounds,
             inside,
             steady.ms(drained) - inside,
         )
@@ -66,34 +68,13 @@ class HostSyncs:
         return self.host_ms + self.between_ms
 
 
-def _gaps(busy: Intervals, steady: SteadySteps) -> list[tuple[int, int]]:
-    """Return the idle stretches from the first step to the last; those of outliers left out."""
-    first, last = steady.stretches[0][0], steady.stretches[-1][1]
-    whole = (Intervals(((first, last),)) - busy.within(first, last)).spans
-    starts = np.array([start for start, _ in whole], np.int64)
-    return [gap for gap, held in zip(whole, steady.holds(starts), strict=True) if held]
-
-
 def _copied_back(plane: Plane) -> NDArray[np.int64]:
-    """Return (n,) when copies from device to host ended, in order."""
-    back = [
-        (letters := COPY_DIRECTION.search(kind.name)) is not None
-        and "".join(letters.groups()).upper() == "DH"
-        for kind in plane.types
+    """Return (n,) when copies from device to host ended."""
+    ends = [
+        (line.start_ps + line.duration_ps)[is_named(line, _is_back)] for line in work_lines(plane)
     ]
-    copied = [(line, np.array(back, bool)[line.kind]) for line in work_lines(plane)]
-    ends = [(line.start_ps + line.duration_ps)[mask] for line, mask in copied]
-    return np.sort(np.concatenate(ends)) if ends else np.zeros(0, np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *ends])
 
 
-def _follows(start: int, ends: NDArray[np.int64]) -> bool:
-    at = int(np.searchsorted(ends, start, side="right")) - 1
-    return at >= 0 and start - int(ends[at]) <= SETTLING_PS
-
-
-def _launched_later(
-    gap: tuple[int, int], starts: NDArray[np.int64], launches: NDArray[np.int64]
-) -> bool:
-    """Say whether the work that ends the gap was launched after the gap began."""
-    at = int(np.searchsorted(starts, gap[1]))
-    return at < len(starts) and min(int(launches[at]), gap[1]) > gap[0]
+def _is_back(name: str) -> bool:
+    return direction_of(name) is D2H

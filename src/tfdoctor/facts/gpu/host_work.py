@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_operations import captured_executions
@@ -43,42 +42,29 @@ class HostWork:
         for line in lines:
             blocked = matching(line, SYNC)
             syncs |= blocked
-            launches |= _launching(line, captured) - blocked
+            if line.name.startswith(INPUT_THREAD):
+                continue
+            launching = is_named(line, LAUNCH.fullmatch)
+            launching[line.stats.having("correlation_id")] = True
+            executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
+            of_input = np.isin(line.stats.ids_of("id", executes), captured)
+            launching[executes[~of_input]] = True
+            launches |= spans_of(line, launching) - blocked
         return cls(activity.wait, launches | activity.dispatch - syncs, syncs, _python(lines))
-
-
-def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
-    """Return when a thread runs an executor of the training, or calls the driver to launch work."""
-    if line.name.startswith(INPUT_THREAD):
-        return Intervals()
-    mask = is_named(line, LAUNCH.fullmatch)
-    executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
-    runs = line.stats.ids_of("id", executes)
-    mask[executes[~np.isin(runs, captured)]] = True
-    mask[line.stats.having("correlation_id")] = True
-    return spans_of(line, mask)
 
 
 def _python(lines: list[Line]) -> Intervals | None:
     """Return when the trainer's threads run Python alone: in its frames and in no other event."""
-    training = trainers(lines)
-    if not training:
-        return None
-    python = Intervals()
+    training, alone = trainers(lines), []
     for line in training:
-        outer = is_named(line, _of_python)
-        outer |= _marks(line)
-        python |= spans_of(line, outer) - spans_of(line, ~outer)
-    return python
+        outer = np.zeros(len(line), bool)
+        for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
+            outer[line.stats.having(stat)] = True
+        outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
+        outer |= is_named(line, _of_python)
+        alone.append(spans_of(line, outer) - spans_of(line, ~outer))
+    return Intervals.any_of(alone) if training else None
 
 
 def _of_python(name: str) -> bool:
     return name in TRAINING_CALLS or bool(PYTHON_CALL.fullmatch(name))
-
-
-def _marks(line: Line) -> NDArray[np.bool_]:
-    """Return (n,) whether Python put an event around a step or a tf.function."""
-    marks = np.zeros(len(line), bool)
-    for stat in ("_r", "step_num", "tf_function_call"):
-        marks[line.stats.having(stat)] = True
-    return marks & ~is_named(line, FUNCTION_RUNS.__contains__)

@@ -7,16 +7,17 @@ and together with the time in which the GPU works to the step.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
+from tfdoctor.facts.gpu.correlation import NEVER, launch_times, starts_and_launches
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.trace import Intervals, Plane, Trace
+from tfdoctor.trace.intervals import pairs_of
 
 
 class IdleCause(StrEnum):
@@ -47,7 +48,7 @@ class GapSize(StrEnum):
     LARGE = "above 1 ms"
 
 
-_EDGES_PS = (0, 10_000_000, 100_000_000, 1_000_000_000, 2**63)
+_EDGES_PS = (10_000_000, 100_000_000, 1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +72,26 @@ class IdleGaps:
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        gaps = _gaps(activities.busiest.busy, steady)
-        queued = Intervals.union(_queued(gaps, activities.busiest.plane, launch_times(trace)))
-        parts = _by_cause(gaps, steady, host, queued)
-        by_size = {size: _of_size(gaps, low, high) for size, (low, high) in _sizes().items()}
+        gpu = activities.busiest
+        gaps = pairs_of(
+            gap
+            for stretch in steady.stretches
+            for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
+        )
+        parts = _by_cause(gaps, steady, host, _queued(gaps, gpu.plane, launch_times(trace)))
+        size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
+        by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
+        times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}
         return cls(
-            idle_ms=_ms(gaps, steady),
-            causes={cause: steady.scaled(intervals.total) for cause, intervals in parts.items()},
-            sizes={size: _ms(sized_gaps, steady) for size, sized_gaps in by_size.items()},
-            gaps={size: len(sized_gaps) / steady.rounds for size, sized_gaps in by_size.items()},
+            idle_ms=steady.scaled(sum(time.total for time in times.values())),
+            causes={cause: steady.scaled(part.total) for cause, part in parts.items()},
+            sizes={name: steady.scaled(time.total) for name, time in times.items()},
+            gaps={name: len(sized) / steady.rounds for name, sized in by_size.items()},
             dispatching={
-                size: steady.scaled((Intervals.union(sized_gaps) & parts[IdleCause.DISPATCH]).total)
-                for size, sized_gaps in by_size.items()
+                name: steady.scaled((time & parts[IdleCause.DISPATCH]).total)
+                for name, time in times.items()
             },
-            kernels=int(steady.holds(activities.busiest.kernel_starts_ps).sum()) / steady.rounds,
+            kernels=int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
             python_known=host.python is not None,
         )
 
@@ -94,50 +101,28 @@ class IdleGaps:
         return sum(ms for size, ms in self.dispatching.items() if size is not GapSize.LARGE)
 
 
-Gaps = list[tuple[int, int]]
-"""Starts and ends, in ps; gaps do not overlap, but may touch where a step ends."""
-
-
-def _sizes() -> dict[GapSize, tuple[int, int]]:
-    return dict(zip(GapSize, pairwise(_EDGES_PS), strict=True))
-
-
-def _gaps(busy: Intervals, steady: SteadySteps) -> Gaps:
-    return [
-        gap
-        for stretch in steady.stretches
-        for gap in (Intervals((stretch,)) - busy.within(*stretch)).spans
-    ]
-
-
-def _of_size(gaps: Gaps, low: int, high: int) -> Gaps:
-    return [(start, end) for start, end in gaps if low <= end - start < high]
-
-
-def _ms(gaps: Gaps, steady: SteadySteps) -> float:
-    return steady.scaled(sum(end - start for start, end in gaps))
+Gaps = NDArray[np.int64]
+"""(n, 2) starts and ends, in ps; gaps do not overlap, but may touch where a step ends."""
 
 
 def _queued(gaps: Gaps, plane: Plane, launched: Mapping[int, int]) -> Gaps:
     """Return the gaps that end with work that was launched before they began."""
     starts, launches = starts_and_launches(plane, launched)
-    after = np.searchsorted(starts, np.array([end for _, end in gaps], np.int64))
-    return [
-        (start, end)
-        for (start, end), at in zip(gaps, after.tolist(), strict=True)
-        if at < len(starts) and starts[at] == end and min(launches[at], end) <= start
-    ]
+    after = starts.searchsorted(gaps[:, 1])
+    ends_it = np.append(starts, NEVER)[after] == gaps[:, 1]
+    before = np.append(launches, NEVER)[after] <= gaps[:, 0]
+    return np.compress(ends_it & before, gaps, axis=0)
 
 
 def _by_cause(
-    gaps: Gaps, steady: SteadySteps, host: HostWork, queued: Intervals
+    gaps: Gaps, steady: SteadySteps, host: HostWork, queued: Gaps
 ) -> dict[IdleCause, Intervals]:
     """Return disjoint intervals by cause."""
-    left = Intervals.union(gaps)
+    left = Intervals.merged(*gaps.T)
     claims = {
         IdleCause.INPUT: host.waits,
         IdleCause.BETWEEN: left - steady.calls,
-        IdleCause.QUEUED: queued,
+        IdleCause.QUEUED: Intervals.merged(*queued.T),
         IdleCause.DISPATCH: host.launches,
         IdleCause.SYNC: host.syncs,
         IdleCause.PYTHON: host.python or Intervals(),

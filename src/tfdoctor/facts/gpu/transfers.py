@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -14,7 +14,7 @@ from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.timeline.trainer import is_named
-from tfdoctor.trace import Event, Intervals, Plane, Trace
+from tfdoctor.trace import Event, Intervals, Trace
 from tfdoctor.trace.names import COPY, COPY_DIRECTION
 
 
@@ -53,6 +53,7 @@ dest:0 async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which 
 
 _LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
 _HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
+_MEMORY_KINDS = {str(kind): kind for kind in HostMemoryKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,13 @@ class Transfers:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
         gpu = activities.busiest
-        calls = _calls(trace) if _is_rocm(gpu.plane) else {}
+        is_rocm = any(kind.name.startswith("__amd_rocclr_copy") for kind in gpu.plane.types)
+        calls = _calls(trace) if is_rocm else {}
         copies: dict[CopyDirection, list[Event]] = defaultdict(list)
-        for event in _events(gpu.plane, steady):
-            copies[_direction(event, calls)].append(event)
+        for line in work_lines(gpu.plane):
+            steady_copies = is_named(line, COPY.match) & steady.holds(line.start_ps)
+            for event in map(line.event, np.flatnonzero(steady_copies).tolist()):
+                copies[_direction(event, calls)].append(event)
         working = gpu.kernels | gpu.collectives
         return cls(
             tuple(
@@ -126,16 +130,10 @@ def details(text: str) -> dict[str, str]:
     return dict(DETAIL.findall(text))
 
 
-def _events(plane: Plane, steady: SteadySteps) -> Iterable[Event]:
-    """Yield the copies that begin in the steady steps."""
-    is_copy = np.array([COPY.match(kind.name) is not None for kind in plane.types], bool)
-    for line in work_lines(plane):
-        for at in np.flatnonzero(is_copy[line.kind] & steady.holds(line.start_ps)):
-            yield line.event(int(at))
-
-
-def _is_rocm(plane: Plane) -> bool:
-    return any(kind.name.startswith("__amd_rocclr_copy") for kind in plane.types)
+def direction_of(name: str) -> CopyDirection:
+    """Return where a copy goes, by its name or that of the call that launched it."""
+    letters = COPY_DIRECTION.search(name)
+    return _LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
 
 
 def _calls(trace: Trace) -> dict[int, str]:
@@ -149,52 +147,32 @@ def _calls(trace: Trace) -> dict[int, str]:
     return calls
 
 
-def _direction(event: Event, calls: Mapping[int, str]) -> CopyDirection:
-    if "memset" in event.name.lower():
+def _direction(copy: Event, calls: Mapping[int, str]) -> CopyDirection:
+    if "memset" in copy.name.lower():
         return CLEAR
-    name = event.name
-    if not COPY_DIRECTION.search(name):
-        name = calls.get(int(event.stats.get("correlation_id", 0)), "")
-    letters = COPY_DIRECTION.search(name)
-    return _LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
+    if COPY_DIRECTION.search(copy.name):
+        return direction_of(copy.name)
+    return direction_of(calls.get(int(copy.stats.get("correlation_id", 0)), ""))
 
 
 def _transfer(
     direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps
 ) -> Transfer:
     spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
-    details_of_copies = [details(str(copy.stats.get("memcpy_details", ""))) for copy in copies]
-    sizes = [_size(copy_details) for copy_details in details_of_copies]
-    total, lasted = sum(sizes), spans.total / PS_PER_MS / 1e3
-    known = total > 0
+    memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
+    for copy in copies:
+        named = details(str(copy.stats.get("memcpy_details", "")))
+        size, kind = named.get("size", ""), named.get(_HOST_SIDE.get(direction, ""), "").lower()
+        nbytes = int(size) if size.isascii() and size.isdigit() else 0
+        memory[_MEMORY_KINDS.get(kind, UNKNOWN)] += nbytes / steady.rounds
+        total += nbytes
+    lasted = spans.total / PS_PER_MS / 1e3
     return Transfer(
         direction,
         len(copies) / steady.rounds,
         steady.ms(spans),
         steady.ms(spans - working),
-        total / steady.rounds if known else None,
-        total / lasted if known and lasted else None,
-        _memory(direction, details_of_copies, sizes, steady.rounds) if known else {},
+        total / steady.rounds if total else None,
+        total / lasted if total and lasted else None,
+        memory if total and direction in _HOST_SIDE else {},
     )
-
-
-def _size(copy_details: Mapping[str, str]) -> int:
-    text = copy_details.get("size", "")
-    return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _memory(
-    direction: CopyDirection, details_of_copies: list[dict[str, str]], sizes: list[int], rounds: int
-) -> dict[HostMemoryKind, float]:
-    side = _HOST_SIDE.get(direction)
-    if side is None:
-        return {}
-    bytes_by_kind = dict.fromkeys(HostMemoryKind, 0.0)
-    for copy_details, size in zip(details_of_copies, sizes, strict=True):
-        bytes_by_kind[_memory_kind(copy_details.get(side, ""))] += size / rounds
-    return bytes_by_kind
-
-
-def _memory_kind(text: str) -> HostMemoryKind:
-    kind = text.lower()
-    return HostMemoryKind(kind) if kind in set(HostMemoryKind) else HostMemoryKind.UNKNOWN

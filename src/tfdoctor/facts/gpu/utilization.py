@@ -24,6 +24,19 @@ class GpuShare:
     kernels: float
     traced_ms: float  # its kernels in the whole trace, steps or not
 
+    @classmethod
+    def of(cls, gpu: GpuActivity, steady: SteadySteps) -> Self:
+        """Sum up one GPU's work in the steady steps."""
+        return cls(
+            gpu.name,
+            steady.ms(gpu.kernels),
+            steady.ms(gpu.copies),
+            steady.ms(gpu.collectives),
+            steady.ms(gpu.busy),
+            int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
+            gpu.kernels.total / PS_PER_MS,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class GpuUtilization:
@@ -55,12 +68,14 @@ class GpuUtilization:
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        before = _before(trace, steady)
+        before = 0.0  # the first step's batch, before that step begins
+        if steady.unit is RoundUnit.STEP:
+            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
         unseen = framework.no_pipeline and not host.waits
         return cls(
             steady.unit,
             steady.round_ms,
-            tuple(_share(gpu, steady) for gpu in activities.gpus),
+            tuple(GpuShare.of(gpu, steady) for gpu in activities.gpus),
             None if unseen else steady.ms(host.waits) + before,
             None if unseen else steady.ms(host.waits - activities.busiest.busy),
             before,
@@ -75,22 +90,3 @@ class GpuUtilization:
     def idle_ms(self) -> float:
         """The time in which no stream of the busiest GPU works."""
         return self.round_ms - self.busiest.busy_ms
-
-
-def _before(trace: Trace, steady: SteadySteps) -> float:
-    """Return the wait for the first step's batch before that step begins, in ms per round."""
-    if steady.unit is not RoundUnit.STEP:
-        return 0.0
-    return steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
-
-
-def _share(gpu: GpuActivity, steady: SteadySteps) -> GpuShare:
-    return GpuShare(
-        gpu.name,
-        steady.ms(gpu.kernels),
-        steady.ms(gpu.copies),
-        steady.ms(gpu.collectives),
-        steady.ms(gpu.busy),
-        int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
-        gpu.kernels.total / PS_PER_MS,
-    )
