@@ -40,6 +40,7 @@ profile and 70 % without the profiler.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.diagnosis.preconditions import timed_steps
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -117,10 +118,47 @@ class WorkBetween:
     slow_ms: float = 0.0
     hotspots: tuple[Hotspot, ...] = ()
 
+    @classmethod
+    def of(cls, free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> Self:
+        """Leave out the lines that python-input and slow-call report, but no part of the callback that takes most.
+
+        What a callback calls is spared with it, so that one finding states all of its time.
+        """
+        if samples is None:
+            return cls(free_ms)
+        slow_lines = slow.places if slow else frozenset()
+        elsewhere = [
+            place for place in samples.places if place in samples.makers or place.at in slow_lines
+        ]
+        hotspots = _hotspots(samples, elsewhere)
+        callback = hotspots[0].callback if hotspots else ""
+        calls = [place for place in elsewhere if callback and place.callback == callback]
+        others = [place for place in elsewhere if place not in calls]
+        return cls(
+            free_ms * (1.0 - samples.share(others)),
+            free_ms * samples.share(calls),
+            tuple(_hotspots(samples, others)),
+        )
+
     @property
     def own_ms(self) -> float:
         """The time that no other finding states."""
         return self.time_ms - self.slow_ms
+
+    @property
+    def sample_count(self) -> int:
+        """The samples in all hotspots."""
+        return sum(hotspot.sample_count for hotspot in self.hotspots)
+
+    @property
+    def mostly(self) -> str:
+        """Names what takes at least half of the time, as a clause; "" where nothing does."""
+        first = next(iter(self.hotspots), None)
+        if first is None or first.sample_count * 2 < self.sample_count:
+            return ""
+        if first.callback:
+            return f", mostly in {first.callback}"
+        return f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
 
 
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
@@ -136,32 +174,85 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
-    work = _work(_function_free_ms(breakdown, retracing) * (1.0 - own_share), known, slow)
-    time_ms = work.time_ms
-    share = time_ms / breakdown.step_ms
-    measures = (
+    between_ms = breakdown[Stage.BETWEEN]
+    functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
+    work = WorkBetween.of(max(0.0, between_ms - functions_ms) * (1.0 - own_share), known, slow)
+    if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
+        short = between_ms < limits.least_ms
+        return Healthy(
+            summary=_summary(work, breakdown),
+            evidence=_measures(work, breakdown, limits),
+            necessary=(PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if short else (),
+        )
+    longer = pace if pace and pace.ratio >= limits.longer else None
+    return _finding(work, breakdown, longer, _effects(work, breakdown, single), limits)
+
+
+def _summary(work: WorkBetween, breakdown: Breakdown) -> str:
+    """State the time between steps, and how much of it is other work where that is not all of it."""
+    between, other = milliseconds(breakdown[Stage.BETWEEN]), milliseconds(work.time_ms)
+    summary = f"{between} pass between two steps"
+    if other == between:
+        return summary
+    return f"{summary}, {other} of them in other work than calling or tracing functions and making batches"
+
+
+def _measures(work: WorkBetween, breakdown: Breakdown, limits: Limits) -> tuple[Measure, ...]:
+    other = "part of it in other work than calling functions or making batches"
+    share = work.time_ms / breakdown.step_ms
+    return (
         Measure("time between training calls per step", ms(breakdown[Stage.BETWEEN])),
-        Measure(
-            "part of it in other work than calling functions or making batches",
-            ms(time_ms),
-            ms(limits.least_ms),
-        ),
+        Measure(other, ms(work.time_ms), ms(limits.least_ms)),
         Measure.share("share of the step in this work", share, limits.share),
     )
-    summary = f"{milliseconds(breakdown[Stage.BETWEEN])} pass between two steps{_of_it(breakdown, time_ms)}"
-    if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
-        short = breakdown[Stage.BETWEEN] < limits.least_ms
-        needed = (
-            (PartTime(Stage.BETWEEN, ms(breakdown[Stage.BETWEEN]), LOOP_COST),) if short else ()
+
+
+def _finding(
+    work: WorkBetween,
+    breakdown: Breakdown,
+    pace: UntracedPace | None,
+    effects: tuple[Effect, ...],
+    limits: Limits,
+) -> Finding:
+    """Name what takes the time; with a pace, say that the traced steps are shorter than the others."""
+    summary = f"{_summary(work, breakdown)}{work.mostly}"
+    evidence: list[Evidence] = [*_measures(work, breakdown, limits)]
+    remedies = [_remedy(next(iter(work.hotspots), None))]
+    if pace:
+        summary += (
+            f"; steps outside of the traced ones take {number(round(pace.ratio, 1))} times as long "
+            f"({milliseconds(pace.step_ms)}), so that this work may grow with the step number"
         )
-        return Healthy(summary=summary, evidence=measures, necessary=needed)
-    longer = pace if pace and pace.ratio >= limits.longer else None
+        label = "time of an untraced step relative to a traced one"
+        evidence.append(Measure.share(label, pace.ratio, limits.longer))
+        remedies.append(NEW_ONLY)
+    if work.hotspots:
+        evidence.append(_table(work))
     return Finding(
-        summary=summary + _mostly(work.hotspots) + _longer(longer),
-        evidence=(*measures, *_pace(longer, limits), *_table(work.hotspots, time_ms)),
-        remedies=(_remedy(work.hotspots), *((NEW_ONLY,) if longer else ())),
-        effects=_effects(work, breakdown, single),
+        summary=summary, evidence=tuple(evidence), remedies=tuple(remedies), effects=effects
     )
+
+
+def _table(work: WorkBetween) -> Table:
+    return Table.of(
+        work.hotspots,
+        ("callback", lambda one: one.callback or "-"),
+        ("your line", lambda one: one.at),
+        (
+            "time per step (estimate)",
+            lambda one: ms(work.time_ms * one.sample_count / work.sample_count),
+        ),
+        most=SHOWN_ROWS,
+    )
+
+
+def _remedy(first: Hotspot | None) -> Remedy:
+    if first and first.callback:
+        action = f"Run the work of {first.callback} every 100 batches or once per epoch"
+        return Remedy(action, CALLBACK, first.at)
+    at = first.at if first else None
+    action = "Do less work between steps, or do it every 100 steps"
+    return Remedy(action, LOOP, at, "loop-work" if at else "")
 
 
 def _without_own(
@@ -195,61 +286,7 @@ NEW_ONLY = Remedy(
 """What to do about work that takes longer in later steps."""
 
 
-def _longer(pace: UntracedPace | None) -> str:
-    """Say that the traced steps are shorter than the others, where they are."""
-    if pace is None:
-        return ""
-    ratio_text = number(round(pace.ratio, 1))
-    return (
-        f"; steps outside of the traced ones take {ratio_text} times as long "
-        f"({milliseconds(pace.step_ms)}), so that this work may grow with the step number"
-    )
-
-
-def _pace(pace: UntracedPace | None, limits: Limits) -> tuple[Measure, ...]:
-    label = "time of an untraced step relative to a traced one"
-    return (Measure.share(label, pace.ratio, limits.longer),) if pace else ()
-
-
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
-
-
-def _of_it(breakdown: Breakdown, time_ms: float) -> str:
-    """Say how much of the time between steps is other work, where that is not all of it."""
-    if milliseconds(time_ms) == milliseconds(breakdown[Stage.BETWEEN]):
-        return ""
-    return (
-        f", {milliseconds(time_ms)} of them in other work than calling or tracing functions and making "
-        "batches"
-    )
-
-
-def _function_free_ms(breakdown: Breakdown, retracing: Retracing | None) -> float:
-    """Return the time between steps without tracing and calling functions."""
-    functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    return max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
-
-
-def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> WorkBetween:
-    """Leave out the lines that python-input and slow-call report, but no part of the callback that takes most.
-
-    What a callback calls is spared with it, so that one finding states all of its time.
-    """
-    if samples is None:
-        return WorkBetween(free_ms)
-    slow_lines = slow.places if slow else frozenset()
-    elsewhere = tuple(
-        place for place in samples.places if place in samples.makers or place.at in slow_lines
-    )
-    hotspots = _hotspots(samples, elsewhere)
-    callback = hotspots[0].callback if hotspots else ""
-    calls = tuple(place for place in elsewhere if callback and place.callback == callback)
-    others = tuple(place for place in elsewhere if place not in calls)
-    return WorkBetween(
-        free_ms * (1.0 - samples.share(others)),
-        free_ms * samples.share(calls),
-        tuple(_hotspots(samples, others)),
-    )
 
 
 def _effects(
@@ -262,7 +299,7 @@ def _effects(
     """
     spared_ms, bound = work.own_ms, Bound.AT_MOST
     if work.hotspots and work.hotspots[0].callback:
-        part = work.hotspots[0].sample_count / _sample_count(work.hotspots)
+        part = work.hotspots[0].sample_count / work.sample_count
         spared_ms, bound = RARELY * (part * work.time_ms - work.slow_ms), Bound.EXPECTED
     per_ms = single.between_ms / breakdown[Stage.BETWEEN] if single else 0.0
     parts = (
@@ -288,41 +325,6 @@ def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[H
         for key, seen in lines.items()
     ]
     return sorted(hotspots, key=lambda hotspot: -hotspot.sample_count)
-
-
-def _sample_count(hotspots: Sequence[Hotspot]) -> int:
-    return sum(hotspot.sample_count for hotspot in hotspots)
-
-
-def _mostly(hotspots: Sequence[Hotspot]) -> str:
-    """Name what takes at least half of the time."""
-    if not hotspots or hotspots[0].sample_count * 2 < _sample_count(hotspots):
-        return ""
-    callback, at = hotspots[0].callback, hotspots[0].at
-    if callback:
-        return f", mostly in {callback}"
-    return f", mostly at {at.path}:{at.line}" if at else ""
-
-
-def _table(hotspots: Sequence[Hotspot], time_ms: float) -> tuple[Evidence, ...]:
-    sample_count = _sample_count(hotspots)
-    table = Table.of(
-        hotspots,
-        ("callback", lambda one: one.callback or "-"),
-        ("your line", lambda one: one.at),
-        ("time per step (estimate)", lambda one: ms(time_ms * one.sample_count / sample_count)),
-        most=SHOWN_ROWS,
-    )
-    return (table,) if hotspots else ()
-
-
-def _remedy(hotspots: Sequence[Hotspot]) -> Remedy:
-    if hotspots and hotspots[0].callback:
-        action = f"Run the work of {hotspots[0].callback} every 100 batches or once per epoch"
-        return Remedy(action, CALLBACK, hotspots[0].at)
-    at = hotspots[0].at if hotspots else None
-    action = "Do less work between steps, or do it every 100 steps"
-    return Remedy(action, LOOP, at, "loop-work" if at else "")
 
 
 CALLBACK = """\

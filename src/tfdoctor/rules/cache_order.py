@@ -47,7 +47,6 @@ from tfdoctor.terms.humanize import number
 from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Evidence,
     Finding,
     Healthy,
@@ -85,21 +84,27 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a cache that is never complete, then for one that keeps random draws."""
-    caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
     wrong = cacheable.never or cacheable.frozen
     if wrong is None:
-        return _in_order(caches, properties)
+        return _in_order(properties)
     passes = properties.passes
     if passes is not None and passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(summary=f"The run makes {amount} over its data, so no cache is read")
-    if cacheable.never is not None:
-        finding = _never(cacheable.never, properties, pipeline)
-        return _priced(finding, (properties.passes, limits), repeated, breakdown, contention)
-    return _frozen(wrong, caches, properties, limits)
+    least = count(limits.passes)
+    made = () if passes is None else (Measure("passes over the data", count(passes), least),)
+    if cacheable.never is None:
+        return _frozen(wrong, properties, made)
+    finding = _never(cacheable.never, properties, pipeline)
+    return _priced(finding, made, repeated, breakdown, contention)
 
 
-def _in_order(caches: list[Dataset], properties: DatasetProperties) -> Verdict:
+def _caches(properties: DatasetProperties) -> list[Dataset]:
+    return [stage for stage in properties.chain if kind_of(stage) == "Cache"]
+
+
+def _in_order(properties: DatasetProperties) -> Verdict:
+    caches = _caches(properties)
     if not caches:
         return Healthy(summary="The pipeline has no cache")
     if properties.remade:
@@ -117,23 +122,23 @@ def _never(
     cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None
 ) -> Finding:
     """Say which stage keeps the cache from being complete."""
-    above = [stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"]
-    evidence = _growth(cache, properties, pipeline)
-    if not above:
+    repeats = [stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"]
+    if repeats:
+        summary = "cache() comes after repeat(), so it is never complete and grows with every step"
+        lines, remedy = _lines(repeats[0], cache), _before_repeat(cache, repeats[0], properties)
+    else:
         consumers = properties.chain[: properties.chain.index(cache)]
         take = next(stage for stage in reversed(consumers) if kind_of(stage) == "Take")
-        return Finding(
-            summary=f"cache() comes before take({take.parameters.count}), which ends each pass before the cache "
-            "is complete",
-            evidence=(*evidence, _lines(cache, take)),
-            remedies=(Remedy("Put take() before cache()", TAKE_FIRST, cache.at),),
-            severity=Severity.NOTE,
+        summary = (
+            f"cache() comes before take({take.parameters.count}), which ends each pass before the cache "
+            "is complete"
         )
-    repeat = above[0]
+        lines = _lines(cache, take)
+        remedy = Remedy("Put take() before cache()", TAKE_FIRST, cache.at)
     return Finding(
-        summary="cache() comes after repeat(), so it is never complete and grows with every step",
-        evidence=(*evidence, _lines(repeat, cache)),
-        remedies=(_before_repeat(cache, repeat, properties),),
+        summary=summary,
+        evidence=(*_growth(cache, properties, pipeline), lines),
+        remedies=(remedy,),
         severity=Severity.NOTE,
     )
 
@@ -143,14 +148,11 @@ def _growth(
 ) -> tuple[Evidence, ...]:
     """Return by how much the cache grows, if the size of an element is known."""
     each = properties.element_bytes(cache)
-    stages = [
-        stage.calls
-        for stage in (pipeline.stages if pipeline else ())
-        if stage.dataset and stage.dataset.id == cache.id
-    ]
-    if each is None or not stages:
+    stages = pipeline.stages if pipeline else ()
+    calls = [stage.calls for stage in stages if stage.dataset and stage.dataset.id == cache.id]
+    if each is None or not calls:
         return ()
-    return (Measure("memory added to the cache per step", nbytes(each * min(stages))),)
+    return (Measure("memory added to the cache per step", nbytes(each * min(calls))),)
 
 
 def _lines(*stages: Dataset) -> Table:
@@ -175,7 +177,7 @@ def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetPropertie
 
 def _priced(
     finding: Finding,
-    made: tuple[float | None, Limits],
+    passes: tuple[Measure, ...],
     repeated: RepeatedWork | Unavailable,
     breakdown: Breakdown | None,
     contention: CpuContention | None,
@@ -187,48 +189,36 @@ def _priced(
     effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
     if not effects:
         return finding
+    if not passes:
+        effects = tuple(replace(effect, bound=Bound.AT_MOST) for effect in effects)
     stages = Table.of(
         repeated.stages,
         ("stage that works in every pass", lambda stage: stage.title),
         ("your line", lambda stage: stage.at),
         ("work per step", lambda stage: ms(stage.work_ms)),
     )
-    return replace(
-        finding,
-        evidence=(*finding.evidence, *_passes(*made), stages),
-        effects=effects if made[0] is not None else tuple(map(_at_most, effects)),
-        severity=None,
-    )
-
-
-def _passes(passes: float | None, limits: Limits) -> tuple[Evidence, ...]:
-    if passes is None:
-        return ()
-    return (Measure("passes over the data", count(passes), count(limits.passes)),)
-
-
-def _at_most(effect: Effect) -> Effect:
-    return replace(effect, bound=Bound.AT_MOST)
+    evidence = (*finding.evidence, *passes, stages)
+    return replace(finding, evidence=evidence, effects=effects, severity=None)
 
 
 def _frozen(
-    function: Dataset, caches: list[Dataset], properties: DatasetProperties, limits: Limits
+    function: Dataset, properties: DatasetProperties, passes: tuple[Measure, ...]
 ) -> Verdict:
     """Report draws that are the same in all epochs; one epoch has nothing to repeat."""
-    name, passes = function.function, properties.passes
-    if passes is None:
+    name = function.function
+    if not passes:
         return NotApplicable(
             reason=f"{name} draws random numbers before the cache, but the number of passes over the data is "
             "unknown; let the run finish"
         )
     cache = next(
         cache
-        for cache in caches
+        for cache in _caches(properties)
         if function.id in {above.id for above in properties.upstream(cache)}
     )
     return Finding(
         summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
-        evidence=(*_passes(passes, limits), _lines(function, cache)),
+        evidence=(*passes, _lines(function, cache)),
         remedies=(Remedy(f"Put cache() before {name}", AUGMENT_LAST, cache.at),),
         severity=Severity.NOTE,
     )
@@ -261,20 +251,14 @@ def example(
     chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), line=19)
     properties = DatasetProperties(chain, passes, remade)
     cacheable = Cacheable.measure(properties)
-    pipeline = InputPipeline.of(
-        StageTime.of("Root::Prefetch"),
-        *(
-            StageTime.of(
-                f"Root::Prefetch::{one.id}",
-                work if one.function else 0.0,
-                kind="Map",
-                dataset=one,
-                calls=calls or 1.0,
-            )
-            for one in chain
-            if one.function or calls
-        ),
-    )
+    ran = [(one, work if one.function else 0.0) for one in chain if one.function or calls]
+    times = [
+        StageTime.of(
+            f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0
+        )
+        for one, taken in ran
+    ]
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
     return check(
         cacheable,
         properties,

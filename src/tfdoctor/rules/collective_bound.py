@@ -79,49 +79,30 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the exposed exchange with the step."""
-    exposed_ms, step_ms = breakdown[Stage.COLLECTIVE], breakdown.step_ms
+    exposed_ms = exchange_ms = breakdown[Stage.COLLECTIVE]
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(
             reason="the trace contains no collective: one device trains, or the exchange was not recorded"
         )
-    exchange_ms = _exchange_ms(exposed_ms, skew)
-    share = Measure.share(
-        "share of the step in exposed collectives", exposed_ms / step_ms, limits.share
-    )
-    evidence = (share, *_evidence(exposed_ms, exchange_ms, collectives, separated=skew is not None))
-    if exchange_ms < limits.share * step_ms:
-        return Healthy(summary=_healthy(exposed_ms, exchange_ms), evidence=evidence)
-    part = percent(exchange_ms / step_ms) + (
-        "" if skew else ", including waiting for other devices"
-    )
-    exchange = ms(exchange_ms)
-    return Finding(
-        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of {breakdown.each_step} ({part})",
-        evidence=evidence,
-        remedies=tuple(_remedies(replicas)),
-        effects=(Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, exchange, bound=Bound.AT_MOST),),
-    )
-
-
-def _exchange_ms(exposed_ms: float, skew: DeviceSkew | None) -> float:
-    """Return the exposed time without waiting for other devices, where the trace separates the two."""
     if skew and any(skew.exchanging_ms.values()):
-        return min(exposed_ms, skew.exchange_ms)
-    return exposed_ms
-
-
-def _healthy(exposed_ms: float, exchange_ms: float) -> str:
+        exchange_ms = min(exposed_ms, skew.exchange_ms)  # without waiting for other devices
+    label, share = "share of the step in exposed collectives", exposed_ms / breakdown.step_ms
+    times = _times(exposed_ms, exchange_ms if skew else None, collectives)
+    evidence = (Measure.share(label, share, limits.share), *times)
+    if exchange_ms >= limits.share * breakdown.step_ms:
+        waits = "" if skew else ", including waiting for other devices"
+        return _finding(exchange_ms, breakdown, replicas, evidence, waits)
     summary = f"The exchange delays each step by {milliseconds(exchange_ms)}"
     if exchange_ms < exposed_ms:
         summary += f"; waiting for other devices adds {milliseconds(exposed_ms - exchange_ms)}"
-    return summary
+    return Healthy(summary=summary, evidence=evidence)
 
 
-def _evidence(
-    exposed_ms: float, exchange_ms: float, collectives: Collectives | None, *, separated: bool
+def _times(
+    exposed_ms: float, exchange_ms: float | None, collectives: Collectives | None
 ) -> Iterator[Measure]:
     yield Measure("exposed collective time per step", ms(exposed_ms))
-    if separated:
+    if exchange_ms is not None:
         yield Measure("communication time, excluding waiting", ms(exchange_ms))
     if collectives:
         yield Measure("collective time hidden by other kernels", ms(collectives.hidden_ms))
@@ -129,12 +110,27 @@ def _evidence(
         yield Measure(f"collective time per step (calls: {calls})", ms(collectives.ms))
 
 
-def _remedies(replicas: Replicas) -> list[Remedy]:
+def _finding(
+    exchange_ms: float,
+    breakdown: Breakdown,
+    replicas: Replicas,
+    evidence: tuple[Measure, ...],
+    waits: str,
+) -> Finding:
+    part = f"{percent(exchange_ms / breakdown.step_ms)}{waits}"
     batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
-    return [
-        Remedy("Overlap the exchange with the backward pass, and use NCCL", OPTIONS),
-        Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
-    ]
+    exchange = Effect(
+        Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST
+    )
+    return Finding(
+        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of {breakdown.each_step} ({part})",
+        evidence=evidence,
+        remedies=(
+            Remedy("Overlap the exchange with the backward pass, and use NCCL", OPTIONS),
+            Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
+        ),
+        effects=(exchange,),
+    )
 
 
 OPTIONS = """\

@@ -63,6 +63,9 @@ READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
 """The stages that read records from files."""
 
 
+BATCHES = ("Batch", "PaddedBatch", "ParallelBatch")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When decompression matters."""
@@ -110,10 +113,13 @@ def _judged(
     pipeline: InputPipeline,
     limits: Limits,
 ) -> Verdict:
-    each, records = reader.wall_ms / reader.calls, _records(properties)
+    """Price the records that a step takes in the long run, those of its batch."""
+    batches = [data for data in properties.chain if kind_of(data) in BATCHES]
+    records = float(prod(data.parameters.batch_size or 1 for data in batches))
+    each = reader.wall_ms / reader.calls
     taken = each * records
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    measures = (
+    evidence = (
         Measure("time per compressed record", ms(each)),
         Measure("records per step", count(records)),
         Measure("records read in a traced step", count(reader.calls)),
@@ -122,23 +128,10 @@ def _judged(
     kind = dataset.parameters.compression_type
     summary = f"Reading the {kind} records of a step takes {milliseconds(taken)} on one thread"
     if share < limits.share:
-        return Healthy(summary=summary, evidence=measures)
-    return Finding(
-        summary=summary,
-        evidence=measures,
-        remedies=(Remedy("Store local records without compression", WRITE, dataset.at),),
-        effects=(reader.scaled(0.0, Bound.AT_MOST),) if reader in pipeline.limiting else (),
-    )
-
-
-def _records(properties: DatasetProperties) -> float:
-    """Return how many records a step takes in the long run: the size of its batch."""
-    sizes = (
-        data.parameters.batch_size or 1
-        for data in properties.chain
-        if kind_of(data) in {"Batch", "PaddedBatch", "ParallelBatch"}
-    )
-    return float(prod(sizes))
+        return Healthy(summary=summary, evidence=evidence)
+    remedy = Remedy("Store local records without compression", WRITE, dataset.at)
+    effects = (reader.scaled(0.0, Bound.AT_MOST),) if reader in pipeline.limiting else ()
+    return Finding(summary=summary, evidence=evidence, remedies=(remedy,), effects=effects)
 
 
 WRITE = """\

@@ -81,10 +81,15 @@ def check(
     steps: Steps,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Give the parts of the step in dollars."""
+    """Give the parts of the step in dollars, where the price of a steady step says enough."""
     step_ms = breakdown.step_ms
-    if reason := _why_not(breakdown, steps, limits):
-        return NotApplicable(reason=reason)
+    if steps.mean_ms > limits.mean * step_ms:
+        return NotApplicable(
+            reason=f"a steady step takes {milliseconds(step_ms)}, but the mean of the traced steps is "
+            f"{milliseconds(steps.mean_ms)}: the cost depends on how often the long steps occur"
+        )
+    if breakdown[UNKNOWN] > limits.idle * step_ms:
+        return NotApplicable(reason="the trace does not show what takes most of the step")
     idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step_ms
     share = Measure.share("share of the step without compute", idle, limits.idle)
     evidence = (share, *_prices(price, step_ms, epoch, matrix))
@@ -99,19 +104,6 @@ def check(
         severity=Severity.NOTE,
         concern=Concern.MONEY,
     )
-
-
-def _why_not(breakdown: Breakdown, steps: Steps, limits: Limits) -> str:
-    """Return why the price of a steady step says little; "" where it says enough."""
-    step_ms = breakdown.step_ms
-    if steps.mean_ms > limits.mean * step_ms:
-        return (
-            f"a steady step takes {milliseconds(step_ms)}, but the mean of the traced steps is "
-            f"{milliseconds(steps.mean_ms)}: the cost depends on how often the long steps occur"
-        )
-    if breakdown[UNKNOWN] > limits.idle * step_ms:
-        return "the trace does not show what takes most of the step"
-    return ""
 
 
 def _prices(

@@ -33,14 +33,14 @@ itself, the saving is an upper bound: code that reads values has to stay outside
 - [Model training APIs](https://keras.io/api/models/model_training_apis/)
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
@@ -91,29 +91,30 @@ def check(
     )
     few = eager.operations < limits.operations
     own_ms = eager.operations_ms - (slow.ms if slow else 0.0)
+    runs = f"Python runs {eager.operations:.0f} operations"
     if few or own_ms <= eager.functions_ms:
-        return Healthy(
-            summary=f"Python runs {eager.operations:.0f} operations per step outside of tf.functions",
-            evidence=measures,
-        )
-    host_ms = breakdown[Stage.HOST]
+        return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=measures)
     mixed = Mixed.of(eager, lines)
-    remaining = min(1.0, (limits.call_ms + mixed.other_ms) / host_ms) if host_ms else 1.0
-    effects = (Effect(Stage.HOST, remaining), *_kernels(eager, breakdown[Stage.DEVICE]))
-    summary = f"Python runs {eager.operations:.0f} operations one by one in {breakdown.each_step}"
-    bound = Bound.AT_MOST if mixed.why else Bound.EXPECTED
     return Finding(
-        summary=f"{summary}{mixed.why}",
+        summary=f"{runs} one by one in {breakdown.each_step}{mixed.why}",
         evidence=(
             *measures,
-            Measure("host time per step", ms(host_ms)),
-            *_least(eager),
-            *_function(eager),
-            *mixed.evidence,
+            Measure("host time per step", ms(breakdown[Stage.HOST])),
+            *_evidence(eager, mixed),
         ),
         remedies=(_remedy(eager),),
-        effects=tuple(replace(effect, bound=bound) for effect in effects),
+        effects=tuple(_effects(eager, breakdown, mixed, limits)),
     )
+
+
+OTHER = (LineWork.READING, LineWork.PYTHON)
+"""Work that no graph holds."""
+
+
+OUTSIDE = (
+    "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "
+    "function"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,61 +129,44 @@ class Mixed:
         """Find lines that read values or run other code, and operations that no function of the user's holds.
 
         Keras' own eager step is one function. Without stack samples nothing is known, and nothing is said.
+        Operations of several lines, of which one is in no function that a line of the user's calls, are the body of
+        a loop: it is no function yet, and may compute more than one training step, such as the steps of an
+        environment.
         """
         if lines is None or eager.asked:
             return cls()
         host = lines.parts.get(Stage.HOST, ())
-        other_ms = sum(line.ms for line in host if line.work in OTHER)
-        if any(line.work in OTHER for line in host) or _inline(host):
-            return cls(OUTSIDE, other_ms)
-        return cls()
+        others = [line for line in host if line.work in OTHER]
+        found = [line for line in host if line.work is LineWork.OPERATIONS and line.at]
+        in_loop = len({line.at for line in found}) > 1 and any(not line.caller for line in found)
+        mixed = bool(others) or in_loop
+        return cls(OUTSIDE, sum(line.ms for line in others)) if mixed else cls()
 
-    @property
-    def evidence(self) -> tuple[Measure, ...]:
-        """The host's time outside of TensorFlow."""
+
+def _evidence(eager: EagerWork, mixed: Mixed) -> Iterator[Measure | Table]:
+    """Yield what the kernels need, the function that each step calls, and the host's time outside of TensorFlow."""
+    if eager.least_ms:
+        label = "time in the kernels of these operations, each at its fastest"
+        yield Measure(label, ms(eager.least_ms))
+    if eager.step_at and not eager.asked:
+        columns = ("line that defines the function of a step", "line of the loop that calls it")
+        yield Table(columns, ((eager.step_at, eager.called_at or "unknown"),))
+    if mixed.other_ms:
         label = "host time in lines that run no TensorFlow operation"
-        return (Measure(label, ms(self.other_ms)),) if self.other_ms else ()
+        yield Measure(label, ms(mixed.other_ms))
 
 
-OTHER = (LineWork.READING, LineWork.PYTHON)
-"""Work that no graph holds."""
-
-OUTSIDE = (
-    "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "
-    "function"
-)
-
-
-def _inline(lines: Iterable[HostLine]) -> bool:
-    """Say whether lines run operations in a loop itself, not in a function that one line of the user's calls.
-
-    The body of such a loop is no function yet, and may compute more than one training step, such as the steps of
-    an environment.
-    """
-    found = [line for line in lines if line.work is LineWork.OPERATIONS and line.at]
-    return len({line.at for line in found}) > 1 and any(line.caller is None for line in found)
-
-
-def _kernels(eager: EagerWork, device_ms: float) -> tuple[Effect, ...]:
-    """Return what the kernels save on a CPU when a graph runs them without pauses; () where unknown."""
+def _effects(
+    eager: EagerWork, breakdown: Breakdown, mixed: Mixed, limits: Limits
+) -> Iterator[Effect]:
+    """Yield what a function leaves of the host's time, and of a CPU's kernels, which then run without pauses."""
+    bound = Bound.AT_MOST if mixed.why else Bound.EXPECTED
+    host_ms, device_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE]
+    remaining = min(1.0, (limits.call_ms + mixed.other_ms) / host_ms) if host_ms else 1.0
+    yield Effect(Stage.HOST, remaining, bound=bound)
     saved = eager.operations_ms - eager.least_ms
-    if not eager.least_ms or not device_ms or saved <= 0:
-        return ()
-    return (Effect(Stage.DEVICE, max(0.0, 1 - saved / device_ms)),)
-
-
-def _least(eager: EagerWork) -> tuple[Measure, ...]:
-    """Return the time that the kernels need, as evidence."""
-    label = "time in the kernels of these operations, each at its fastest"
-    return (Measure(label, ms(eager.least_ms)),) if eager.least_ms else ()
-
-
-def _function(eager: EagerWork) -> tuple[Table, ...]:
-    """Return the lines of the function that each step calls; () where the step is no function of the user's."""
-    if eager.asked or eager.step_at is None:
-        return ()
-    columns = ("line that defines the function of a step", "line of the loop that calls it")
-    return (Table(columns, ((eager.step_at, eager.called_at or "unknown"),)),)
+    if eager.least_ms and device_ms and saved > 0:
+        yield Effect(Stage.DEVICE, max(0.0, 1 - saved / device_ms), bound=bound)
 
 
 def _remedy(eager: EagerWork) -> Remedy:

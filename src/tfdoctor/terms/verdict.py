@@ -1,7 +1,7 @@
 """The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from itertools import islice
 from typing import Annotated, Self, TypeVar
@@ -290,6 +290,16 @@ class Finding:
         rows = [row for item in self.evidence if isinstance(item, Table) for row in item.rows]
         listed = [value for row in rows for value in row if isinstance(value, Location)]
         return next(iter(named + listed), None)
+
+    def joined(self, other: "Finding") -> "Finding":
+        """Return one finding of two faults that a rule looks for: both sentences, with all that belongs to each."""
+        return replace(
+            self,
+            summary=f"{self.summary}. {other.summary}",
+            evidence=(*self.evidence, *other.evidence),
+            remedies=(*self.remedies, *other.remedies),
+            effects=(*self.effects, *other.effects),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

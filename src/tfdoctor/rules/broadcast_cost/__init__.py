@@ -42,7 +42,7 @@ differences and 9.6 ms by a matmul; two cores of a Xeon, TensorFlow 2.21.)
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
@@ -63,7 +63,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -104,19 +103,12 @@ def check(
 ) -> Verdict:
     """Add up the time of repetitions that broadcasting makes unnecessary, and of expanded tensors."""
     expanded = _expanded(products.rows if products else (), operations, limits)
-    repeated = _repeated(broadcasts, operations, dataflow, hardware, limits)
+    repetitions = tuple(repeat for repeat in broadcasts.rows if repeat.times >= limits.times)
+    on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
+    repeated = _repeated(Cost(repetitions, operations, dataflow, on_cpu), limits)
     if expanded is None:
         return repeated
-    return _both(expanded, repeated) if isinstance(repeated, Finding) else expanded
-
-
-def _both(expanded: Finding, repeated: Finding) -> Finding:
-    return Finding(
-        summary=f"{expanded.summary}. {repeated.summary}",
-        evidence=(*expanded.evidence, *repeated.evidence),
-        remedies=(*expanded.remedies, *repeated.remedies),
-        effects=(*expanded.effects, *repeated.effects),
-    )
+    return expanded.joined(repeated) if isinstance(repeated, Finding) else expanded
 
 
 def _expanded(
@@ -129,6 +121,7 @@ def _expanded(
     share = total_ms / operations.total_ms if rows else 0.0
     if share < limits.share:
         return None
+    first_of_line = {one.at: one for one in reversed(large)}.values()
     return Finding(
         summary=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(total_ms)} per step",
         evidence=(
@@ -143,7 +136,7 @@ def _expanded(
                 ("time per step", lambda one: ms(one.ms)),
             ),
         ),
-        remedies=tuple(map(_product, {one.at: one for one in reversed(large)}.values())),
+        remedies=tuple(_product(one) for one in first_of_line),
         effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows.values()),
     )
 
@@ -156,28 +149,13 @@ def _product(one: ExpandedProduct) -> Remedy:
     return Remedy("Sum the products with tf.einsum", EINSUM, one.at)
 
 
-def _repeated(
-    broadcasts: Broadcasts,
-    operations: Operations,
-    dataflow: Dataflow | None,
-    hardware: Hardware | None,
-    limits: Limits,
-) -> Verdict:
-    repetitions = [repeat for repeat in broadcasts.rows if repeat.times >= limits.times]
-    if repetitions:
-        on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
-        return _judge(Cost(tuple(repetitions), operations, on_cpu), dataflow, limits)
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    return Healthy(summary="No small tensor is repeated in memory for an elementwise operation")
-
-
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What the repetitions of a step take."""
 
     repetitions: tuple[Broadcast, ...]
     operations: Operations
+    dataflow: Dataflow | None
     on_cpu: bool  # where broadcasting takes as long as repeating
 
     @property
@@ -210,74 +188,65 @@ class Cost:
             return summary
         return f"{summary}, computing the same values for each copy {recomputing}"
 
+    @property
+    def remedies(self) -> Iterator[Remedy]:
+        """What to change, at the first known line."""
+        at = next((repeat.row.at for repeat in self.repetitions if repeat.row.at), None)
+        if self.recomputing_ms:
+            yield Remedy("Move the activation before the repetition", BEFORE, at)
+        if self.repeating_ms and not self.on_cpu:
+            yield Remedy("Remove the repetition and let the operation broadcast", BROADCAST, at)
 
-def _judge(cost: Cost, dataflow: Dataflow | None, limits: Limits) -> Verdict:
+    @property
+    def effects(self) -> Iterator[Effect]:
+        """Computing the values once; and not on a CPU, leaving out the repetitions."""
+        for repeat in self.repetitions:
+            for row in repeat.chain:
+                scaled = row.scaled(1.0 / repeat.times, Bound.AT_MOST)
+                yield replace(scaled, narrows=True)
+            if not self.on_cpu:
+                yield from (row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows)
+                yield from self._reader_effects(repeat)
+
+    def _reader_effects(self, repeat: Broadcast) -> Iterator[Effect]:
+        """Yield what operations gain, forward and backward, by reading the small tensor instead."""
+        # ``nbytes`` counts what the repetition reads and writes: this is the written part.
+        written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
+        users = self.dataflow.consumers.get(repeat.row.name, ()) if self.dataflow else ()
+        names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
+        for row in self.operations.rows:
+            if row.name in names and row.nbytes and written_bytes:
+                remaining = max(0.0, 1.0 - written_bytes / row.nbytes)
+                yield row.scaled(remaining, Bound.AT_MOST)
+
+
+def _repeated(cost: Cost, limits: Limits) -> Verdict:
+    if not cost.repetitions and cost.operations.why_unnamed:
+        return NotApplicable(reason=cost.operations.why_unnamed)
+    if not cost.repetitions:
+        return Healthy(summary="No small tensor is repeated in memory for an elementwise operation")
+    label = "share of the compute time in avoidable repetition"
     measures = (
         Measure("time repeating small tensors per step", ms(cost.repeating_ms)),
         Measure("time computing repeated values per step", ms(cost.recomputing_ms)),
-        Measure.share(
-            "share of the compute time in avoidable repetition", cost.share, limits.share
-        ),
+        Measure.share(label, cost.share, limits.share),
     )
     if cost.share < limits.share:
         why = "; broadcasting takes about as long on a CPU" if cost.on_cpu else ""
         return Healthy(summary=f"{cost.summary}{why}", evidence=measures)
+    table = Table.of(
+        cost.repetitions,
+        ("operation", lambda repeat: repeat.row.layer or repeat.row.name),
+        ("your line", lambda repeat: repeat.row.at),
+        ("copies", lambda repeat: count(repeat.times)),
+        ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
+    )
     return Finding(
         summary=cost.summary,
-        evidence=(
-            *measures,
-            Table.of(
-                cost.repetitions,
-                ("operation", lambda repeat: repeat.row.layer or repeat.row.name),
-                ("your line", lambda repeat: repeat.row.at),
-                ("copies", lambda repeat: count(repeat.times)),
-                ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
-            ),
-        ),
-        remedies=_remedies(cost),
-        effects=tuple(
-            effect for repeat in cost.repetitions for effect in _effects(repeat, cost, dataflow)
-        ),
+        evidence=(*measures, table),
+        remedies=tuple(cost.remedies),
+        effects=tuple(cost.effects),
     )
-
-
-def _remedies(cost: Cost) -> tuple[Remedy, ...]:
-    at = next((repeat.row.at for repeat in cost.repetitions if repeat.row.at), None)
-    before = Remedy("Move the activation before the repetition", BEFORE, at)
-    broadcast = Remedy("Remove the repetition and let the operation broadcast", BROADCAST, at)
-    repeats = cost.repeating_ms and not cost.on_cpu
-    return (*((before,) if cost.recomputing_ms else ()), *((broadcast,) if repeats else ()))
-
-
-def _effects(repeat: Broadcast, cost: Cost, dataflow: Dataflow | None) -> Iterator[Effect]:
-    for row in repeat.chain:
-        yield Effect(
-            Stage.DEVICE,
-            1.0 / repeat.times,
-            row.name,
-            ms(row.ms),
-            bound=Bound.AT_MOST,
-            narrows=True,
-        )
-    if cost.on_cpu:
-        return
-    for row in repeat.rows:
-        yield row.scaled(0.0, Bound.AT_MOST)
-    yield from _reader_effects(repeat, cost.operations, dataflow)
-
-
-def _reader_effects(
-    repeat: Broadcast, operations: Operations, dataflow: Dataflow | None
-) -> Iterator[Effect]:
-    """Yield what operations gain, forward and backward, by reading the small tensor instead."""
-    # ``nbytes`` counts what the repetition reads and writes: this is the written part.
-    written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
-    users = dataflow.consumers.get(repeat.row.name, ()) if dataflow else ()
-    names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
-    for row in operations.rows:
-        if row.name in names and row.nbytes and written_bytes:
-            remaining = max(0.0, 1.0 - written_bytes / row.nbytes)
-            yield row.scaled(remaining, Bound.AT_MOST)
 
 
 DISTANCES = """\

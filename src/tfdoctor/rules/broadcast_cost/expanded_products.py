@@ -122,7 +122,11 @@ def _sums_of(names: Iterable[str], program: Program) -> Iterator[int]:
 
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
     """Say whether every use of a result sums it, after a square where it is no product yet."""
-    users = [user for user in dataflow.consumers.get(made.name, ()) if _counts(user)]
+    users = [  # of its values, in the forward pass
+        user
+        for user in dataflow.consumers.get(made.name, ())
+        if user.type not in SHAPES and not GRADIENT.search(user.name)
+    ]
     return bool(users) and all(_sums(user, made, dataflow, squared=squared) for user in users)
 
 
@@ -161,11 +165,6 @@ def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
     operand = dataflow.program.by_name.get(source)
     passes = operand is not None and operand.type == "Identity" and operand.sources == (made.name,)
     return source == made.name or passes
-
-
-def _counts(user: Operation) -> bool:
-    """Say whether an operation uses values, in the forward pass."""
-    return user.type not in SHAPES and not GRADIENT.search(user.name)
 
 
 def _of_its_size(made: Operation, dataflow: Dataflow) -> frozenset[str]:

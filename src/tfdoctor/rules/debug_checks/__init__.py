@@ -78,6 +78,7 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) 
     taken = checks.ms + checks.host_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
     number = counted(round(checks.calls), "operation")
+    summary = f"{number} that only check values take {milliseconds(taken)}"
     evidence = (
         Measure.share("share of the step in checks of values", share, limits.share),
         Measure("operations per step that check values", count(checks.calls)),
@@ -86,27 +87,21 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) 
         Measure("time of the host to start checks in graphs, per step", ms(checks.starting_ms)),
     )
     if share < limits.share:
-        summary = f"{number} that only check values take {milliseconds(taken)} of each step"
-        return Healthy(summary=summary, evidence=evidence)
-    host = Effect(Stage.HOST, 0.0, StepWork.CHECKS, ms(checks.host_ms))
-    return Finding(
-        summary=f"{number} that only check values take {milliseconds(taken)} per step ({percent(share)})",
-        evidence=evidence,
-        remedies=(_remedy(checks),),
-        effects=(
-            *(row.scaled(0.0) for row in checks.rows if row.ms),
-            *((host,) if checks.host_ms else ()),
-        ),
-    )
-
-
-def _remedy(checks: DebugChecks) -> Remedy:
-    if checks.everywhere:
-        return Remedy(
-            "Remove tf.debugging.enable_check_numerics()", FLAG, checks.at, "debugging-off"
-        )
+        return Healthy(summary=f"{summary} of each step", evidence=evidence)
     at = next((row.at for row in checks.rows if row.at), None)
-    return Remedy("Remove the checks from the training function", RARELY, at)
+    remedy = Remedy("Remove the checks from the training function", RARELY, at)
+    if checks.everywhere:
+        action = "Remove tf.debugging.enable_check_numerics()"
+        remedy = Remedy(action, FLAG, checks.at, "debugging-off")
+    effects = [row.scaled(0.0) for row in checks.rows if row.ms]
+    if checks.host_ms:
+        effects.append(Effect(Stage.HOST, 0.0, StepWork.CHECKS, ms(checks.host_ms)))
+    return Finding(
+        summary=f"{summary} per step ({percent(share)})",
+        evidence=evidence,
+        remedies=(remedy,),
+        effects=tuple(effects),
+    )
 
 
 FLAG = """\

@@ -10,7 +10,6 @@ from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import DebugAid
 from tfdoctor.terms.verdict import Location, Stage
 
 NUMERICS = frozenset(
@@ -53,12 +52,13 @@ class DebugChecks:
     ) -> Self:
         """Find the checks among the operations, and share out the host's time."""
         rows = tuple(row for row in operations.rows if is_check(row))
-        aid = _aid(program)
+        aids = (program.settings.debugging if program else None) or ()
+        aid = next((aid for aid in aids if aid.aid == CHECK_NUMERICS), None)
         host_ms, traced = breakdown[Stage.HOST], sum(step.calls for step in steps.steps)
-        single = sum(row.ms for row in rows if any(name.startswith(PYTHON) for name in row.ran))
-        python_ms = (
-            min(host_ms, max(0.0, (aid.ms if aid else 0.0) / traced - single)) if traced else 0.0
-        )
+        python_ms = 0.0
+        if aid and traced:
+            single = sum(row.ms for row in rows if any(name.startswith(PYTHON) for name in row.ran))
+            python_ms = min(host_ms, max(0.0, aid.ms / traced - single))
         calls = sum(row.calls for row in operations.rows)
         part = sum(row.calls for row in rows) / calls if calls else 0.0
         return cls(
@@ -88,8 +88,3 @@ class DebugChecks:
 def is_check(row: OperationTime) -> bool:
     """Say whether an operation only checks values: by its type, or by the scope of an assertion."""
     return row.type in NUMERICS or row.type == "Assert" or bool(ASSERTION.search(row.name))
-
-
-def _aid(program: Program | None) -> DebugAid | None:
-    aids = (program.settings.debugging if program else None) or ()
-    return next((aid for aid in aids if aid.aid == CHECK_NUMERICS), None)

@@ -15,12 +15,12 @@ AIDS = frozenset(
 
 def aid_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Remove the only call of such a function on a line, as a statement of the file outside of all blocks."""
-    values = Values(module)
-    found = [
-        statement
-        for statement in module.all(cst.SimpleStatementLine)
-        if module.covers(statement, line) and _aid(values, statement)
-    ]
+    values, found = Values(module), list[cst.SimpleStatementLine]()
+    for statement in module.all(cst.SimpleStatementLine):
+        match statement.body:
+            case [cst.Expr(value=cst.Call(func=func))] if module.covers(statement, line):
+                if values.from_tensorflow(func) in AIDS:
+                    found.append(statement)
     if len(found) != 1:
         raise Declined("the line turns no check on, or does more than that")
     if module.parent(found[0]) is not module.tree:
@@ -29,14 +29,6 @@ def aid_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if module.text[end : module.lines.end(end)].strip():
         raise Declined("a comment stands beside the line")
     return [Splice(module.lines.start(start), module.lines.next(end), 0, "")]
-
-
-def _aid(values: Values, statement: cst.SimpleStatementLine) -> bool:
-    match statement.body:
-        case [cst.Expr(value=cst.Call(func=func))]:
-            return values.from_tensorflow(func) in AIDS
-        case _:
-            return False
 
 
 EDITS: dict[str, Kind] = {"debugging-off": aid_off}

@@ -45,7 +45,7 @@ ones are faster. Where one of these rates is unknown, it reports the time as a n
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
@@ -62,7 +62,6 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity, count, flop_rate, ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -113,17 +112,7 @@ def check(
     separable = _separable(constant, operations, limits)
     if separable is None:
         return layers
-    return _both(separable, layers) if isinstance(layers, Finding) else separable
-
-
-def _both(separable: Finding, layers: Finding) -> Finding:
-    return replace(
-        separable,
-        summary=f"{separable.summary}. {layers.summary}",
-        evidence=(*separable.evidence, *layers.evidence),
-        remedies=(*separable.remedies, *layers.remedies),
-        effects=(*separable.effects, *layers.effects),
-    )
+    return separable.joined(layers) if isinstance(layers, Finding) else separable
 
 
 def _layers(
@@ -136,7 +125,11 @@ def _layers(
     except Unavailable as missing:
         if operations.why_unlisted:
             return NotApplicable(reason=str(missing))
-        return Healthy(summary=_none(constant))
+        constant_ms = sum(one.ms for one in constant)
+        if not constant_ms:
+            return Healthy(summary="The step runs no depthwise convolution")
+        takes = f"take {milliseconds(constant_ms)} per step"
+        return Healthy(summary=f"Depthwise convolutions, all with constant kernels, {takes}")
     on_cpu = hardware.kind == DeviceKind.CPU
     share = work.ms / operations.total_ms
     if share < (limits.on_cpu if on_cpu else limits.share):
@@ -146,15 +139,6 @@ def _layers(
     if pays is False:
         return _too_slow(work, operations, hardware)
     return _finding(work, operations, hardware, promises=pays is True or not on_cpu)
-
-
-def _none(constant: Iterable[FixedConvolution]) -> str:
-    total_ms = sum(one.ms for one in constant)
-    if not total_ms:
-        return "The step runs no depthwise convolution"
-    return (
-        f"Depthwise convolutions, all with constant kernels, take {milliseconds(total_ms)} per step"
-    )
 
 
 def _separable(
@@ -218,15 +202,21 @@ def _finding(
 ) -> Finding:
     """Report their time; ``promises`` says that a regular convolution may be faster on this hardware."""
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
-    least_ms = {row.name: _least_ms(row, rate) for row in work.rows}
+    least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
+        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0
+        for row in work.rows
+    }
     regular = _of_regular(work, hardware) if hardware.kind == DeviceKind.CPU else ()
+    effects = [
+        row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST)
+        for row in work.rows
+        if row.ms and promises
+    ]
     return Finding(
         summary=_takes(work, operations),
         evidence=(*_measures(work, operations), *regular, _table(work.rows, least_ms)),
         remedies=(Remedy(ACTION if promises else MEASURE, FUSED, work.at),),
-        effects=tuple(_effect(row, least_ms[row.name]) for row in work.rows if row.ms)
-        if promises
-        else (),
+        effects=tuple(effects),
         severity=None if promises else Severity.NOTE,
     )
 
@@ -238,16 +228,6 @@ def _of_regular(work: Depthwise, hardware: Hardware) -> tuple[Measure, ...]:
         "peak FLOP rate of the hardware": hardware.peak_flop_s,
     }
     return tuple(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate)
-
-
-def _effect(row: OperationTime, least_ms: float) -> Effect:
-    scales = 0.0 if row.ms > least_ms else 1.0
-    return row.scaled(scales, Bound.AT_MOST)
-
-
-def _least_ms(row: OperationTime, rate: float | None) -> float:
-    """Return the time to move the operands once; 0 when their size or the rate is unknown."""
-    return row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0
 
 
 def _measures(work: Depthwise, operations: Operations) -> tuple[Measure, ...]:

@@ -59,7 +59,8 @@ class FixedKernels:
         found = [
             _fixed(by_name[name], tuple(rows), dataflow)
             for name, rows in groups.items()
-            if name in by_name and _is_fixed(by_name[name], dependence)
+            if name in by_name
+            and any(map(dependence.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
         ]
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
@@ -75,11 +76,6 @@ def _forward(row: OperationTime) -> str:
     if name.startswith(GRADIENT_SCOPE):
         return name.removeprefix(GRADIENT_SCOPE).rpartition("/")[0]
     return name
-
-
-def _is_fixed(convolution: Operation, dependence: Dependence) -> bool:
-    kernels = convolution.sources[KERNEL : KERNEL + 1]
-    return bool(kernels) and all(dependence.is_fixed(kernel) for kernel in kernels)
 
 
 def _fixed(

@@ -39,7 +39,11 @@ def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     if len(chosen) != 1:
         many = "several lines set" if chosen else "the file has no line that sets"
         raise Declined(f"{many} {named[1]} for this dataset")
-    return [_removed(module, chosen[0])]
+    block = module.parent(chosen[0])
+    if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
+        raise Declined("the line is the only statement in its block")
+    start, end = module.span(chosen[0])
+    return [Splice(module.lines.start(start), module.lines.next(end), 0, "")]
 
 
 def _sets(module: SyntaxTree, statement: cst.SimpleStatementLine) -> str:
@@ -57,48 +61,24 @@ def _given(
 ) -> list[cst.SimpleStatementLine]:
     """Return the statements about the options that ``with_options`` on a line gets."""
     calls = [call for call in module.all(cst.Call) if last_name(call.func) == "with_options"]
-    here = [call for call in calls if _line(module, call) == line]
-    here = here or [call for call in calls if module.covers(call, line)]
+    # Python 3.11 reports the line of the method's name for a call in a chain
+    methods = [call.func.attr if isinstance(call.func, cst.Attribute) else call for call in calls]
+    at = [call for call, name in zip(calls, methods, strict=True) if module.line(name) == line]
+    here = at or [call for call in calls if module.covers(call, line)]
+    names = [module.written(assigned.target) for assigned in module.all(cst.AssignTarget)]
     match [argument.value for call in here for argument in call.args]:
-        case [cst.Name(value=name)] if _once(module, name):
-            return [part for part in statements if _about(module, part, name, here[0])]
+        case [cst.Name(value=name)] if names.count(name) <= 1:  # it stands for one object
+            about = [part for part in statements if module.written(part).startswith(f"{name}.")]
+            return [p for p in about if _within(module, p) in ("", _within(module, here[0]))]
         case [cst.Call(func=cst.Name(value=name))]:
             return [part for part in statements if _within(module, part) == name]
         case _:
             return []
 
 
-def _once(module: SyntaxTree, name: str) -> bool:
-    """Say whether a name stands for one object: the file assigns it at most once."""
-    targets = [assigned.target for assigned in module.all(cst.AssignTarget)]
-    return sum(module.written(target) == name for target in targets) <= 1
-
-
-def _line(module: SyntaxTree, call: cst.Call) -> int:
-    """Return the line of the method's name, which Python 3.11 reports for a call in a chain."""
-    return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)
-
-
-def _about(
-    module: SyntaxTree, statement: cst.SimpleStatementLine, name: str, call: cst.Call
-) -> bool:
-    """Say whether a statement sets an option of an object that has this name where a call is made."""
-    written = module.written(statement).startswith(f"{name}.")
-    return written and _within(module, statement) in ("", _within(module, call))
-
-
 def _within(module: SyntaxTree, node: cst.CSTNode) -> str:
     """Return the name of the function that a node is in, or ""."""
     return next((function.name.value for function in module.around(node, cst.FunctionDef)), "")
-
-
-def _removed(module: SyntaxTree, statement: cst.SimpleStatementLine) -> Splice:
-    block = module.parent(statement)
-    alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
-    if alone:
-        raise Declined("the line is the only statement in its block")
-    start, end = module.span(statement)
-    return Splice(module.lines.start(start), module.lines.next(end), 0, "")
 
 
 EDITS: dict[str, Kind] = {"autotune-on": autotune_on}

@@ -112,7 +112,14 @@ def check(
     summed = _sparse(sums.tables if sums else (), limits, least_ms)
     updates = _sparse(_apart(tables, summed), limits, least_ms)
     if tables.one_hot or updates or summed:
-        return _finding(Faults(tables.one_hot, updates, summed), operations, hardware)
+        faults = Faults(tables.one_hot, updates, summed)
+        part = operations.part(faults.ms)
+        return Finding(
+            summary=f"{faults.names} process every row of an embedding table: {milliseconds(faults.ms)} per step",
+            evidence=(*part.measures("processing whole embedding tables"), _table(faults)),
+            remedies=tuple(_remedies(faults)),
+            effects=tuple(_effects(faults, operations, hardware)),
+        )
     if unknown := operations.why_unnamed or tables.unseen:
         return NotApplicable(reason=unknown)
     return _healthy(tables, limits)
@@ -178,56 +185,34 @@ class Faults:
         return " and ".join(name for name, tables in kinds.items() if tables).capitalize()
 
 
-def _finding(faults: Faults, operations: Operations, hardware: Hardware) -> Finding:
-    return Finding(
-        summary=f"{faults.names} process every row of an embedding table: "
-        f"{milliseconds(faults.ms)} per step",
-        evidence=(
-            *operations.part(faults.ms).measures("processing whole embedding tables"),
-            _table(faults),
-        ),
-        remedies=tuple(_remedies(faults)),
-        effects=(
-            *(effect for one in faults.one_hot for effect in _lookup(one, operations, hardware)),
-            *(_partial_update(update) for update in faults.updates),
-            *(effect for one in faults.sums for effect in _without_sum(one)),
-        ),
-    )
-
-
-def _without_sum(table: TableSum) -> Iterator[Effect]:
-    """Yield the effects of leaving a sum out: the optimizer then updates the rows in use."""
-    used = min(1.0, table.lookups / table.entries)
-    for rows, scales in ((table.rows, 0.0), (table.update, used)):
-        for row in rows:
-            yield row.scaled(scales, Bound.AT_MOST)
+def _effects(faults: Faults, operations: Operations, hardware: Hardware) -> Iterator[Effect]:
+    """Yield what a lookup leaves, and the update of the rows in use; sums are left out."""
+    for one_hot in faults.one_hot:
+        yield from _lookup(one_hot, operations, hardware)
+    for update in faults.updates:
+        used = min(1.0, update.lookups / update.entries)
+        name = f"{update.name} (rows in use)"
+        yield Effect(Stage.DEVICE, used, name, ms(update.ms), bound=Bound.AT_MOST)
+    for table in faults.sums:  # without them the optimizer updates the rows in use
+        used = min(1.0, table.lookups / table.entries)
+        yield from (row.scaled(0.0, Bound.AT_MOST) for row in table.rows)
+        yield from (row.scaled(used, Bound.AT_MOST) for row in table.update)
 
 
 def _lookup(table: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
-    """Remove all operations but the shortest one that can stand for the lookup."""
-    lookup_ms = _lookup_ms(table, operations) if hardware.kind == DeviceKind.CPU else None
-    if not lookup_ms:
+    """Remove all operations but the shortest one that can stand for the lookup.
+
+    That takes the time of the calls to gather and scatter, and of the bytes at the rate of this run.
+    """
+    rate = table.rate or operations.streaming_rate
+    if hardware.kind != DeviceKind.CPU or table.lookup_bytes is None or not rate:
         return tuple(row.scaled(0.0, Bound.AT_MOST) for row in table.rows)
+    lookup_ms = LOOKUP_MS + table.lookup_bytes / rate * 1e3
     longer = [row for row in table.rows if row.ms >= lookup_ms]
     if not longer:
         return tuple(row.scaled(1.0) for row in table.rows)
     stays = min(longer, key=lambda row: row.ms)
     return tuple(row.scaled(lookup_ms / row.ms if row is stays else 0.0) for row in table.rows)
-
-
-def _lookup_ms(table: OneHotTable, operations: Operations) -> float | None:
-    """Return the time to gather and scatter: the calls, and the bytes at the rate of this run."""
-    rate = table.rate or operations.streaming_rate
-    if table.lookup_bytes is None or not rate:
-        return None
-    return LOOKUP_MS + table.lookup_bytes / rate * 1e3
-
-
-def _partial_update(update: DenseUpdate) -> Effect:
-    share = min(1.0, update.lookups / update.entries)
-    return Effect(
-        Stage.DEVICE, share, f"{update.name} (rows in use)", ms(update.ms), bound=Bound.AT_MOST
-    )
 
 
 def _table(faults: Faults) -> Table:

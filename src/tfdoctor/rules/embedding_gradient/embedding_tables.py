@@ -10,7 +10,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.terms.verdict import Location
 
 ONE_HOT = "OneHot"
@@ -99,40 +99,30 @@ class EmbeddingTables:
 
 def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[OneHotTable]:
     for matmul in program.by_name.values():
-        position = _one_hot_side(matmul, dataflow)
-        if position is None:
+        if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
             continue
-        one_hot = dataflow.source(matmul, position)
+        factors = (dataflow.source(matmul, 0), dataflow.source(matmul, 1))
+        one_hot = next((one for one in factors if one is not None and one.type == ONE_HOT), None)
         entries = one_hot.outputs[0][1] if one_hot and one_hot.outputs else None
-        rows = _concerned(operations, matmul, one_hot, dataflow)
+        rows = _concerned(operations, matmul, one_hot, dataflow) if one_hot else ()
         if one_hot and entries and entries[-1] and rows:
+            indices = one_hot.inputs[0][1] if one_hot.inputs else None
+            # open for a flat list, even when the batch's size is known
+            shape = None if indices == (None,) else program.shape(indices)
             yield OneHotTable(
                 matmul.layer,
                 rows[0].at,
                 entries[-1],
-                _size(program, one_hot),
-                _width(matmul, position, entries[-1]),
+                None if shape is None else prod(shape),
+                _width(matmul, factors.index(one_hot), entries[-1]),
                 rows,
             )
 
 
-def _one_hot_side(matmul: Operation, dataflow: Dataflow) -> int | None:
-    """Return which of a matmul's two factors is made of one-hot rows; None for neither."""
-    if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
-        return None
-    for position in (0, 1):
-        operand = dataflow.source(matmul, position)
-        if operand is not None and operand.type == ONE_HOT:
-            return position
-    return None
-
-
 def _concerned(
-    operations: Operations, matmul: Operation, one_hot: Operation | None, dataflow: Dataflow
+    operations: Operations, matmul: Operation, one_hot: Operation, dataflow: Dataflow
 ) -> tuple[OperationTime, ...]:
     """Return the matmul, its gradients, and the one-hot operation where nothing else uses its rows."""
-    if one_hot is None:
-        return ()
     users = [user.name for user in dataflow.users(one_hot)]
     only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
     names = {matmul.name, one_hot.name} if only_use else {matmul.name}
@@ -142,16 +132,6 @@ def _concerned(
         if (row.operation.name if row.operation else row.name) in names
         or dataflow.is_gradient_of(row.name, matmul)
     )
-
-
-def _size(program: Program, one_hot: Operation) -> int | None:
-    """Return how many entries are looked up: the size of the indices.
-
-    None where the graph leaves it open, as for a flat list even when the batch's size is known.
-    """
-    indices = one_hot.inputs[0][1] if one_hot.inputs else None
-    shape = None if indices == (None,) else program.shape(indices)
-    return None if shape is None else prod(shape)
 
 
 def _width(matmul: Operation, position: int, entries: int) -> int | None:
@@ -165,22 +145,24 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
     sums = [row for row in operations.rows if row.type == DENSIFIES and _table(row)]
     for table in dict.fromkeys(_table(row) for row in sums):
         table_sums = [row for row in sums if _table(row) == table]
-        looked_up = _rows_of(table_sums[0])
-        if table is None or looked_up is None:
+        first = table_sums[0]
+        summed = (
+            first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
+        )
+        if table is None or not summed or summed[0] is None:
             continue
         rows = [
             row
             for row in operations.rows
-            if row in table_sums or _updates(row, table_sums[0], table)
+            if row in table_sums
+            or (row.operation and row.layer == first.layer and _has(row.operation, table))
         ]
-        name = table_sums[0].layer or table_sums[0].name
-        yield DenseUpdate(name, table_sums[0].at, table[0], looked_up, tuple(rows))
+        name = first.layer or first.name
+        yield DenseUpdate(name, first.at, table[0], summed[0], tuple(rows))
 
 
-def _rows_of(row: OperationTime) -> int | None:
-    """Return how many rows are summed; None where the graph leaves it open."""
-    shape = row.operation.inputs[0][1] if row.operation and row.operation.inputs else None
-    return shape[0] if shape else None
+def _has(operation: Operation, shape: Shape) -> bool:
+    return any(tensor == shape for _, tensor in (*operation.inputs, *operation.outputs))
 
 
 def _table(row: OperationTime) -> tuple[int, ...] | None:
@@ -189,11 +171,3 @@ def _table(row: OperationTime) -> tuple[int, ...] | None:
     if not shape or None in shape:
         return None
     return tuple(size or 0 for size in shape)
-
-
-def _updates(row: OperationTime, summed: OperationTime, table: tuple[int, ...]) -> bool:
-    """Say whether an operation works on the whole table in the same layer."""
-    if row.operation is None or row.layer != summed.layer:
-        return False
-    tensors = (*row.operation.inputs, *row.operation.outputs)
-    return any(shape == table for _, shape in tensors)

@@ -101,17 +101,18 @@ class LookedUpTable:
 
     def use(self, operation: Operation) -> _Use:
         """Return what becomes of an operation's result."""
-        uses = {self._by(user) for user in self.forward(operation)}
+        uses = set[_Use]()
+        for user in self.forward(operation):
+            if user.type in SUMS:
+                uses.add(_Use.SUMMED)
+            elif UPDATES.fullmatch(user.type):
+                uses.add(_Use.WRITTEN)
+            else:
+                passes = user.type in ELEMENTWISE | UNARY | PASSING
+                uses.add(self.use(user) if passes else _Use.NEEDED)
         if _Use.NEEDED in uses:
             return _Use.NEEDED
         return _Use.SUMMED if _Use.SUMMED in uses else _Use.WRITTEN
-
-    def _by(self, user: Operation) -> _Use:
-        if user.type in SUMS:
-            return _Use.SUMMED
-        if UPDATES.fullmatch(user.type):
-            return _Use.WRITTEN
-        return self.use(user) if user.type in ELEMENTWISE | UNARY | PASSING else _Use.NEEDED
 
     def forward(self, operation: Operation) -> Iterator[Operation]:
         """Yield what uses all rows of a result in the forward pass."""
@@ -186,7 +187,9 @@ def _summed(table: LookedUpTable, operations: Operations) -> TableSum | None:
     }
     update = set() if table.has_moments(connected.values()) else set(connected) - own
     layer = table.lookups[0].layer
-    regularizer = next((one for one in summing if _kind(one) == REGULARIZER), None)
+    regularizer = next(
+        (one for one in summing if one.origin and one.origin.kind == REGULARIZER), None
+    )
     made = table.program.layer_by_name.get(layer)
     line = next((one.at for one in summing if one.type != READ and one.at), None)
     return TableSum(
@@ -198,10 +201,6 @@ def _summed(table: LookedUpTable, operations: Operations) -> TableSum | None:
         _rows(operations, own),
         _rows(operations, update),
     )
-
-
-def _kind(operation: Operation) -> str:
-    return operation.origin.kind if operation.origin else ""
 
 
 def _rows(operations: Operations, names: set[str]) -> tuple[OperationTime, ...]:
