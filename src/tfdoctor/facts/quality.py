@@ -36,6 +36,8 @@ SHORT_MS = 1.0
 an NVIDIA H100 (2026-11-22), steps of 0.17 and 0.63 ms took 0.8 and 0.9 ms when traced; of 3.4 ms 3.9, of 3.9 ms
 4.1."""
 
+CONFIRM = "confirm with a timer before you change anything"
+
 LIMITS: Mapping[str, float] = MappingProxyType(
     {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
 )
@@ -96,21 +98,15 @@ class Quality:
         framework: Framework,
     ) -> Self:
         """Collect every reason to doubt the figures."""
-        known_steps = steps if isinstance(steps, Steps) else None
-        doubts = [
-            *_of_profiler(trace, device, framework),
-            *(
-                _of_steps(steps, recording, framework)
-                if isinstance(steps, Steps)
-                else _of_none(steps, recording)
-            ),
-            *_of_run(recording, known_steps),
-            *_of_short_steps(recording, known_steps, framework),
-            *_of_machine(samples if known_steps else None),
-        ]
+        doubts = list(_of_profiler(trace, device, framework))
+        if isinstance(steps, Unavailable):
+            doubts += [*_of_none(steps, recording), *_of_recording(recording)]
+        else:
+            doubts += [*_of_steps(steps, recording, framework), *_of_recording(recording)]
+            doubts += [*_of_overhead(steps, recording, framework), *_of_machine(samples)]
         ordered = sorted(doubts, key=lambda doubt: not doubt.grave)
         return cls(
-            known_steps.count if known_steps else 0,
+            0 if isinstance(steps, Unavailable) else steps.count,
             tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
             tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
             account=recording.run is not None,
@@ -172,12 +168,10 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
     )
     if steps.count < FEW_STEPS:
         return
-    yield from _of_steps_left_out(
-        steps, f"trace {_more(recording, framework)}", whole_run=recording.run is not None
-    )
+    more = f"trace {_more(recording, framework)}"
+    yield from _of_steps_left_out(steps, more, whole_run=recording.run is not None)
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"step times vary (interquartile range: {percent(spread)} of the median)"
-    more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
 
@@ -207,7 +201,7 @@ def _more(recording: Recording, framework: Framework) -> str:
     return "for longer (--for 10s)" if by_time else "more steps (--steps 100)"
 
 
-def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
+def _of_recording(recording: Recording) -> Iterator[Doubt]:
     for note in recording.damage:
         yield Doubt(note, "record again", grave=False)
     manifest = recording.manifest
@@ -220,34 +214,32 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
         )
     if not manifest.finished:
         yield Doubt("the recording was cut off", "record again", grave=False)
-    slowed_by = slowdown(recording, steps) if steps else 1.0
-    if steps and slowed_by > 1.0:
+
+
+def _of_overhead(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
+    """Doubt steps that tracing made slower, or that are so short that it may have."""
+    slowed_by = slowdown(recording, steps)
+    if slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
         what = (
             f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
         )
         grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
         yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
-
-
-def _of_short_steps(
-    recording: Recording, steps: Steps | None, framework: Framework
-) -> Iterator[Doubt]:
-    if steps and recording.manifest is None and framework.foreign and steps.median_ms < SHORT_MS:
+    if recording.manifest is None and framework.foreign and steps.median_ms < SHORT_MS:
         what = (
             f"steps of {milliseconds(steps.median_ms)} were traced, and no step was timed without the profiler, "
             "whose own cost may be most of the host's time in steps this short"
         )
-        yield Doubt(what, "confirm with a timer before you change anything", grave=False)
+        yield Doubt(what, CONFIRM, grave=False)
 
 
 def _remedy_of_slowdown(slowed_by: float) -> str:
     if slowed_by <= DISTORTED:
         return "rely on shares rather than on milliseconds"
-    confirm = "confirm with a timer before you change anything"
     if slowed_by <= MOSTLY_TRACING:
-        return confirm
-    return f"{confirm}, because most of the traced time is the profiler's own cost"
+        return CONFIRM
+    return f"{CONFIRM}, because most of the traced time is the profiler's own cost"
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:

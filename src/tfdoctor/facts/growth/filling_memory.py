@@ -19,7 +19,7 @@ DAY_S = 24 * HOUR_S
 """Seconds until memory is full from which on downwards it is a warning: long trainings take days."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FillingMemory:
     """One memory: its trend in bytes, the limit, and the seconds until it is full at this rate; None is unknown.
 
@@ -90,23 +90,20 @@ class MemoryTrends:
             Grows.RESIDENT: ending.limit_bytes if ending else None,
             Grows.DEVICE: device.fullest.limit if device else None,
         }
-        out = ending is not None and ending.kind is EndKind.OUT_OF_MEMORY
-        on_device = bool(ending and ending.allocator)
-        memories = tuple(
-            FillingMemory(
-                trend=trend,
-                limit=limit,
-                planned_s=_planned_s(growth.seconds, calls),
-                ran_out=out and on_device == (what is Grows.DEVICE),
-            )
-            for what, limit in limits.items()
-            if (trend := growth.of(what))
-        )
-        if not memories:
+        trends = list(filter(None, map(growth.of, limits)))
+        if not trends:
             raise Unavailable(
                 "the run was too short for a trend of its memory", "record a longer run"
             )
-        return cls(memories)
+        full = Grows.DEVICE if ending and ending.allocator else Grows.RESIDENT
+        ran_out = full if ending and ending.kind is EndKind.OUT_OF_MEMORY else None
+        planned_s = _planned_s(growth.seconds, calls)
+        return cls(
+            tuple(
+                FillingMemory(trend, limits[trend.what], planned_s, trend.what is ran_out)
+                for trend in trends
+            )
+        )
 
 
 def _planned_s(seconds: float, calls: RunCalls | None) -> float:

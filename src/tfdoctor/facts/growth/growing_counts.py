@@ -37,32 +37,25 @@ def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
     """Return the counts that certainly grow, in the order in which they explain time and memory."""
     if growth is None:
         return ()
-    found = [trend for trend in growth.trends if trend.what is not Grows.OBJECTS]
-    by_order = sorted(found, key=lambda trend: _ORDER.get(trend.what, 0))
-    objects = sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
-    counts = [t for t in (*by_order, *objects) if _is_named(t)]
-    return tuple(sorted(counts, key=lambda trend: _ORDER[trend.what]))
+    trends = [trend for trend in growth.trends if trend.what is not Grows.OBJECTS]
+    trends += sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
+    order = list(LEAST)
+    return tuple(sorted(filter(_is_named, trends), key=lambda trend: order.index(trend.what)))
 
 
 PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
 """Modules whose types tell less than others: lists and dictionaries are parts of all objects."""
 
-_ORDER = {kind: place for place, kind in enumerate(LEAST)}
-
 
 def _is_named(trend: Trend) -> bool:
-    least = LEAST.get(trend.what)
-    grown = trend.last - trend.first
-    if least is None or grown < max(least, _relative(trend)):
+    """Whether a count grows enough: also beside what there was, most of which imports and models made."""
+    if trend.what not in LEAST:
         return False
-    return trend.grows or (trend.what in ONLY_ADDED and trend.steady)
-
-
-def _relative(trend: Trend) -> float:
-    """Return the growth that a count must have beside what there was, most of which imports and models made."""
+    relative = LEAST_SHARE * abs(trend.first)
     if trend.what is Grows.BLOCKS and trend.over_steps:
-        return LEAST_BLOCKS_A_STEP * trend.over_steps
-    return LEAST_SHARE * abs(trend.first)
+        relative = LEAST_BLOCKS_A_STEP * trend.over_steps
+    enough = trend.last - trend.first >= max(LEAST[trend.what], relative)
+    return enough and (trend.grows or (trend.what in ONLY_ADDED and trend.steady))
 
 
 def makes_operations(counts: tuple[Trend, ...], phases: RunPhases) -> Location | None:

@@ -6,7 +6,6 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import KeptStatement
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import Location, Table
@@ -54,8 +53,19 @@ class KeptResults:
         if recording.run is None:
             raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
-        found = sorted(recording.run.kept, key=lambda one: one.at)
-        return cls(tuple(_result(one, place(one.at)) for one in found))
+        return cls(
+            tuple(
+                KeptResult(
+                    Location(place.shown(one.at[0]), one.at[1]),
+                    one.container,
+                    one.value,
+                    one.what,
+                    one.fits,
+                    one.each,
+                )
+                for one in sorted(recording.run.kept, key=lambda one: one.at)
+            )
+        )
 
     @property
     def of_steps(self) -> KeptResult | None:
@@ -70,11 +80,6 @@ class KeptResults:
     def _only(self, *kinds: KeptValue, fits: bool) -> KeptResult | None:
         found = [one for one in self.statements if one.what in kinds and one.fits is fits]
         return found[0] if len(found) == 1 else None
-
-
-def _result(one: KeptStatement, at: Location | None) -> KeptResult:
-    found = at or Location(*one.at)
-    return KeptResult(found, one.container, one.value, one.what, one.fits, one.each)
 
 
 def kept_table(kept: KeptResults | None, named: KeptResult | None) -> tuple[Table, ...]:

@@ -1,8 +1,9 @@
 """How much of the accelerators' memory the run needed, by TensorFlow's allocators."""
 
+import operator
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 from tfdoctor.trace.stats import Value
@@ -32,6 +34,15 @@ class Allocator:
     limit: float  # what it may hand out
     used: float  # the most in use during the trace
     peak: float = 0.0  # the most since the program began, cuDNN's search for algorithms included
+
+    @classmethod
+    def of(cls, name: str, allocations: Sequence[Mapping[str, Value]]) -> Self:
+        """Take the maxima of the allocator's own statistics over all allocations."""
+        limits = [sum(float(stats[part]) for part in PARTS) for stats in allocations]
+        free = [float(stats["bytes_available"]) for stats in allocations]
+        used = max(map(operator.sub, limits, free))
+        peak = max(float(stats.get("peak_bytes_in_use", 0)) for stats in allocations)
+        return cls(name, max(1.0, *limits), used, peak)
 
     @property
     def share(self) -> float:
@@ -57,12 +68,14 @@ class DeviceMemory:
         """
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
-        by_name: dict[str, list[Allocator]] = defaultdict(list)
-        for stats in _allocations(trace):
-            name = str(stats.get("allocator_name") or "")
-            if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
-                by_name[name].append(_allocator(name, stats))
-        allocators = [_most(views) for views in by_name.values()]
+        by_name: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
+        for line in trace.host_lines:
+            for at in np.flatnonzero(is_named(line, EVENTS.__contains__)).tolist():
+                stats = line.stats.of(at)
+                name = str(stats.get("allocator_name") or "")
+                if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
+                    by_name[name].append(stats)
+        allocators = [Allocator.of(name, allocations) for name, allocations in by_name.items()]
         if not allocators:
             raise Unavailable(
                 "the trace does not show the memory use of the device: it holds no allocation in the traced "
@@ -74,27 +87,3 @@ class DeviceMemory:
     def fullest(self) -> Allocator:
         """The one nearest to its limit."""
         return self.allocators[0]
-
-
-def _allocator(name: str, stats: Mapping[str, Value]) -> Allocator:
-    """Return the allocator's state at one allocation."""
-    limit, free = sum(float(stats[part]) for part in PARTS), float(stats["bytes_available"])
-    return Allocator(name, max(limit, 1.0), limit - free, float(stats.get("peak_bytes_in_use", 0)))
-
-
-def _most(views: list[Allocator]) -> Allocator:
-    """Return the maxima over all allocations."""
-    return Allocator(
-        views[0].name,
-        max(view.limit for view in views),
-        max(view.used for view in views),
-        max(view.peak for view in views),
-    )
-
-
-def _allocations(trace: Trace) -> Iterator[Mapping[str, Value]]:
-    """Yield the stats of each allocation on the host's threads."""
-    for line in trace.host_lines:
-        kinds = [at for at, kind in enumerate(line.types) if kind.name in EVENTS]
-        for at in np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else ():
-            yield line.stats.of(at)

@@ -61,38 +61,29 @@ class GpuClocks:
         clocks = [_clock(index, samples, device) for index, samples in sorted(rows.items())]
         known = tuple(gpu for gpu in clocks if gpu.reasons_known)
         if not known:
-            raise Unavailable(_unseen(device, framework))
+            raise Unavailable(
+                f"no clock of a busy NVIDIA GPU was sampled (this takes some seconds){framework.with_tfdoctor}"
+                if device.kind == DeviceKind.GPU
+                else f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
+            )
         return cls(known)
 
 
-def _unseen(device: Device, framework: Framework) -> str:
-    if device.kind != DeviceKind.GPU:
-        return f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
-    return f"no clock of a busy NVIDIA GPU was sampled (this takes some seconds){framework.with_tfdoctor}"
-
-
 def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
-    throttle_samples = [(row, row.throttle) for row in rows if row.throttle is not None]
-    reasons = Counter(reason for _, held in throttle_samples for reason in set(held))
+    explained = [(row.sm_mhz, row.throttle) for row in rows if row.throttle is not None]
+    reasons = Counter(reason for _, held in explained for reason in set(held))
     clocks = {
-        reason: [
-            float(row.sm_mhz) for row, held in throttle_samples if reason in held and row.sm_mhz
-        ]
-        for reason in reasons
+        reason: [mhz for mhz, held in explained if mhz and reason in held] for reason in reasons
     }
     plane = device.busiest.stats if device.busiest else {}
-    sampled = [float(row.sm_mhz) for row in rows if row.sm_mhz]
+    sampled = [row.sm_mhz for row in rows if row.sm_mhz]
     top = max((float(row.sm_max_mhz or 0) for row in rows), default=0.0)
     return GpuClock(
         name=rows[-1].name or f"GPU {index}",
         index=index,
-        reasons_known=len(throttle_samples),
+        reasons_known=len(explained),
         reasons=dict(reasons),
-        held_mhz={
-            reason: float(np.mean(clocks_mhz))
-            for reason, clocks_mhz in clocks.items()
-            if clocks_mhz
-        },
+        held_mhz={reason: float(np.mean(mhz)) for reason, mhz in clocks.items() if mhz},
         top_mhz=top or float(plane.get("clock_rate") or 0) / 1000 or None,
         mean_mhz=float(np.mean(sampled)) if sampled else None,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import GpuSample, HostSample, MachineSample
+from tfdoctor.recording.samples import GpuSample, MachineSample
 
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
@@ -44,20 +44,19 @@ class Samples:
         Raises:
             Unavailable: nothing was sampled.
         """
-        host = _hosts(_in_window(recording, [row for row in recording.samples if row.host]))
+        window = _window(recording)
+        sampled = _in_window(window, [row for row in recording.samples if row.host])
+        host = [row.host for row in sampled if row.host]
         if not host:
             raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
-        rows = _in_window(recording, [row for row in recording.samples if row.gpu])
+        rows = _in_window(window, [row for row in recording.samples if row.gpu])
         gpus = [gpu for row in rows for gpu in row.gpu if gpu.visible is not False]
-        long = _window_s(recording) >= GPU_PERIOD_S
+        long = window is None or window[1] - window[0] >= GPU_PERIOD_S * 1e9
         return cls(
             count=len(host),
-            run_cores=_mean((host_row.run_cpu_pct for host_row in host), 0.01),
-            other_cores=_mean((host_row.other_cpu_pct for host_row in host), 0.01),
-            run_bytes=max(
-                (host_row.run_rss_bytes for host_row in host if host_row.run_rss_bytes),
-                default=None,
-            ),
+            run_cores=_mean((row.run_cpu_pct for row in host), 0.01),
+            other_cores=_mean((row.other_cpu_pct for row in host), 0.01),
+            run_bytes=max((row.run_rss_bytes for row in host if row.run_rss_bytes), default=None),
             gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
             tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
             tensor_share=_tensor_share(gpus) if long else None,
@@ -76,31 +75,26 @@ def _tensor_share(gpus: Sequence[GpuSample]) -> float | None:
     return min(1.0, float(np.median(active)) / load) if active and load else None
 
 
-def _window_s(recording: Recording) -> float:
-    """Return how long steps were traced; infinite where unknown, because all samples count then."""
+def _window(recording: Recording) -> tuple[int, int] | None:
+    """Return when tracing began and ended, in ns since 1970; None where unknown, because all samples count then."""
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
-        return float("inf")
-    return (window.stopped_unix_ns - window.started_unix_ns) / 1e9
+        return None
+    return window.started_unix_ns, window.stopped_unix_ns
 
 
-def _hosts(rows: Iterable[MachineSample]) -> list[HostSample]:
-    return [row.host for row in rows if row.host]
+def _in_window(
+    window: tuple[int, int] | None, rows: Sequence[MachineSample]
+) -> Sequence[MachineSample]:
+    """Return the samples of the traced window; a sample covers the time before it was taken.
 
-
-def _in_window(recording: Recording, rows: Sequence[MachineSample]) -> Sequence[MachineSample]:
-    """Return the samples of the traced window; a sample covers the time before it was taken."""
-    window = recording.manifest.window if recording.manifest else None
-    if window is None or not window.stopped_unix_ns:
+    Of a short window it is the sample that was under way when it ended, else the last before that.
+    """
+    if window is None:
         return rows
-    start, stop = window.started_unix_ns, window.stopped_unix_ns
+    start, stop = window
     inside = [row for row in rows if start < row.unix_ns <= stop]
-    return inside[1:] or inside or _around(rows, stop)
-
-
-def _around(rows: Sequence[MachineSample], stop: int) -> Sequence[MachineSample]:
-    """Return the sample that was under way when a short window ended, else the last before it."""
-    return next(([row] for row in rows if row.unix_ns >= stop), rows[-1:])
+    return inside[1:] or inside or [row for row in rows if row.unix_ns > stop][:1] or rows[-1:]
 
 
 def _mean(values: Iterable[float | None], unit: float) -> float | None:

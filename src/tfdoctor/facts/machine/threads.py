@@ -23,6 +23,11 @@ from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
 
+NO_TASKS = (
+    "the trace contains no task of the intra-op pool: the pool has a single thread, or this version of "
+    "TensorFlow does not record its tasks"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Threads:
@@ -52,8 +57,12 @@ class Threads:
         pool = _Pool(line.tasks_ps for line in trace.host.lines)
         busy = sum(_at_work(line).within(start, end).total for line in trace.host.lines)
         total = busy + pool.until(end) - pool.until(start)
-        by_type = _by_type(activity, pool) if device.kind == DeviceKind.CPU and pool.known else {}
-        return cls(float(total / max(1, end - start)), by_type, _why(device, known=pool.known))
+        at_work = float(total / max(1, end - start))
+        if device.kind != DeviceKind.CPU:
+            return cls(at_work, {}, "operations run on the device, not on the host's threads")
+        if not pool.known:
+            return cls(at_work, {}, NO_TASKS)
+        return cls(at_work, _by_type(activity, pool))
 
 
 class _Pool:
@@ -70,10 +79,8 @@ class _Pool:
         """Return (n,) the thread-ps worked before each time."""
         begun = np.searchsorted(self.starts, times)
         done = np.searchsorted(self.ends, times)
-        total: NDArray[np.int64] = (begun * np.asarray(times) - self.sum_starts[begun]) - (
-            done * np.asarray(times) - self.sum_ends[done]
-        )
-        return total
+        total: NDArray[np.int64] = (begun - done) * np.asarray(times)
+        return total - self.sum_starts[begun] + self.sum_ends[done]
 
 
 def _at_work(line: Line) -> Intervals:
@@ -101,14 +108,3 @@ def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:
         helped[kinds[label]] = helped.get(kinds[label], 0.0) + float(shared[of_label].sum())
     order = sorted(time, key=lambda kind: -time[kind])
     return {kind: 1.0 + helped[kind] / time[kind] for kind in order if time[kind]}
-
-
-def _why(device: Device, *, known: bool) -> str:
-    if device.kind != DeviceKind.CPU:
-        return "operations run on the device, not on the host's threads"
-    if known:
-        return ""
-    return (
-        "the trace contains no task of the intra-op pool: the pool has a single thread, or this version of "
-        "TensorFlow does not record its tasks"
-    )
