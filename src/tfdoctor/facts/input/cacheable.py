@@ -62,7 +62,10 @@ class Cacheable:
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
         """Follow the stages from each source to the trainer while all of them are repeatable."""
-        never, frozen = never_complete(properties), _frozen(properties)
+        caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
+        behind = (above for cache in caches for above in properties.upstream(cache))
+        random = (stage for stage in behind if stage.function and repeatable(stage) is False)
+        never, frozen = never_complete(properties), next(random, None)
         if properties.remade or not properties.chain:
             why = REMADE if properties.remade else ""
             return cls(why=why, frozen=frozen, never=never, unknown=properties.remade)
@@ -118,16 +121,24 @@ class _RepeatableStages:
 
     def take(self, stage: Dataset) -> None:
         """Add a stage, or set ``why`` where the repeatable part ends."""
-        kind = kind_of(stage)
+        kind, same = kind_of(stage), repeatable(stage)
         if kind == "Cache":
             self.kept, self.pending, self.moved = [], [], []
-        elif kind in MOVABLE and not (kind == "Shuffle" and repeatable(stage)):
+        elif kind in MOVABLE and not (kind == "Shuffle" and same):
             self.moved.append(stage)
         elif kind in TIED and self.moved:
             names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
             self.why = f"{names} precedes {kind.lower()}"
+        elif same:
+            self.keep(stage)
+        elif same is None:
+            name, self.unknown = stage.function or kind, True
+            self.why = f"it is unknown whether {name} gives the same result in every pass"
         else:
-            self._function(stage)
+            self.why = f"{stage.function or kind} draws random numbers"
+            if stage.function:
+                kept = (*self.kept, *self.pending)
+                self.random = CacheablePart(stage, kept, tuple(self.moved))
 
     def keep(self, stage: Dataset) -> None:
         """Add a stage that gives the same result in every pass."""
@@ -143,21 +154,6 @@ class _RepeatableStages:
         moved = tuple(stage for stage in self.moved if stage.id in above)
         return CacheablePart(self.kept[-1], tuple(self.kept), moved)
 
-    def _function(self, stage: Dataset) -> None:
-        same = repeatable(stage)
-        if not same:
-            name = stage.function or kind_of(stage)
-            self.why = (
-                f"{name} draws random numbers" if same is False else
-                f"it is unknown whether {name} gives the same result in every pass"
-            )  # fmt: skip
-            self.unknown = same is None
-            if same is False and stage.function:
-                kept = (*self.kept, *self.pending)
-                self.random = CacheablePart(stage, kept, tuple(self.moved))
-            return
-        self.keep(stage)
-
 
 def _walks(
     properties: DatasetProperties, end: Dataset, never: Dataset | None
@@ -170,7 +166,9 @@ def _walks(
             yield from _walks(properties, source, never)
         yield _RepeatableStages(COMBINED)
         return
-    walk, stored = _RepeatableStages(), _stored(joined, properties, never)
+    caches = [stage for stage in joined if kind_of(stage) == "Cache" and stage is not never]
+    stored = {stage.id for cache in caches for stage in (cache, *properties.upstream(cache))}
+    walk = _RepeatableStages()
     for stage in reversed(joined):
         if stage.id not in stored:
             walk.keep(stage)
@@ -184,18 +182,3 @@ def _same(join: Dataset, joined: list[Dataset]) -> bool:
     """Whether pipelines that meet give the same elements in every pass; an endless one has no second pass."""
     endless = join.cardinality == FOREVER and any(kind_of(stage) == "Repeat" for stage in joined)
     return not endless and all(repeatable(stage) for stage in (join, *joined))
-
-
-def _stored(
-    stages: list[Dataset], properties: DatasetProperties, never: Dataset | None
-) -> set[int]:
-    """Return the ids of caches among these stages, and of what they keep."""
-    caches = [stage for stage in stages if kind_of(stage) == "Cache" and stage is not never]
-    return {stage.id for cache in caches for stage in (cache, *properties.upstream(cache))}
-
-
-def _frozen(properties: DatasetProperties) -> Dataset | None:
-    """Return a function that draws random numbers before a cache."""
-    caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
-    behind = (above for cache in caches for above in properties.upstream(cache))
-    return next((stage for stage in behind if stage.function and repeatable(stage) is False), None)

@@ -1,6 +1,6 @@
 """The arrays that each call of the training function converts to tensors, and what that takes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -88,25 +88,21 @@ class Conversions:
         Raises:
             Unavailable: the arguments were not recorded, or their conversions do not show in the trace.
         """
-        fed, at = _fed(recording, framework), Places.of(recording)
+        fed = _fed(recording, framework)
+        at = Places.of(recording)(fed.at)
         held = [argument for argument in fed.arguments if argument.kind in HELD]
         if not held:
-            return cls((), at(fed.at))
+            return cls((), at)
         lines = trainers(line for line in trace.host_lines if len(line))
         spans = _conversions(lines, fed.function, len(held))
         if not any(spans):
             raise Unavailable("the trace does not show how the arguments' arrays are converted")
         steady, working = SteadySteps.of(steps), activity.of(Stage.DEVICE)
         arrays = (
-            _array(
-                argument,
-                Intervals.union(one) - working,
-                steady,
-                _cast(argument, dataflow, operations),
-            )
-            for argument, one in zip(held, spans, strict=True)
+            _array(one, Intervals.union(when) - working, steady, _cast(one, dataflow, operations))
+            for one, when in zip(held, spans, strict=True)
         )
-        return cls(tuple(arrays), at(fed.at))
+        return cls(tuple(arrays), at)
 
 
 def _fed(recording: Recording, framework: Framework) -> FedCall:
@@ -123,24 +119,18 @@ def _fed(recording: Recording, framework: Framework) -> FedCall:
 
 
 def _conversions(lines: Iterable[Line], function: str, count: int) -> Spans:
-    """Return when each of so many arrays was converted, from the calls that convert as many."""
+    """Return when each of so many arrays was converted, from the calls of a function that convert as many."""
     spans: Spans = [[] for _ in range(count)]
     for line in lines:
-        for events in _by_call(line, function):
-            if len(events) == count:
-                for one, event in zip(spans, events, strict=True):
-                    one.append(event)
+        mask = is_named(line, CONVERTED.__eq__)
+        starts = line.start_ps[mask]
+        events = np.stack((starts, starts + line.duration_ps[mask]), axis=1)
+        for call in function_calls(line, function).spans:
+            first, last = np.searchsorted(starts, call)
+            if last - first == count:
+                for one, (start, end) in zip(spans, events[first:last].tolist(), strict=True):
+                    one.append((start, end))
     return spans
-
-
-def _by_call(line: Line, function: str) -> Iterator[list[tuple[int, int]]]:
-    """Yield the conversions of each call of a function on a thread; "" is any function."""
-    mask = is_named(line, CONVERTED.__eq__)
-    starts = line.start_ps[mask]
-    ends = starts + line.duration_ps[mask]
-    for start, end in function_calls(line, function).spans:
-        first, last = np.searchsorted(starts, (start, end)).tolist()
-        yield list(zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True))
 
 
 def _array(
@@ -167,12 +157,11 @@ def _cast(
     if dataflow is None or operations is None:
         return None
     rows = {row.name: row for row in operations.rows}
+    wanted = ((argument.dtype, argument.shape),)
     for operation in dataflow.program.by_name.values():
-        wanted = ((argument.dtype, argument.shape),)
         users = dataflow.consumers.get(operation.name, ())
-        if operation.type != "Placeholder" or operation.outputs[:1] != wanted or len(users) != 1:
-            continue
-        row = rows.get(users[0].name)
-        if row is not None and users[0].type == "Cast" and row.operation is not None:
-            return row
+        if operation.type == "Placeholder" and operation.outputs[:1] == wanted and len(users) == 1:
+            row = rows.get(users[0].name)
+            if row is not None and users[0].type == "Cast" and row.operation is not None:
+                return row
     return None

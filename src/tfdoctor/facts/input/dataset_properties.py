@@ -151,17 +151,15 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
     tensors = TENSOR.findall(spec)
     if not tensors or "Spec" in TENSOR.sub("", spec) or len(spec) >= LONGEST_SPEC:
         return None
-    sizes = [_tensor_bytes(shape, dtype, batch) for shape, dtype in tensors]
-    return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
-    dimensions = _dimensions(shape)
-    if batch and dimensions[:1] == ["None"]:
-        dimensions[0] = str(batch)
-    if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
-        return None
-    return prod(map(int, dimensions)) * WIDTHS[dtype]
+    total = 0
+    for shape, dtype in tensors:
+        dimensions = _dimensions(shape)
+        if batch and dimensions[:1] == ["None"]:
+            dimensions[0] = str(batch)
+        if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
+            return None
+        total += prod(map(int, dimensions)) * WIDTHS[dtype]
+    return total
 
 
 def repeatable(dataset: Dataset) -> bool | None:
@@ -217,30 +215,22 @@ def _dimensions(shape: str) -> list[str]:
 def _passes(
     properties: DatasetProperties, settings: RunSettings, recording: Recording
 ) -> float | None:
-    """Return how often the run goes over the data: its steps over the batches of one pass."""
-    epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
+    """Return how often the run goes over the data: its steps over the batches of one pass.
+
+    The steps are those that fit announced, else those of a run that was recorded to its end.
+    """
+    epochs, per_epoch, manifest = settings.epochs, settings.steps_per_epoch, recording.manifest
     line = properties.line()
     joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
     mixed = joined and kind_of(line[-1]) != "Zip"
     batches = _mixed_batches(properties, line) if mixed else batches_of(line)
-    steps = _steps(epochs, steps_per_epoch, recording)
+    steps = (epochs or 0) * (per_epoch or 0)
+    stopped = manifest is None or (manifest.plan and manifest.plan.stop_after)
+    if manifest and not steps and not stopped and manifest.steps.seen_all:
+        steps = manifest.steps.seen or 0
     if batches and steps:
         return steps / batches
-    return float(epochs) if epochs and not steps_per_epoch and not properties.repeats else None
-
-
-def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording) -> int | None:
-    """Return the steps that fit announced, else those of a run that was recorded to its end."""
-    if epochs and steps_per_epoch:
-        return epochs * steps_per_epoch
-    manifest = recording.manifest
-    if (
-        manifest is None
-        or (manifest.plan and manifest.plan.stop_after)
-        or not manifest.steps.seen_all
-    ):
-        return None
-    return manifest.steps.seen
+    return float(epochs) if epochs and not per_epoch and not properties.repeats else None
 
 
 def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> float | None:

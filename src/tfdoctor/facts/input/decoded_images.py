@@ -102,13 +102,12 @@ def _images(
     stages: Sequence[StageTime], graphs: FunctionGraphs, stored: Size
 ) -> Iterator[DecodedImage]:
     for stage in stages:
-        graph = graphs.of(stage.dataset)
+        graph, total = graphs.of(stage.dataset), sum(stage.operations.values())
         for at, operation in enumerate(graph.operations if graph else ()):
             resized = graph and DECODERS.fullmatch(operation.type) and _resized(graph, at)
             used = _size(resized) if resized else None
             if not resized or not used:
                 continue
-            total = sum(stage.operations.values())
             spent = sum(stage.operations.get(op.name, 0.0) for op in (operation, resized))
             ratio = max(1, operation.attrs.ratio)
             yield DecodedImage(

@@ -53,11 +53,8 @@ class FunctionGraphs:
 
 def _same(graphs: Sequence[RecordedGraph]) -> bool:
     """Whether graphs of one name compute the same: a function may be mapped over training and test data."""
-    return bool(graphs) and all(_form(graph) == _form(graphs[0]) for graph in graphs[1:])
-
-
-def _form(graph: RecordedGraph) -> list[tuple[object, ...]]:
-    return [(op.name, op.type, op.at, op.outputs) for op in graph.operations]
+    forms = [[(op.name, op.type, op.at, op.outputs) for op in graph.operations] for graph in graphs]
+    return bool(forms) and forms.count(forms[0]) == len(forms)
 
 
 def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:

@@ -6,12 +6,12 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
-import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.input.iterators import NUMBERED, Iterators
 from tfdoctor.facts.input.pipeline_stages import (
     INJECTED,
     ROOTS,
@@ -23,6 +23,9 @@ from tfdoctor.facts.input.pipeline_stages import (
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
+
+NEGLIGIBLE_MS = 0.2
+"""Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)."""
 
 GENERATOR = "Generator"
 """The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
@@ -44,14 +47,16 @@ class InputPipeline:
         Raises:
             Unavailable: no tf.data iterator ran.
         """
-        batches = max(1, iterators.batches)
+        program, batches = program or Program(), max(1, iterators.batches)
         per_step = batches / sum(step.calls for step in steps.steady_steps)
-        datasets = _written(program) if program else {}
+        datasets = _written(program)
         stages = _placed(
             _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
         )
-        kind = program.input_kind if program else ""
-        return cls(stages, tuple(segments_of(stages)), kind, _idle(stages, program))
+        ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
+        functions = [one for one in program.feeding if one.function_at and one.trace_name]
+        idle = tuple(dataset for dataset in functions if dataset.trace_name not in ran)
+        return cls(stages, tuple(segments_of(stages)), program.input_kind, idle)
 
     @classmethod
     def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
@@ -112,21 +117,21 @@ class InputPipeline:
 
     @property
     def prefetches(self) -> bool:
-        """Whether a stage at the root makes batches ahead of the trainer."""
-        return any(stage.asynchronous and _near_root(stage, self.stages) for stage in self.stages)
+        """Whether a stage makes batches ahead of the trainer, and none between them has work of its own."""
+        working = [stage for stage in self.stages if not stage.asynchronous]
+        return any(
+            stage.asynchronous
+            and sum(one.work_ms for one in working if feeds(stage.path, one.path)) <= NEGLIGIBLE_MS
+            for stage in self.stages
+        )
 
 
 def _written(program: Program) -> Mapping[str, Dataset]:
     """Return the user's datasets by tf.data's name for them; the training loop's take precedence."""
-    names = [dataset.trace_name for dataset in program.datasets]
-    known = {
-        dataset.trace_name: dataset
-        for dataset in program.datasets
-        if names.count(dataset.trace_name) == 1
-    }
-    return known | {
-        dataset.trace_name: dataset for dataset in program.feeding if dataset.trace_name
-    }
+    names = Counter(dataset.trace_name for dataset in program.datasets)
+    known = [dataset for dataset in program.datasets if names[dataset.trace_name] == 1]
+    feeding = [dataset for dataset in program.feeding if dataset.trace_name]
+    return {dataset.trace_name: dataset for dataset in (*known, *feeding)}
 
 
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
@@ -155,27 +160,12 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
     )
 
 
-def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Dataset, ...]:
-    """Return the feeding datasets whose functions no stage of the trace ran."""
-    ran = {name for stage in stages for name in re.findall(r"\w+:\d+", stage.name)}
-    feeding = program.feeding if program else ()
-    return tuple(
-        dataset
-        for dataset in feeding
-        if dataset.function_at and dataset.trace_name and dataset.trace_name not in ran
-    )
-
-
 def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
     """Give a stage that tf.data made inside another, such as a generator's, the line of its consumer."""
     placed: list[StageTime] = []
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
-            above = [
-                consumer.dataset
-                for consumer in placed
-                if feeds(stage.path, consumer.path) and consumer.dataset
-            ]
+            above = [one.dataset for one in placed if feeds(stage.path, one.path) and one.dataset]
             inner = Dataset(id=above[-1].id, kind="", at=above[-1].at) if above else None
             stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
         placed.append(stage)
@@ -186,19 +176,5 @@ def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
     """Find the user's dataset; of stages that tf.data fused, the one with a function."""
     if name.startswith(INJECTED):
         return None
-    matching = [
-        datasets[trace_name]
-        for trace_name in re.findall(r"\w+:\d+", name)
-        if trace_name in datasets
-    ]
+    matching = [datasets[one] for one in NUMBERED.findall(name) if one in datasets]
     return max(matching, key=lambda dataset: bool(dataset.function), default=None)
-
-
-def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
-    """Whether no stage with work of its own lies between this one and the trainer."""
-    above = [consumer for consumer in stages if feeds(stage.path, consumer.path)]
-    return sum(consumer.work_ms for consumer in above if not consumer.asynchronous) <= NEGLIGIBLE_MS
-
-
-NEGLIGIBLE_MS = 0.2
-"""Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)."""

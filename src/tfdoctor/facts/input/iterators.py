@@ -6,7 +6,7 @@ user's function runs in executor events with the id of its ``InstantiatedCapture
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,7 +18,7 @@ from tfdoctor.facts.input.iterator_functions import add_functions
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps, StepSpans
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.facts.timeline.trainer import present
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import WAIT
 
@@ -72,7 +72,8 @@ class Iterators:
         found = PipelineCalls.of(lines, types, _members(lines, set(roots)), window)
         add_functions(lines, found.owners)
         if not found.nodes:
-            raise Unavailable(_why(framework, waited=any(map(_has_waits, lines))))
+            waited = any(is_named(line, WAIT.fullmatch).any() for line in lines)
+            raise Unavailable(_why(framework, waited=waited))
         return cls(dict(sorted(found.nodes.items())), roots)
 
 
@@ -82,7 +83,14 @@ def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[
     The first batch that a step requests is its own; a later one may belong to a validation that runs
     before the next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
     """
-    calls = sorted(call for line in lines for call in _roots(line, window))
+    calls: list[
+        tuple[int, int, int]
+    ] = []  # start, duration and id, of the pipelines' last iterators
+    for line in lines:
+        events = chosen_events(line, ROOT.fullmatch, window)
+        columns = (line.start_ps[events], line.duration_ps[events], line.stats.ids_of("id", events))
+        calls += zip(*(column.tolist() for column in columns), strict=True)
+    calls.sort()
     starts = np.array([start for start, _, _ in calls])
     first = np.searchsorted(starts, window.starts_ps)
     training = {calls[at][2] for at in first if at < len(calls)}
@@ -101,15 +109,15 @@ def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
         named = np.isin(events, line.stats.having("id"))
         own = line.stats.ids_of("id", events[named])
         parents |= dict(zip(own.tolist(), above[named].tolist(), strict=True))
-    return roots | {iterator for iterator in parents if _top(iterator, parents) in roots}
-
-
-def _top(iterator: int, parents: dict[int, int]) -> int:
-    seen = {iterator}
-    while (parent := parents.get(iterator)) is not None and parent not in seen:
-        seen.add(parent)
-        iterator = parent
-    return iterator
+    members = set(roots)
+    for iterator in parents:
+        top, seen = iterator, {iterator}
+        while (parent := parents.get(top)) is not None and parent not in seen:
+            seen.add(parent)
+            top = parent
+        if top in roots:
+            members.add(iterator)
+    return members
 
 
 def _why(framework: Framework, *, waited: bool) -> str:
@@ -124,14 +132,3 @@ def _why(framework: Framework, *, waited: bool) -> str:
             "steps"
         )
     return "the trace contains no tf.data iterator, so the batches come from elsewhere"
-
-
-def _roots(line: Line, window: StepSpans) -> Iterator[tuple[int, int, int]]:
-    """Yield start, duration and id of the calls of a pipeline's last iterator."""
-    events = chosen_events(line, ROOT.fullmatch, window)
-    columns = (line.start_ps[events], line.duration_ps[events], line.stats.ids_of("id", events))
-    return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _has_waits(line: Line) -> bool:
-    return any(WAIT.fullmatch(line.types[kind].name) for kind in present(line))

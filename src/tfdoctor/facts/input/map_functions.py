@@ -1,7 +1,7 @@
 """What the functions of the pipeline's maps compute for each element."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -33,7 +33,8 @@ class MapFunction:
     """One function: the types of its operations, and the bytes that they write for each element.
 
     ``nbytes`` is None where a shape is open. ``batch`` is how many of its results the next batch
-    takes; 0 where none follows. ``fixed`` says that all its input elements have the same shape.
+    takes; 0 where none follows. ``fixed`` says that all its input elements have the same shape, as far as the
+    record tells.
     """
 
     types: frozenset[str]
@@ -68,38 +69,26 @@ class MapFunctions:
 def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFunction:
     working = [operation for operation in graph.operations if operation.type not in GIVEN]
     written = [tensor_bytes(*output) for operation in working for output in operation.outputs]
+    spec = next((source.element for source in program.datasets if source.id in dataset.inputs), "")
     return MapFunction(
         types=frozenset(operation.type for operation in working)
         | (dataset.types or frozenset()) - GIVEN,
         operations=len(working),
         nbytes=None if None in written else sum(size or 0 for size in written),
         batch=_batch(dataset, program),
-        fixed=_fixed(dataset, program),
+        fixed=bool(spec) and not OPEN.search(spec),
     )
 
 
 def _batch(dataset: Dataset, program: Program) -> int:
     """Return the size of the batch that takes a map's results one by one, or 0."""
-    for consumer in _consumers(dataset, program):
-        if consumer.kind.strip("_").startswith(("BatchDataset", "ParallelBatchDataset")):
+    consumers = {source: one for one in reversed(program.feeding) for source in one.inputs}
+    consumer = consumers.get(dataset.id)
+    while consumer is not None:
+        kind = consumer.kind.strip("_")
+        if kind.startswith(("BatchDataset", "ParallelBatchDataset")):
             return consumer.parameters.batch_size or 0
-        if consumer.kind.strip("_").partition("Dataset")[0] not in BETWEEN:
+        if kind.partition("Dataset")[0] not in BETWEEN:
             return 0
+        consumer = consumers.get(consumer.id)
     return 0
-
-
-def _consumers(dataset: Dataset, program: Program) -> Iterator[Dataset]:
-    """Yield what takes a dataset's elements, nearest first."""
-    current: Dataset | None = dataset
-    while current is not None:
-        current = next(
-            (candidate for candidate in program.feeding if current.id in candidate.inputs), None
-        )
-        if current is not None:
-            yield current
-
-
-def _fixed(dataset: Dataset, program: Program) -> bool:
-    """Whether all elements that a map takes have the same shape, as far as the record tells."""
-    spec = next((source.element for source in program.datasets if source.id in dataset.inputs), "")
-    return bool(spec) and not OPEN.search(spec)

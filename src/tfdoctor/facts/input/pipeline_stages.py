@@ -111,28 +111,22 @@ class PipelineSegment:
 
 def segments_of(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
     """Divide stages into segments: those of each thread, and each asynchronous stage's function."""
-    owners = {stage.path: _owner(stage.path, stages) for stage in stages}
-    segments = []
-    for owner in dict.fromkeys(owners.values()):
-        members = {
-            stage.path: stage.wall_ms
-            for stage in stages
-            if owners[stage.path] == owner and not stage.asynchronous
-        }
-        if members:
-            segments.append(PipelineSegment(members, overlapped=bool(owner)))
-    segments += [
-        PipelineSegment({stage.path: stage.wall_ms}, overlapped=True)
-        for stage in stages
-        if stage.asynchronous and stage.wall_ms
+    ahead = [stage for stage in stages if stage.asynchronous]
+    by_owner: dict[str, dict[str, float]] = {}
+    for stage in stages:
+        # The nearest asynchronous consumer, on whose thread it runs; "" is the trainer.
+        consumers = (one.path for one in ahead if feeds(stage.path, one.path))
+        members = by_owner.setdefault(max(consumers, key=len, default=""), {})
+        if not stage.asynchronous:
+            members[stage.path] = stage.wall_ms
+    segments = [
+        PipelineSegment(members, overlapped=bool(owner))
+        for owner, members in by_owner.items()
+        if members
     ]
+    working = (stage for stage in ahead if stage.wall_ms)
+    segments += [PipelineSegment({one.path: one.wall_ms}, overlapped=True) for one in working]
     return segments
-
-
-def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
-    """Return the nearest asynchronous consumer of a stage, on whose thread the stage runs."""
-    above = [stage.path for stage in stages if stage.asynchronous and feeds(path, stage.path)]
-    return max(above, key=len, default="")
 
 
 def feeds(path: str, consumer: str) -> bool:
