@@ -1,6 +1,7 @@
 """program.json.gz: the graphs, layers and datasets of a run, written by the agent at its end.
 
-The classes mirror the file; `tfdoctor.facts.run.program` converts them into the facts that rules use.
+The classes mirror the file; `tfdoctor.facts.run.program` converts those with lines or references (the paths of
+the machine that ran, positions in a graph) into types of its own, which rules can build and reports can show.
 """
 
 from collections.abc import Mapping

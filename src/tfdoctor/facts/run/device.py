@@ -59,19 +59,16 @@ class Device:
         """Look for accelerators; a trace with neither accelerators nor launches is of a CPU run."""
         for kind in (DeviceKind.TPU, DeviceKind.GPU):
             planes = trace.devices(kind)
-            if planes:
-                return cls._accelerator(kind, planes, trace)
-        if _launches(trace.host):
+            busy = [Intervals.any_of(map(spans, work_lines(plane))).total for plane in planes]
+            if busy:
+                most = max(busy)
+                used = sum(1 for total in busy if total and total >= IDLE * most)
+                missing = None if used else _why_missing(trace)
+                return cls(kind, len(planes), used, planes[busy.index(most)], missing)
+        launches = trace.host and any(DRIVER_LAUNCH.match(one.name) for one in trace.host.types)
+        if launches:
             return cls(DeviceKind.GPU, 0, 0, missing=NO_GPU)
         return cls(DeviceKind.CPU, 1, 1, trace.host)
-
-    @classmethod
-    def _accelerator(cls, kind: DeviceKind, planes: tuple[Plane, ...], trace: Trace) -> Self:
-        busy = {plane.name: _busy(plane).total for plane in planes}
-        most_work = max(busy.values())
-        used = sum(1 for total in busy.values() if total and total >= IDLE * most_work)
-        busiest = max(planes, key=lambda plane: busy[plane.name])
-        return cls(kind, len(planes), used, busiest, None if used else _why_missing(trace))
 
 
 def work_lines(plane: Plane) -> tuple[Line, ...]:
@@ -84,18 +81,6 @@ def work_lines(plane: Plane) -> tuple[Line, ...]:
 def spans(line: Line) -> Intervals:
     """Return when any event of a line ran."""
     return Intervals.merged(line.start_ps, line.start_ps + line.duration_ps)
-
-
-def _launches(host: Plane | None) -> bool:
-    """Say whether the host launched kernels on a GPU."""
-    return host is not None and any(DRIVER_LAUNCH.match(kind.name) for kind in host.types)
-
-
-def _busy(plane: Plane) -> Intervals:
-    total = Intervals()
-    for line in work_lines(plane):
-        total |= spans(line)
-    return total
 
 
 def _why_missing(trace: Trace) -> MissingWork:

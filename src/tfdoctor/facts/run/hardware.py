@@ -75,16 +75,16 @@ class Hardware:
             return cls._cpu(host, cores, framework)
         if device.kind == DeviceKind.TPU:
             return cls._tpu(device.busiest, cores)
-        return cls._gpu(device.busiest, cores)
+        stats = device.busiest.stats if device.busiest else {}
+        if stats.get("device_vendor") == "AMD":
+            return cls._amd(stats, cores)
+        return cls._nvidia(stats, cores)
 
     @classmethod
     def _cpu(cls, host: HostMachine | None, cores: float | None, framework: Framework) -> Self:
         if host is None or not host.cpu_model:
-            why = "the trace does not name the CPU"
-            if framework.foreign:
-                why = f"{why} (traces of {framework.title} never do)"
-            else:
-                why = f"{why}; record with `tfdoctor profile`"
+            more = framework.with_tfdoctor or f" (traces of {framework.title} never do)"
+            why = f"the trace does not name the CPU{more}"
             return cls(DeviceKind.CPU, cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
@@ -111,12 +111,6 @@ class Hardware:
             "half the bytes; the MXU multiplies in bfloat16 either way",
         )
         return cls(DeviceKind.TPU, name, "MXU", sixteen_bit, tile, peak, hbm, cores)
-
-    @classmethod
-    def _gpu(cls, plane: Plane | None, cores: float | None) -> Self:
-        stats = plane.stats if plane else {}
-        make = cls._amd if stats.get("device_vendor") == "AMD" else cls._nvidia
-        return make(stats, cores)
 
     @classmethod
     def _nvidia(cls, stats: Stats, cores: float | None) -> Self:

@@ -76,7 +76,8 @@ class IterationGraph:
 
 def independent(program: Program | None, loops: Iterable[Operation]) -> frozenset[str]:
     """Return the names of the loops whose bodies are known and pass nothing to the next iteration."""
-    wanted = {first: loop.name for loop in loops if (first := _first_of_body(loop))}
+    # The graphs of a loop begin with the placeholder of its counter.
+    wanted = {f"{loop.name}/{loop.sources[0]}": loop.name for loop in loops if loop.sources}
     found: dict[str, bool] = {}
     for _, group in groupby(program.operations if program else (), lambda one: one.graph):
         operations = tuple(group)
@@ -85,11 +86,6 @@ def independent(program: Program | None, loops: Iterable[Operation]) -> frozense
         if name and body and name not in found:
             found[name] = body.independent
     return frozenset(name for name, alone in found.items() if alone)
-
-
-def _first_of_body(loop: Operation) -> str:
-    """Return the name of the placeholder with which the graphs of a loop begin: that of its counter."""
-    return f"{loop.name}/{loop.sources[0]}" if loop.sources else ""
 
 
 def _body(operations: tuple[Operation, ...]) -> IterationGraph | None:

@@ -1,6 +1,11 @@
-"""The run's program: operations, layers, datasets and settings, as the agent recorded them."""
+"""The run's program: operations, layers, datasets and settings, as the agent recorded them.
 
-from collections.abc import Iterator, Mapping, Sequence
+These are types of their own beside those of `tfdoctor.recording.program`: the record has lines by the paths of
+the machine that ran and operations by their positions in a graph, while rules, which may not see the recording,
+get and build (in their examples) lines as reports show them and operations by name.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -20,7 +25,6 @@ from tfdoctor.recording.program import (
     RecordedFunction,
     RecordedGraph,
     RecordedLayer,
-    RecordedMetric,
     RecordedOperation,
     RunSettings,
     Setting,
@@ -181,7 +185,11 @@ class Program:
         if record is None and framework.foreign:
             raise Unavailable(f"the program of a run of {framework.title} is not recorded")
         if record is None and recording.run is not None:
-            raise Unavailable(_why_none(recording))
+            missing = recording.manifest.missing if recording.manifest else ()
+            said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
+            raise Unavailable(
+                next(said, "the run built no operations, layers or datasets of TensorFlow")
+            )
         if record is None:
             raise Unavailable(
                 "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
@@ -191,20 +199,20 @@ class Program:
     @classmethod
     def _of(cls, record: ProgramRecord, place: "Places") -> Self:
         training = _training(record)
-        graphs = _graphs(record, training)
+        # Evaluation repeats names: the graphs of gradients come first, then those around and inside them.
+        graphs = sorted(
+            (graph for graph in record.graphs if graph.kind != "dataset"),
+            key=lambda graph: (not _has_gradients(graph), graph.name not in training),
+        )
         return cls(
-            tuple(
-                operation
-                for number, graph in enumerate(graphs)
-                for operation in _operations(graph, number, place, record.run.fit_at)
-            ),
+            tuple(_operations(graphs, place, record.run.fit_at)),
             tuple(_layer(layer, place) for layer in record.layers or ()),
             tuple(_dataset(dataset, place) for dataset in record.datasets),
             record.feeds,
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
             record.run,
-            tuple(_metric(metric, place) for metric in record.metrics),
+            tuple(Metric(name=m.name, classes=m.classes, at=place(m.at)) for m in record.metrics),
             sum(len(graph.operations) for graph in graphs if graph.name in training),
         )
 
@@ -298,22 +306,6 @@ WIDTHS = {
 """Bytes of one element."""
 
 
-def _graphs(record: ProgramRecord, training: frozenset[str]) -> list[RecordedGraph]:
-    """Return the graphs, those that compute gradients first, then those around and inside them.
-
-    Evaluation repeats their names.
-    """
-    graphs = [graph for graph in record.graphs if graph.kind != "dataset"]
-    return sorted(graphs, key=lambda graph: (not _has_gradients(graph), graph.name not in training))
-
-
-def _why_none(recording: Recording) -> str:
-    """Return why a run that tfdoctor recorded has no program."""
-    missing = recording.manifest.missing if recording.manifest else ()
-    said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
-    return next(said, "the run built no operations, layers or datasets of TensorFlow")
-
-
 def _training(record: ProgramRecord) -> frozenset[str]:
     """Return the names of the graphs that compute gradients, and of those around and inside them."""
     outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
@@ -345,9 +337,7 @@ class Places:
 
     def __call__(self, line: SourceLine | None) -> Location | None:
         """Return the location of a line, or None."""
-        if line is None:
-            return None
-        return Location(self.shown(line[0]), line[1])
+        return Location(self.shown(line[0]), line[1]) if line else None
 
     def shown(self, path: str) -> str:
         """Return a path relative to the first folder that contains it, otherwise as it is."""
@@ -357,26 +347,26 @@ class Places:
 
 
 def _operations(
-    graph: RecordedGraph, number: int, place: Places, fit_at: SourceLine | None
+    graphs: Iterable[RecordedGraph], place: Places, fit_at: SourceLine | None
 ) -> Iterator[Operation]:
-    """Yield the operations of a graph; the line of fit calls none itself, but Keras' loss and optimizer do."""
-    names = [operation.name for operation in graph.operations]
-    zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
-    separable = {kernel.name for kernel in graph.kernels if kernel.separable}
-    for record in graph.operations:
-        operation = _operation(record, place, names, zeros.get(record.name))
-        yield replace(
-            operation,
-            graph=number,
-            direct=operation.direct and (fit_at is None or record.at != fit_at),
-            captured=record.name in graph.captured,
-            separable=record.name in separable,
-        )
+    """Yield the operations of graphs; the line of fit calls none itself, but Keras' loss and optimizer do."""
+    for number, graph in enumerate(graphs):
+        names = [operation.name for operation in graph.operations]
+        zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
+        separable = {kernel.name for kernel in graph.kernels if kernel.separable}
+        for record in graph.operations:
+            operation = _operation(record, place, names)
+            yield replace(
+                operation,
+                graph=number,
+                direct=operation.direct and (fit_at is None or record.at != fit_at),
+                captured=record.name in graph.captured,
+                separable=record.name in separable,
+                zeros=zeros.get(record.name),
+            )
 
 
-def _operation(
-    record: RecordedOperation, place: Places, names: Sequence[str], zeros: Zeros | None
-) -> Operation:
+def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -> Operation:
     return Operation(
         name=record.name,
         type=record.type,
@@ -390,14 +380,10 @@ def _operation(
         computes=record.computes,
         direct=record.direct and not GRADIENT.search(record.name),
         origin=KerasPart(*record.origin) if record.origin else None,
-        sources=tuple(_named(names, at) for at in record.sources),
-        zeros=zeros,
+        sources=tuple(
+            names[at] if at is not None and 0 <= at < len(names) else "" for at in record.sources
+        ),
     )
-
-
-def _named(names: Sequence[str], at: int | None) -> str:
-    """Return the name of the operation at a position; "" where there is none."""
-    return names[at] if at is not None and 0 <= at < len(names) else ""
 
 
 def _layer(record: RecordedLayer, place: Places) -> Layer:
@@ -410,10 +396,6 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         trainable=record.trainable,
         at=place(record.at),
     )
-
-
-def _metric(record: RecordedMetric, place: Places) -> Metric:
-    return Metric(name=record.name, classes=record.classes, at=place(record.at))
 
 
 def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:

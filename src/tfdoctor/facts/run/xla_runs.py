@@ -56,13 +56,10 @@ def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
     """Return the indices of each program's operations, by its fingerprint."""
     if line is None:
         return {}
-    programs = [str(int(kind.stats.get("program_id", 0)) % 2**64) for kind in line.types]
     kinds: dict[str, list[int]] = defaultdict(list)
-    for index, program in enumerate(programs):
-        kinds[program].append(index)
-    return {
-        program: np.flatnonzero(np.isin(line.kind, indices)) for program, indices in kinds.items()
-    }
+    for index, kind in enumerate(line.types):
+        kinds[str(int(kind.stats.get("program_id", 0)) % 2**64)].append(index)
+    return {program: np.flatnonzero(np.isin(line.kind, own)) for program, own in kinds.items()}
 
 
 def _module(

@@ -61,7 +61,7 @@ class OverheadKind(StrEnum):
     BATCH = "batch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CallOverhead:
     """Calls of a line of which ``of_ms`` takes ``left`` times as long in larger calls or batches."""
 
@@ -126,20 +126,15 @@ def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:
 def _overhead(
     call: MadeCall, epochs: int, steps: int, executing: float | None
 ) -> CallOverhead | None:
+    """Return what a call loses: per call where a loop makes it for one part of the data after another."""
     if call.call is RunCall.ADAPT:
         return _of_adapt(call)
-    if _is_loop(call, epochs, steps) and (overhead := _per_call(call, executing)):
-        return overhead
-    return _per_batch(call)
-
-
-def _is_loop(call: MadeCall, epochs: int, steps: int) -> bool:
-    """Whether a loop calls it for one part of the data after another, not once per epoch or step."""
     low, high = ONE_PER_STEP
     per_step = call.count / steps if steps and not call.after_training else 0.0
-    often = call.count >= LEAST_CALLS and call.count > 2 * epochs
+    often = call.count >= LEAST_CALLS and call.count > 2 * epochs  # not once per epoch
     again = call.looped or call.within is not RunCall.SCRIPT  # such as a callback's loop
-    return again and often and not low <= per_step <= high
+    loop = again and often and not low <= per_step <= high
+    return (_per_call(call, executing) if loop else None) or _per_batch(call)
 
 
 def _per_call(call: MadeCall, executing: float | None) -> CallOverhead | None:
@@ -148,14 +143,14 @@ def _per_call(call: MadeCall, executing: float | None) -> CallOverhead | None:
         return _of_single_rows(call)
     if executing is not None:
         left = max(executing, 1.0 / call.count)
-        return _made(call, OverheadKind.CALL, call.ms, left, Bound.EXPECTED)
+        return CallOverhead(call, OverheadKind.CALL, call.ms, left, Bound.EXPECTED)
     if each_ms > MOST_FIXED * fixed_ms:
         return None
     small = call.examples is None or call.examples <= FEW_ROWS
     if small and each_ms <= MOSTLY_FIXED * fixed_ms:
-        return _made(call, OverheadKind.CALL, call.ms, 1.0 / call.count, Bound.AT_MOST)
+        return CallOverhead(call, OverheadKind.CALL, call.ms, 1.0 / call.count, Bound.AT_MOST)
     left = max(0.0, 1.0 - fixed_ms / each_ms)
-    return _made(call, OverheadKind.CALL, call.ms, left, Bound.EXPECTED)
+    return CallOverhead(call, OverheadKind.CALL, call.ms, left, Bound.EXPECTED)
 
 
 def _of_single_rows(call: MadeCall) -> CallOverhead | None:
@@ -163,7 +158,9 @@ def _of_single_rows(call: MadeCall) -> CallOverhead | None:
     rows = call.examples
     if rows is None or rows > SINGLE_ROWS or call.each_ms > ON_BATCH_MS:
         return None
-    return _made(call, OverheadKind.CALL, call.ms, max(1.0, rows) / USUAL_ROWS, Bound.AT_MOST)
+    return CallOverhead(
+        call, OverheadKind.CALL, call.ms, max(1.0, rows) / USUAL_ROWS, Bound.AT_MOST
+    )
 
 
 def _per_batch(call: MadeCall) -> CallOverhead | None:
@@ -178,7 +175,7 @@ def _per_batch(call: MadeCall) -> CallOverhead | None:
         left = rows / LARGE_ROWS
     else:
         return None
-    return _made(call, OverheadKind.BATCH, batches_ms * call.count, left, Bound.AT_MOST)
+    return CallOverhead(call, OverheadKind.BATCH, batches_ms * call.count, left, Bound.AT_MOST)
 
 
 def _of_adapt(call: MadeCall) -> CallOverhead | None:
@@ -189,13 +186,7 @@ def _of_adapt(call: MadeCall) -> CallOverhead | None:
     if call.each_ms > ADAPT_BATCH_MS * batches:
         return None
     left = max(rows / ADAPT_ROWS, 1.0 / batches)
-    return _made(call, OverheadKind.BATCH, call.ms, left, Bound.AT_MOST)
-
-
-def _made(
-    call: MadeCall, kind: OverheadKind, of_ms: float, left: float, bound: Bound
-) -> CallOverhead:
-    return CallOverhead(call=call, kind=kind, of_ms=of_ms, left=left, bound=bound)
+    return CallOverhead(call, OverheadKind.BATCH, call.ms, left, Bound.AT_MOST)
 
 
 def rows_per_batch(call: MadeCall) -> float | None:

@@ -34,13 +34,12 @@ class CalledWork(StrEnum):
 def called_work(line: RunLine) -> CalledWork:
     """Return the kind of work at a line, by what it calls and whether a loop holds it.
 
-    A call that was timed is one, whatever loop makes it: its number is known, and rules judge it by that.
+    The user's own Python, Python's modules and packages that are not known work on an item at a time. A call that
+    was timed is one, whatever loop makes it: its number is known, and rules judge it by that.
     """
     if line.exact:
         return CalledWork.BULK
     package, name = package_and_name(line.calls)
-    if not package or package in _PLAIN:
-        return _own(line)
     work = _named(package, name, line)
     if work is not None:
         return work
@@ -52,17 +51,6 @@ def called_work(line: RunLine) -> CalledWork:
 def package_and_name(function: str) -> tuple[str, str]:
     """Return the package and the own name of a function: "pandas", "iterrows"; twice "" of none."""
     return function.partition(".")[0], function.rpartition(".")[2]
-
-
-def _own(line: RunLine) -> CalledWork:
-    """Return the work of a line whose time is in the user's Python, or in a function without a frame of its own."""
-    match line.repeats:
-        case True:
-            return CalledWork.PYTHON
-        case False:
-            return CalledWork.BULK
-        case None:
-            return CalledWork.UNKNOWN
 
 
 def _named(package: str, name: str, line: RunLine) -> CalledWork | None:
@@ -133,12 +121,6 @@ _WHOLE_CALLS = {
 
 _WANTED = {"clear_session"}
 """Functions that a loop calls on purpose in each turn, though they take long: tuning-loop asks for this one."""
-
-_PLAIN = {
-    "builtins", "collections", "copy", "csv", "datetime", "functools", "json", "math", "random", "re", "itertools",
-    "operator", "string", "statistics", "unicodedata", "html", "os", "posixpath", "glob", "enum", "typing",
-}  # fmt: skip
-"""Modules of Python that work on an item at a time, as a line without a library does."""
 
 _PANDAS_ROWS = {"iterrows", "itertuples", "apply", "applymap", "items", "iteritems", "map"}
 

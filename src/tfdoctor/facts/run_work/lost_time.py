@@ -40,7 +40,14 @@ class LostTime:
         least_ms: float,
     ) -> Self:
         """Compare what calls lose, and what loops over examples take, with the least time."""
-        small, loops = tuple(calls), tuple(filter(_is_loop, groups))
+        small = tuple(calls)
+        loops = [
+            group
+            for group in groups
+            if (group.work is CalledWork.MODEL or group.work in ONE_BY_ONE)
+            and group.at is not None
+            and any(line.repeats for line in group.lines)
+        ]
         longest = max([*(one.saved_ms for one in small), *(one.ms for one in loops)], default=0.0)
         slow = tuple(one for one in small if one.saved_ms >= least_ms)
         return cls(phases, least_ms, longest, slow, tuple(g for g in loops if g.ms >= least_ms))
@@ -61,7 +68,12 @@ class LostTime:
     def summary(self, results: str) -> str:
         """Return a sentence about what loses most; ``results`` are what Python processes."""
         if not self.slow:
-            return self._of_python(self.python[0], results)
+            group = self.python[0]
+            at, share = location(group.at), percent(group.ms / self.phases.total_ms)
+            time = f"{milliseconds(group.ms)} ({share} of the run)"
+            if group.work is CalledWork.MODEL:
+                return f"A loop calls the model from Python at {at}, operation by operation: {time}"
+            return f"{results} are processed one by one in Python at {at}: {time}"
         call, kind = self.slow[0].call, self.slow[0].kind
         name, at = call_name(call), location(call.at)
         share = percent(call.ms / self.phases.total_ms)
@@ -70,13 +82,6 @@ class LostTime:
             return f"A loop calls {name} {number(call.count)} times at {at}, which takes {time}"
         rows = number(rows_per_batch(call))
         return f"{name} at {at} works in batches of {rows} examples, which takes {time}"
-
-    def _of_python(self, group: LineGroup, results: str) -> str:
-        at, share = location(group.at), percent(group.ms / self.phases.total_ms)
-        time = f"{milliseconds(group.ms)} ({share} of the run)"
-        if group.work is CalledWork.MODEL:
-            return f"A loop calls the model from Python at {at}, operation by operation: {time}"
-        return f"{results} are processed one by one in Python at {at}: {time}"
 
     @property
     def severity(self) -> Severity | None:
@@ -109,11 +114,6 @@ class LostTime:
                 for group in self.python
             ),
         )
-
-
-def _is_loop(group: LineGroup) -> bool:
-    known = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
-    return known and group.at is not None and any(line.repeats for line in group.lines)
 
 
 def code_at(at: Location | None, code: str) -> str:
