@@ -70,14 +70,14 @@ def chart(*more: object, **times: float) -> Chart:
 def priced(of_run: Chart, *rules: Rule, epochs: int | None = None) -> dict[str, Result]:
     pricing = RunPricing.of(of_run, epochs)
     assert pricing
-    results = pricing.priced(engine.examine(of_run, rules))
+    results = engine.examine(of_run, rules, pricing)
     return {result.rule.name: result for result in results}
 
 
 def together(of_run: Chart, *rules: Rule, epochs: int | None = None) -> RunTogether | None:
     pricing = RunPricing.of(of_run, epochs)
     assert pricing
-    results = pricing.priced(engine.examine(of_run, rules))
+    results = engine.examine(of_run, rules, pricing)
     return pricing.together(results, savings.together(of_run, results))
 
 

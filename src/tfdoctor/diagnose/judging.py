@@ -8,6 +8,7 @@ from tfdoctor.diagnose.savings import WORTH_SAYING, hides, saving_of
 from tfdoctor.diagnosis import Result, Saving, Takes
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
@@ -64,6 +65,30 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = words.distorted(outcome.summary)
     return Result(rule=rule, outcome=NotApplicable(reason=reason))
+
+
+def within(left: Unexplained | None, outcome: Outcome) -> Outcome:
+    """Limit a general finding to the time that no specific one names."""
+    if not isinstance(outcome, Finding) or left is None:
+        return outcome
+    own = [
+        effect
+        for effect in outcome.effects
+        if effect.stage in left.parts_ms and effect.subject not in left.subjects
+    ]
+    if outcome.effects and not own:
+        return Healthy(summary=words.ALL_NAMED, evidence=outcome.evidence)
+    named = dict.fromkeys(Stage, 0.0)
+    for effect in own:
+        named[effect.stage] += effect.of.value if effect.of else 0.0
+    fits = {stage: min(1.0, left.parts_ms[stage] / time) for stage, time in named.items() if time}
+    effects = (
+        replace(effect, of=ms(effect.of.value * fits.get(effect.stage, 1.0)))
+        if effect.of
+        else effect
+        for effect in own
+    )
+    return replace(outcome, effects=tuple(effects))
 
 
 def question(result: Result, model: StepModel | None) -> Result:

@@ -39,6 +39,11 @@ class Case:
         """The recording that the facts are measured of."""
         return self.chart.fact(Recording)
 
+    @property
+    def run(self) -> RunPricing | None:
+        """What the run's time is worth; None where the run is not known whole."""
+        return RunPricing.of(self.chart, self.for_epochs)
+
 
 def diagnosed(case: Case) -> Diagnosis:
     """Return the diagnosis of a case: what was measured, then stage by stage what follows from it."""
@@ -76,28 +81,20 @@ def measured(case: Case) -> Diagnosis:
 
 
 def checked(case: Case, diagnosis: Diagnosis) -> Diagnosis:
-    """Apply the rules; findings get their saving of the step, and a severity."""
-    return replace(diagnosis, results=engine.examine(case.chart, case.rules))
+    """Apply the rules; findings get their savings of the step and of the run, and a severity."""
+    return replace(diagnosis, results=engine.examine(case.chart, case.rules, case.run))
 
 
 def ordered(case: Case, diagnosis: Diagnosis) -> Diagnosis:
-    """Add what all changes save of the step together, and in which order findings are to be fixed."""
-    results = diagnosis.results
+    """Add what all changes save together, and in which order findings are to be fixed."""
+    chart, results = case.chart, diagnosis.results
+    together = savings.together(chart, results)
     return replace(
         diagnosis,
-        order=ordering.order(case.chart, results),
-        together=savings.together(case.chart, results),
+        order=ordering.order(chart, results),
+        together=together,
+        run_together=case.run.together(results, together) if case.run else None,
     )
-
-
-def priced_by_run(case: Case, diagnosis: Diagnosis) -> Diagnosis:
-    """Add what the changes save of the run, where that is known whole, and rate findings by it."""
-    pricing = RunPricing.of(case.chart, case.for_epochs)
-    if pricing is None:
-        return diagnosis
-    results = pricing.priced(diagnosis.results)
-    together = pricing.together(results, diagnosis.together)
-    return replace(diagnosis, results=results, run_together=together)
 
 
 def priced_in_money(case: Case, diagnosis: Diagnosis) -> Diagnosis:
@@ -132,7 +129,6 @@ def trusted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
 STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     checked,
     ordered,
-    priced_by_run,
     priced_in_money,
     located,
     with_edits,
