@@ -2,18 +2,21 @@
 
 import doctest
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 import typer
 
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
-from tfdoctor.cli import FOUND, app
+from tfdoctor.cli import FOUND, app, main
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.verdict import Finding
+from tfdoctor.trace import xprof
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -79,6 +82,47 @@ def test_the_way_of_a_figure_is_as_the_page_shows(monkeypatch: pytest.MonkeyPatc
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried
     assert not failed
+
+
+WALK = re.compile(r"^\| \d+ \| (.*?) \|", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [(0, "cpu-float32-convnet"), (-1, "cpu-outside-steps")],
+    ids=["device", "python"],
+)
+def test_the_modules_work_in_the_order_of_the_walk(
+    way: int, rows: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = WALK.findall(read("docs/explanation/how-a-figure-is-made.md"))
+    named = [re.findall(r"src/(tfdoctor/[\w/.]+)", row)[way] for row in walk[:rows]]
+    assert len(named) == rows
+    sample = str(ROOT / "sample_traces" / name)
+    monkeypatch.setattr(
+        xprof, "LARGEST_BYTES", -1
+    )  # no second opinion: it adds nothing to the walk
+    monkeypatch.setattr(sys, "argv", ["tfdoctor", "report", sample, "--out", str(tmp_path)])
+    entered = _entered(main)
+    assert [module for module in named if not any(e.endswith(module) for e in entered)] == []
+
+
+def _entered(call: Callable[[], object]) -> Iterator[str]:
+    """Return the files whose functions a call enters, one after the other."""
+    files: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and files[-1:] != [frame.f_code.co_filename]:
+            files.append(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        with pytest.raises(SystemExit, match=r"^0$"):
+            call()
+    finally:
+        sys.setprofile(before)
+    return iter(files)
 
 
 def test_every_make_target_is_in_the_guide_for_contributors() -> None:

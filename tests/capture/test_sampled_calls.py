@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import profiled
-from tfdoctor.diagnose.opening import chart_of
+from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import manifest
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.opening import chart_of
+from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording import Recording

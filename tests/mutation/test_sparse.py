@@ -11,8 +11,8 @@ from scripts.fact_index import measured
 from scripts.mutation import sparse
 from scripts.mutation.cases import TRACE, write_intact
 from scripts.mutation.originals import Original, originals
+from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor.diagnose.opening import chart_of
-from tfdoctor.diagnose.second_opinion import asked, compared, second_opinion
+from tfdoctor.diagnose.second_opinion import asked, compared
 from tfdoctor.diagnose.stages import Case, diagnosed
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.hosts import Examined
-from tfdoctor.diagnosis import Diagnosis, Settings
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.price import Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.terms.errors import InputError
+from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import Asked
 
 
@@ -59,6 +59,17 @@ def _of_one(recording: Recording, by: "Examination") -> tuple[Chart, Diagnosis]:
         return chart, by.diagnosed(chart)
     except InputError as fault:
         return _of_one(recording.without_traces(fault), by)
+
+
+def chart_of(recording: Recording, price: Price | None = None) -> Chart:
+    """Return the chart of a recording's trace.
+
+    Raises:
+        InputError: the trace is damaged.
+    """
+    path = recording.traces[0] if recording.traces else None
+    given = () if price is None else (price,)
+    return Chart([xplane.read(path) if path else Trace(()), recording, *given])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +117,11 @@ def _several(
         shown,
         hosts=compared,
         together=hosts_summary.within_the_job(shown.together, compared),
-        xprof=second_opinion(chosen.opened()) if ask_xprof else None,
+        xprof=_second_opinion(chosen.opened()) if ask_xprof else None,
         unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *unread))),
     )
+
+
+def _second_opinion(recording: Recording) -> SecondOpinion | None:
+    with asked(recording) as question:
+        return compared(chart_of(recording), question)

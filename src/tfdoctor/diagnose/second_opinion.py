@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tfdoctor.diagnose.opening import chart_of
 from tfdoctor.diagnose.summary import run
 from tfdoctor.diagnosis import SecondOpinion
 from tfdoctor.facts.chart import Chart
@@ -18,9 +17,3 @@ def asked(recording: Recording, *, wanted: bool = True) -> AbstractContextManage
 def compared(chart: Chart, question: Asked | None) -> SecondOpinion | None:
     """Wait for the answer, and compare it; None where xprof was not asked."""
     return run.second_opinion(chart, question.opinion()) if question else None
-
-
-def second_opinion(recording: Recording) -> SecondOpinion | None:
-    """Ask xprof about a recording, and compare its answer."""
-    with asked(recording) as question:
-        return compared(chart_of(recording), question)
