@@ -88,8 +88,8 @@ WALK = re.compile(r"^\| \d+ \| (.*?) \|", re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("way", "name"),
-    [(0, "cpu-float32-convnet"), (-1, "cpu-outside-steps")],
+    ("way", "rows", "name"),
+    [(0, 20, "cpu-float32-convnet"), (-1, 12, "cpu-outside-steps")],  # no step is priced there
     ids=["device", "python"],
 )
 def test_the_modules_work_in_the_order_of_the_walk(
@@ -99,9 +99,7 @@ def test_the_modules_work_in_the_order_of_the_walk(
     named = [re.findall(r"src/(tfdoctor/[\w/.]+)", row)[way] for row in walk[:rows]]
     assert len(named) == rows
     sample = str(ROOT / "sample_traces" / name)
-    monkeypatch.setattr(
-        xprof, "LARGEST_BYTES", -1
-    )  # no second opinion: it adds nothing to the walk
+    monkeypatch.setattr(xprof, "LARGEST_BYTES", -1)  # no second opinion
     monkeypatch.setattr(sys, "argv", ["tfdoctor", "report", sample, "--out", str(tmp_path)])
     entered = _entered(main)
     assert [module for module in named if not any(e.endswith(module) for e in entered)] == []
