@@ -1,0 +1,81 @@
+"""Budgets, the baseline, and the settings of the user."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tfdoctor.terms.json_form import MaybeSameUnit, SameUnit
+from tfdoctor.terms.verdict import Location
+
+
+class BudgetState(StrEnum):
+    """What a run shows of a budget."""
+
+    MET = "met"
+    EXCEEDED = "exceeded"  # the whole interval is beyond the limit
+    UNCLEAR = "unclear"  # undecided: the interval holds the limit
+    UNKNOWN = "unknown"  # not measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetCheck:
+    """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value."""
+
+    key: str  # in the settings: "step-ms"
+    limit: SameUnit
+    at_least: bool  # the limit is the smallest value that meets the budget, not the largest
+    state: BudgetState
+    value: MaybeSameUnit = None
+    low: MaybeSameUnit = None  # None where there is one figure, without an interval
+    high: MaybeSameUnit = None
+    why: str = ""  # why it is unknown, as a clause
+    at: Location | None = None  # the key in the settings, by its path in the repository
+
+    @property
+    def failed(self) -> bool:
+        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
+        return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KnownFinding:
+    """A finding as a baseline has it: by rule and file, because lines and sentences change with the program."""
+
+    rule: str
+    file: str  # its path in the repository, "" for a finding without a place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineUse:
+    """The baseline that the findings were compared with."""
+
+    file: str
+    gone: tuple[KnownFinding, ...] = ()  # in the baseline, and found no more
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """A rule that the user switched off."""
+
+    rule: str
+    title: str
+    why: str  # "ignored by pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSet:
+    """A limit of a rule that the user changed."""
+
+    rule: str
+    name: str
+    value: float
+    default: float
+    by: str  # "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The user's settings for the rules; empty without any."""
+
+    off: tuple[Off, ...] = ()
+    limits: tuple[LimitSet, ...] = ()
+    own: tuple[str, ...] = ()  # names of the user's own rules that were applied

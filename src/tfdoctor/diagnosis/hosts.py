@@ -1,0 +1,62 @@
+"""The hosts of a job beside each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.savings import Saving
+from tfdoctor.terms.json_form import OmitDefault
+from tfdoctor.terms.verdict import Location, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """One of several hosts; times in ms per training step, None where unknown."""
+
+    name: str
+    device: str = ""  # "Tesla V100-SXM2-16GB"
+    steps: int = 0
+    median_ms: float | None = None
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    own_ms: float | None = None  # median of what it does itself: all but collectives
+    breakdown_ms: Mapping[str, float] = field(default_factory=dict)
+    starts_late_ms: float | None = None  # after the median host
+    missing: str = ""  # why it is not compared; "" when it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFinding:
+    """A finding and its hosts; the summary and the saving are those of the most affected host."""
+
+    rule: str
+    topic: Topic
+    summary: str
+    severity: Severity | None
+    saving: Saving | None
+    hosts: tuple[str, ...]
+    shown: bool  # among the results of the host that the report shows
+    title: str = ""
+    at: Annotated[Location | None, OmitDefault()] = None  # on the most affected host
+    known: bool | None = None  # whether it is in the baseline; None without one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Comparison of the hosts of a job; the rest of the diagnosis describes the host in ``shown``."""
+
+    rows: tuple[HostRow, ...]
+    shown: str
+    why_shown: str
+    slowest: str  # which host the others wait for, or why none is named
+    straggler: str = ""  # its name, if there is one
+    stage: str = ""  # of PARTS: what makes it slow
+    lag_ms: float | None = None  # of its own work behind the others' median
+    gain_ms: float | None = None  # what the job gains at most until other hosts are faster too
+    matched_by: str = ""  # how steps were matched
+    matched: int = 0  # steps that all compared hosts have
+    skew_start_ms: float | None = None  # the slowest host minus the median host
+    skew_end_ms: float | None = None
+    skew: str = ""  # what is assumed of the clocks, or why it is unknown
+    findings: tuple[HostFinding, ...] = ()

@@ -1,0 +1,93 @@
+"""The account of the run."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tfdoctor.terms.json_form import Named, OmitDefault
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseLine:
+    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
+
+    at: Location | None
+    ms: float
+    calls: str = ""
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseRow:
+    """A phase of the run, in ms, and its lines, the largest first."""
+
+    phase: Phase
+    ms: float
+    lines: tuple[PhaseLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSegment:
+    """A stretch of the run in time order, in ms since the process began."""
+
+    phase: Phase
+    start_ms: float
+    end_ms: float
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongStepTime:
+    """The run's steps of more than 1.5 times the usual one, traced or not, and what was seen in them; times in ms.
+
+    ``beyond_ms`` is what they take beyond usual ones. ``lines`` are what the stack showed after the usual time,
+    ``unknown_ms`` is what they do not explain of ``beyond_ms``: its cause is unknown.
+    """
+
+    count: int
+    ms: float
+    beyond_ms: float
+    lines: tuple[PhaseLine, ...] = ()
+    unknown_ms: float = 0.0
+    first: Annotated[int, Named("first_count")] = (
+        0  # of these, first steps of an epoch or of a pass over the data
+    )
+    first_beyond_ms: float = 0.0
+    every: int | None = None  # their period in steps, where they have one
+    other_cores: float = 0.0  # that other programs used while none was free: they delay steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAccount:
+    """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
+
+    ``whole`` is False where only a traced window is known; ``missing`` says why, as a clause.
+    """
+
+    total_ms: float
+    rows: Annotated[
+        tuple[PhaseRow, ...], Named("phases")
+    ]  # in the order of Phase, those that take time
+    segments: tuple[PhaseSegment, ...] = ()
+    whole: bool = True
+    missing: str = ""
+    finished: bool = True
+    recurring_ms: float = 0.0  # what a longer run has more of
+    steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest
+    step_loops: Annotated[int, OmitDefault()] = 1
+    step_mean_ms: float | None = None
+    step_median_ms: float | None = None
+    epochs: Annotated[int, Named("epoch_count")] = 0
+    planned_epochs: int | None = None
+    for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
+    window_share: float | None = None  # of the steps' time, in steps like the traced ones
+    window_steps: int = 0
+    peak_bytes: float | None = None
+    others: tuple[str, ...] = ()  # other processes of the run
+    notes: tuple[str, ...] = ()  # sentences
+    long_steps: LongStepTime | None = None  # None: no step took much longer than the others
+
+    def of(self, *phases: Phase) -> float:
+        """Return the time of phases, in ms."""
+        return sum(row.ms for row in self.rows if row.phase in phases)

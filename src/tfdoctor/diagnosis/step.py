@@ -1,0 +1,137 @@
+"""The training step: its time, its parts, what explains each, and what ran when in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated
+
+from tfdoctor.terms.json_form import AllOf, MaybePositive, Named, OmitDefault, OneUnit, Positive
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.verdict import Location
+
+PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
+"""The parts of a step, in display order."""
+
+
+Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
+"""Times by keys of PARTS, in ms; {} where they are unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """One training step: its number, its time and the parts of its time."""
+
+    number: int
+    total_ms: Positive
+    parts_ms: Parts  # sum to total_ms
+    steady: Annotated[bool, Named("typical")]  # counted in the breakdown; False for an outlier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowStepsSummary:
+    """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
+
+    number: Annotated[int, Named("count")]
+    ms: float
+    timed: Annotated[int, Named("timed_count")]
+    timed_ms: float
+    at_least: Annotated[bool, OmitDefault()] = (
+        False  # more may be slow: only the longest untraced ones are known
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSummary:
+    """The times of the steps. A step lasts until the next one starts, so it includes ``between``."""
+
+    source: StepSource  # how the steps were found
+    missing: str = ""  # why there are none
+    rows: tuple[StepRow, ...] = ()  # one per call; with steps_per_execution a call is several steps
+    count: int = 0
+    median_ms: float | None = None
+    mean_ms: float | None = None
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    between_ms: float | None = None
+    stalled: int = 0  # long steps that wait for input again and again, which ``step_ms`` contains
+    step_ms: MaybePositive = None  # the median; the mean without outliers where steps are stalled
+    breakdown_ms: Parts = field(default_factory=dict)  # sums to step_ms
+    untraced_ms: MaybePositive = None  # the step without the profiler's cost, where it is much
+    untraced_breakdown_ms: Parts = field(default_factory=dict)  # sums to untraced_ms
+    slow: SlowStepsSummary | None = None  # None: slow steps do not take most of the time
+    too_few: bool = False  # for a saving, and for a finding above a note
+
+    @property
+    def shown_ms(self) -> float | None:
+        """The step that the report is about: without the profiler's cost where that is much."""
+        traced = self.median_ms if self.step_ms is None else self.step_ms
+        return traced if self.untraced_ms is None else self.untraced_ms
+
+    @property
+    def shown_breakdown_ms(self) -> Mapping[str, float]:
+        """The parts of ``shown_ms``."""
+        return self.breakdown_ms if self.untraced_ms is None else self.untraced_breakdown_ms
+
+
+class AccountState(StrEnum):
+    """Whether the time of a part of the step is explained."""
+
+    NAMED = "named"  # findings name it
+    NECESSARY = "necessary"  # it is necessary work, with what findings name of it
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
+
+    what: str
+    amount: Annotated[
+        Quantity, OneUnit(), Named("value")
+    ]  # ms per step, or the share of the stack samples
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What explains the time of a large part of the step; each such part has one account."""
+
+    part: str  # of PARTS
+    total_ms: Annotated[float, Named("ms")]
+    state: AccountState
+    rules: tuple[str, ...] = ()  # whose findings name time of the part
+    why: tuple[
+        str, ...
+    ] = ()  # sentences: why time of the part is necessary work, or what delayed it
+    unexplained_ms: float = 0.0  # what neither findings nor necessary work explain
+    seen: tuple[Seen, ...] = ()  # in an unexplained part
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineBar:
+    """Work, or several pieces of work too short to be told apart; times in ms from the start of the step."""
+
+    start_ms: float
+    duration_ms: float
+    part: str  # of PARTS
+    name: str  # what ran; of several pieces the longest
+    pieces: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLane:
+    """Bars that do not overlap, in the order of their starts."""
+
+    name: str
+    bars: tuple[TimelineBar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What ran when in one typical step: the parts of the step, then its input and its devices."""
+
+    number: int  # of the step
+    total_ms: float
+    lanes: tuple[TimelineLane, ...]
+    hidden: int = 0  # pieces of work that ran beside more others than there are lanes

@@ -1,0 +1,132 @@
+"""What `tfdoctor try` measured."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.terms.json_form import Named, OmitDefault, Pairs
+
+
+class Difference(StrEnum):
+    """What a trial shows of a variant."""
+
+    SAVES = "saves"
+    COSTS = "costs"
+    NONE = "none"  # no difference that the trial could show
+    UNKNOWN = "unknown"  # the machine was too noisy to tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a variant saves of the step, measured by running it: shares of the step, positive where it is faster.
+
+    ``low`` to ``high`` is the 95 % interval.
+    """
+
+    share: float
+    low: float
+    high: float
+    difference: Difference
+    rounds: tuple[float, ...] = ()  # the share in each round
+    why: str = ""  # why it is not the saving of the typical step, as a clause
+    dropped: bool = (
+        False  # it got no more rounds, because all cost much more than the step as it is
+    )
+    of_run: Annotated[bool, OmitDefault()] = (
+        False  # the shares are those of the whole run instead of the step
+    )
+
+
+class TrainingState(StrEnum):
+    """How the training of a variant compares with that of the program as it is."""
+
+    EQUAL = "equal"  # the same weights, bit by bit
+    DIFFERENT = "different"  # other weights, where the change should not affect them
+    REORDERED = "reordered"  # other weights, by another order of random numbers
+    LOSSES = "losses"  # compared by the losses of the first steps
+    NOT_FINITE = "not-finite"  # infinite weights, or NaN
+    CHANGED = "changed"  # not compared: the change is one of the model or of the batch
+    UNKNOWN = "unknown"
+
+
+BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
+"""Results after which a variant is never called a saving."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingMatch:
+    """Whether a variant still trains the same, seen by a certain step."""
+
+    state: TrainingState
+    step: int = 0
+    losses: tuple[tuple[int, float, float], ...] = ()  # step, its loss as it is, and the variant's
+    apart: float | None = None  # largest relative difference of a step's loss
+    usual: float | None = None  # the same between two runs of the program as it is
+    own: float | None = None  # of REORDERED: the same between two runs of the variant
+    why: str = ""  # of UNKNOWN; of CHANGED how
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a change that helps alone saves beside others that help, or in place of those that exclude it."""
+
+    others: tuple[str, ...]  # names of variants
+    instead: bool  # it excludes them: the faster one was kept
+    measured: Measured  # share of the step with the others alone that the change saves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One variant of the program, and what running it showed."""
+
+    name: str
+    parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
+    action: str = ""  # what it changes; "" where the name says it
+    rules: tuple[str, ...] = ()  # whose findings it fixes
+    promised: Saving | None = None
+    measured: Measured | None = None
+    examples: float = (
+        1.0  # of a step, for each one of the program as it is; the saving is per example
+    )
+    step_ms: float | None = None
+    whole_ms: float | None = None  # with what happens between epochs
+    training: TrainingMatch | None = None
+    runs: int = 0
+    missing: str = ""  # why it has no figure
+    kept: bool = False  # among the changes that proved to help together
+    beside: Beside | None = None  # of a change that was tried together with others
+    promised_run: Annotated[RunSaving | None, OmitDefault()] = (
+        None  # of a change that was tried by whole runs
+    )
+    run_ms: Annotated[float | None, OmitDefault()] = None  # wall time of the whole run with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What `tfdoctor try` measured: the program with changes against the program as it is."""
+
+    rows: Annotated[tuple[Trial, ...], Named("variants")]
+    as_is_ms: float | None = None  # median step of the program as it is
+    as_is_whole_ms: float | None = None  # with what happens between its epochs
+    as_is: Annotated[Measured | None, Named("as_is_against_itself")] = (
+        None  # the program as it is against itself
+    )
+    rounds: int = 0
+    runs: int = 0
+    minutes: float = 0.0
+    foreign: Annotated[float, Named("other_programs_share")] = (
+        0.0  # share of the cores that other programs used
+    )
+    layer: Annotated[bool, Named("writes_thrown_away")] = (
+        True  # what the runs wrote was thrown away
+    )
+    ended_early: Annotated[bool, Named("interrupted")] = False  # by Ctrl-C
+    not_tried: Annotated[
+        tuple[tuple[str, str], ...], Pairs("name", "why")
+    ] = ()  # changes, and why they were not tried
+    together: str = ""  # the name of the row of all changes that help together
+    needed_minutes: float | None = None  # for a figure, where the time was too short for any round
+    as_is_run_ms: Annotated[float | None, OmitDefault()] = (
+        None  # wall time of the whole run as it is, where whole runs were compared
+    )
