@@ -55,8 +55,11 @@ def _move(process: Process, out: Path, job: Path | None = None, name: str = "") 
 
 def _several(job: Path, ended: Manifest, trained: Sequence[Process]) -> Manifest:
     """Write a recording for each process that trained; return the manifest of the whole run."""
-    names = _names(trained)
-    for place, (name, process) in enumerate(zip(names, trained, strict=True)):
+    names: list[str] = []
+    for place, process in enumerate(trained):
+        name, suffix = process.worker.name, process.folder.name.replace(".", "-")
+        name = f"{name}-{suffix}" if name in names else name
+        names.append(name)
         out = job / WORKERS / name
         out.mkdir(parents=True)
         worker = replace(process.worker, name=name, place=place)
@@ -65,15 +68,6 @@ def _several(job: Path, ended: Manifest, trained: Sequence[Process]) -> Manifest
         manifest.write(out, _with_samples(job, out, process, done))
         _move(process, out, job, name)
     return replace(ended, workers=tuple(names))
-
-
-def _names(trained: Sequence[Process]) -> list[str]:
-    """Return a unique name for each process."""
-    names: list[str] = []
-    for process in trained:
-        name, suffix = process.worker.name, process.folder.name.replace(".", "-")
-        names.append(f"{name}-{suffix}" if name in names else name)
-    return names
 
 
 def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Manifest:

@@ -1,6 +1,6 @@
 """Control groups: how many cores and how much memory a container may use, and how long its quota throttled it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SELF = Path("/proc/self")
@@ -11,27 +11,19 @@ NO_LIMIT = 2.0**60
 Mount = tuple[str, str]
 """Where a cgroup hierarchy is mounted, and which of its folders is the root of the mount."""
 
+ReadLimit = Callable[[Path], float | None]
+"""Reads the limit that a folder of a hierarchy sets, if it sets one."""
+
 
 def cpu_quota() -> float | None:
-    """Return the smallest quota/period on the way to the root of the cgroups; None: no limit."""
-    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
-    limits: list[float] = []
-    if mount2 is not None and path2 is not None:
-        limits += _limits(_up(mount2, path2), _v2)
-    if "cpu" in mounts1 and "cpu" in paths1:
-        limits += _limits(_up(mounts1["cpu"], paths1["cpu"]), _v1)
-    return min(limits, default=None)
+    """Return the smallest quota/period on the way to the root of the cgroups; None: no limit, or unknown."""
+    return _smallest("cpu", _cores_v2, _cores_v1)
 
 
 def memory_limit() -> int | None:
-    """Return the smallest limit in bytes on the way to the root of the cgroups; None: no limit."""
-    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
-    limits: list[float] = []
-    if mount2 is not None and path2 is not None:
-        limits += _limits(_up(mount2, path2), _memory_v2)
-    if "memory" in mounts1 and "memory" in paths1:
-        limits += _limits(_up(mounts1["memory"], paths1["memory"]), _memory_v1)
-    return int(min(limits)) if limits else None
+    """Return the smallest limit in bytes on the way to the root of the cgroups; None: no limit, or unknown."""
+    limit = _smallest("memory", _memory_v2, _memory_v1)
+    return None if limit is None else int(limit)
 
 
 def statistics_file() -> Path | None:
@@ -43,13 +35,16 @@ def statistics_file() -> Path | None:
 
 def oom_kills() -> int | None:
     """Return how often the kernel killed a process of this cgroup for want of memory; None if it does not say."""
-    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
-    places = (
-        _nearest(mount2, path2, "memory.events"),
-        _nearest(mounts1.get("memory"), paths1.get("memory"), "memory.oom_control"),
-    )
-    counts = (_count(file, "oom_kill") for file in places if file is not None)
-    return next((count for count in counts if count is not None), None)
+    try:
+        (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
+        places = (
+            _nearest(mount2, path2, "memory.events"),
+            _nearest(mounts1.get("memory"), paths1.get("memory"), "memory.oom_control"),
+        )
+        counts = (_count(file, "oom_kill") for file in places if file is not None)
+        return next((count for count in counts if count is not None), None)
+    except (OSError, ValueError):
+        return None
 
 
 def _nearest(mount: Mount | None, path: str | None, name: str) -> Path | None:
@@ -114,10 +109,21 @@ def _up(mount: Mount, path: str) -> Iterator[Path]:
         folder = folder.parent
 
 
-def _limits(folders: Iterable[Path], read: Callable[[Path], float | None]) -> list[float]:
-    """Return the limits set in these folders."""
+def _smallest(controller: str, of_v2: ReadLimit, of_v1: ReadLimit) -> float | None:
+    """Return the smallest limit that a controller has on the way to the root; None: no limit, or unknown."""
+    try:
+        (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
+        limits = _limits(mount2, path2, of_v2)
+        limits += _limits(mounts1.get(controller), paths1.get(controller), of_v1)
+    except (OSError, ValueError):
+        return None
+    return min(limits, default=None)
+
+
+def _limits(mount: Mount | None, path: str | None, read: ReadLimit) -> list[float]:
+    """Return the limits that are set from a cgroup up to its mount."""
     limits = []
-    for folder in folders:
+    for folder in _up(mount, path) if mount is not None and path is not None else ():
         try:
             limit = read(folder)
         except OSError:  # not every level has a controller
@@ -127,12 +133,12 @@ def _limits(folders: Iterable[Path], read: Callable[[Path], float | None]) -> li
     return limits
 
 
-def _v2(folder: Path) -> float | None:
+def _cores_v2(folder: Path) -> float | None:
     quota, period = (folder / "cpu.max").read_text().split()
     return None if quota == "max" else int(quota) / int(period)
 
 
-def _v1(folder: Path) -> float | None:
+def _cores_v1(folder: Path) -> float | None:
     quota = int((folder / "cpu.cfs_quota_us").read_text())
     return quota / int((folder / "cpu.cfs_period_us").read_text()) if quota > 0 else None
 

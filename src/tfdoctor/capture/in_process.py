@@ -98,14 +98,10 @@ class InProcessRecording:
         with self._careful("start"):  # last: from here on, time is the user's
             settings = agent_plan(plan, self.folder.processes)
             _Process.block = _agent_module("hooks.block").begin(settings, places, _Process.block)
-        with self._careful("times"):
-            self._begin_run()
-
-    def _begin_run(self) -> None:
-        """The user's part begins: note the time, also for a process that is killed."""
-        self.since = Moment.now()
-        self.state = replace(self.state, times=run_times.begun(self.since, self.pid))
-        manifest.write(self.folder.out, self.state)
+        with self._careful("times"):  # the user's part begins; written for a process that is killed
+            self.since = Moment.now()
+            self.state = replace(self.state, times=run_times.begun(self.since, self.pid))
+            manifest.write(self.folder.out, self.state)
 
     def join(self, model: object, frame: FrameType) -> None:
         """Record the running fit of a model."""

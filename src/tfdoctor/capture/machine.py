@@ -42,9 +42,5 @@ def _cpu() -> tuple[str, frozenset[str]]:
 
 def usable_cores() -> float:
     """Return the smaller of the affinity and the cgroup's quota; TensorFlow sees the first only."""
-    affinity = float(len(os.sched_getaffinity(0)))
-    try:
-        quota = cpu_quota()
-    except (OSError, ValueError):
-        return affinity
+    affinity, quota = float(len(os.sched_getaffinity(0))), cpu_quota()
     return affinity if quota is None else min(affinity, quota)

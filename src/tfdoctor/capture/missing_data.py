@@ -77,8 +77,10 @@ def _no_trace(done: Manifest, process: Process) -> str:
         )
     if seen:
         return _too_few(done, process)
+    if "tensorflow" not in done.versions and _abrupt(process):
+        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
     if "tensorflow" not in done.versions:
-        return _early(done) if _abrupt(process) else _no_tensorflow(done, process)
+        return _no_tensorflow(done, process)
     return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
 
 
@@ -92,10 +94,6 @@ def _too_few(done: Manifest, process: Process) -> str:
         return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
     advice = f"use --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
     return f"the run ended after {steps}, during warm-up ({warmup}): {advice}"
-
-
-def _early(done: Manifest) -> str:
-    return f"{failure(done) or ABRUPT} before tracing started: {_cure_of_early(done)}"
 
 
 def _abrupt(process: Process) -> bool:
@@ -159,14 +157,9 @@ def _hiding(done: Manifest) -> str:
 
 
 def _no_steps(done: Manifest) -> str:
-    elapsed_s = _elapsed_s(done)
+    elapsed_s = (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9
     time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
     return (
         f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): if it trains, "
         "trace by time with --for 2s"
     )
-
-
-def _elapsed_s(done: Manifest) -> float:
-    """Return how long the run took, in seconds."""
-    return (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9

@@ -27,16 +27,8 @@ UNSIZED = 80
 """Assumed columns of a terminal that does not report its width."""
 
 TITLED = (
-    "xterm",
-    "screen",
-    "tmux",
-    "rxvt",
-    "alacritty",
-    "foot",
-    "kitty",
-    "gnome",
-    "konsole",
-    "vte",
+    *("xterm", "screen", "tmux", "rxvt", "alacritty"),
+    *("foot", "kitty", "gnome", "konsole", "vte"),
 )
 """Terminals that have a title; others would print its text on the screen."""
 

@@ -67,8 +67,7 @@ def abilities(python: str | None = None) -> Iterator[Ability]:
     """
     yield from _frameworks(python or interpreter(None))
     yield _opinion()
-    yield _cores()
-    yield _memory()
+    yield from _machine()
     yield from (_sampled(sampler) for sampler in all_samplers())
     if kernels := gpu_kernels():
         yield kernels
@@ -104,14 +103,11 @@ def _tensorflow(packages: dict[str, str], python: str) -> Ability:
         return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
     beside = [f"{name} {packages[name]}" for name in FRAMEWORKS[3:] if name in packages]
     what = ", ".join([packages[named], *beside])
-    if _release(packages[named]) < OLDEST:
+    release = tuple(int(part) for part in packages[named].split(".")[:2] if part.isdigit())
+    if release < OLDEST:
         remedy = "install TensorFlow 2.9 or later, or report on traces of its own profiler"
         return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
     return Ability("TensorFlow", works=True, what=what)
-
-
-def _release(number: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
 
 
 def _opinion() -> Ability:
@@ -124,22 +120,16 @@ def _opinion() -> Ability:
     return Ability("second opinion", works=False, what="xprof is not installed", remedy=remedy)
 
 
-def _cores() -> Ability:
+def _machine() -> Iterator[Ability]:
+    """Yield the cores and the memory that a run may use."""
     host = machine.host()
-    what = f"{host.cores_usable:g} of {host.cores_logical} cores usable, {host.cpu_model}"
-    return Ability("CPU", works=True, what=what)
-
-
-def _memory() -> Ability:
-    whole = machine.host().memory_bytes or 0
-    try:
-        limit = memory_limit()
-    except (OSError, ValueError):
-        limit = None
+    cores = f"{host.cores_usable:g} of {host.cores_logical} cores usable, {host.cpu_model}"
+    yield Ability("CPU", works=True, what=cores)
+    whole, limit = host.memory_bytes or 0, memory_limit()
+    memory = f"{whole / GIB:.3g} GiB"
     if limit is not None and limit < whole:
-        what = f"{limit / GIB:.3g} of {whole / GIB:.3g} GiB, by the limit of the control group"
-        return Ability("memory", works=True, what=what)
-    return Ability("memory", works=True, what=f"{whole / GIB:.3g} GiB")
+        memory = f"{limit / GIB:.3g} of {memory}, by the limit of the control group"
+    yield Ability("memory", works=True, what=memory)
 
 
 def _sampled(sampler: Sampler) -> Ability:

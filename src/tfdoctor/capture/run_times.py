@@ -28,17 +28,20 @@ class Moment:
     @classmethod
     def now(cls) -> Self:
         """Return the present moment."""
-        kills = _oom_kills()  # first: reading files takes longer than reading clocks
-        return cls(time.monotonic_ns(), time.time_ns(), _slept_ns(), kills)
+        kills = cgroup.oom_kills()  # first: reading files takes longer than reading clocks
+        now_ns, unix_ns = time.monotonic_ns(), time.time_ns()
+        since_boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)  # with the time that it slept
+        return cls(now_ns, unix_ns, since_boot_ns - time.monotonic_ns(), kills)
 
 
 def begun(at: Moment, pid: int) -> RunTimes:
-    """Return the times of a run whose process was started at a moment."""
+    """Return the times of a run whose process was started at a moment, and the memory that it may use."""
+    memory, limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), cgroup.memory_limit()
     return RunTimes(
         started_ns=at.monotonic_ns,
         started_unix_ns=at.unix_ns,
         pid=pid,
-        limit_bytes=_limit_bytes(),
+        limit_bytes=memory if limit is None else min(memory, limit),
     )
 
 
@@ -56,26 +59,3 @@ def ended(times: RunTimes, since: Moment, at: Moment) -> RunTimes:
         suspended_ns=slept_ns,
         clock_jump_ns=jump_ns if abs(jump_ns) >= SMALLEST_JUMP_NS else 0,
     )
-
-
-def _slept_ns() -> int:
-    """Return how long the machine has slept since it was started."""
-    boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-    return boot - time.monotonic_ns()
-
-
-def _oom_kills() -> int | None:
-    try:
-        return cgroup.oom_kills()
-    except (OSError, ValueError):
-        return None
-
-
-def _limit_bytes() -> int:
-    """Return the memory that the run may use: the cgroup's limit, or the machine's memory."""
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        limit = cgroup.memory_limit()
-    except (OSError, ValueError):
-        limit = None
-    return machine if limit is None else min(machine, limit)

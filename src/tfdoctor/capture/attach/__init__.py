@@ -48,46 +48,44 @@ def attach(
         OutputError: the recording cannot be written where it should be.
     """
     stderr = stderr or sys.stderr
-    request = _Request(Address.parse_all(text), _checked(seconds), _folder(out))
+    request = _checked(text, seconds, out)
     answers = _record(request, stderr)
     for sentence in _sentences(request, answers):
         print(f"tfdoctor: {sentence}", file=stderr)
     return Recording.open(request.out)
 
 
-def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
-    """Trace the jobs and write the recording; return the answer of each worker."""
-    existed = request.out.is_dir()
-    try:
-        request.out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".attach-", dir=request.out) as private:
-            answers = _answers(request, Path(private), stderr)
-            assemble(request.out, answers, request.seconds)
-    except OSError as error:
-        raise OutputError(
-            f"{request.out} cannot be written ({error.strerror}): choose another folder with --out."
-        ) from error
-    finally:
-        _drop_empty(request.out, existed=existed)
-    return answers
-
-
-def _checked(seconds: float) -> float:
+def _checked(text: str, seconds: float, out: Path | None) -> _Request:
+    """Return what is asked for, if it can be done; a recording is never overwritten."""
+    addresses = Address.parse_all(text)
     if not SHORTEST_S <= seconds <= LONGEST_S:
         raise CaptureError(
             f"--for must be 1ms to {LONGEST_S / 60:.0f}m, since the job keeps the whole trace in memory."
         )
-    return seconds
-
-
-def _folder(out: Path | None) -> Path:
-    """Return the folder to record in; a recording is never overwritten."""
     out = out or Path("runs", f"attach-{time.strftime('%Y%m%d-%H%M%S')}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise NotEmptyError(
             f"{out} is not empty: choose another folder with --out, or remove it first."
         )
-    return out
+    return _Request(addresses, seconds, out)
+
+
+def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
+    """Trace the jobs and write the recording; return the answer of each worker."""
+    out, existed = request.out, request.out.is_dir()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".attach-", dir=out) as private:
+            answers = _answers(request, Path(private), stderr)
+            assemble(out, answers, request.seconds)
+    except OSError as error:
+        raise OutputError(
+            f"{out} cannot be written ({error.strerror}): choose another folder with --out."
+        ) from error
+    finally:
+        if not existed and out.is_dir() and not any(out.iterdir()):  # the recording never began
+            out.rmdir()
+    return answers
 
 
 def _answers(request: _Request, private: Path, stderr: TextIO) -> tuple[Answer, ...]:
@@ -98,12 +96,6 @@ def _answers(request: _Request, private: Path, stderr: TextIO) -> tuple[Answer, 
         reasons = "; ".join(f"{answer.address}: {answer.why}" for answer in answers)
         raise CaptureError(f"No job could be traced: {reasons}.")
     return answers
-
-
-def _drop_empty(out: Path, *, existed: bool) -> None:
-    """Remove the empty folder of a recording that never began, if we created it."""
-    if not existed and out.is_dir() and not any(out.iterdir()):
-        out.rmdir()
 
 
 def _sentences(request: _Request, answers: tuple[Answer, ...]) -> list[str]:

@@ -51,7 +51,10 @@ def assemble(out: Path, answers: Sequence[Answer], seconds: float) -> None:
     job = _manifest(answers, seconds)
     traced = [answer for answer in answers if answer.trace is not None]
     manifests = {answer.address.name: _worker_manifest(answer, job, seconds) for answer in traced}
-    _move(traced, out / "plugins" / "profile" / time.strftime(RUN))
+    run = out / "plugins" / "profile" / time.strftime(RUN)
+    for answer in traced:
+        run.mkdir(parents=True, exist_ok=True)
+        shutil.move(str(answer.trace), run / f"{answer.address.name}.xplane.pb")
     if len(manifests) < 2:  # noqa: PLR2004 - one worker, or none
         manifest.write(out, next(iter(manifests.values()), job))
         return
@@ -63,34 +66,24 @@ def assemble(out: Path, answers: Sequence[Answer], seconds: float) -> None:
     manifest.write(out, replace(job, workers=tuple(manifests)))
 
 
-def _move(traced: Sequence[Answer], run: Path) -> None:
-    for answer in traced:
-        run.mkdir(parents=True, exist_ok=True)
-        shutil.move(str(answer.trace), run / f"{answer.address.name}.xplane.pb")
-
-
 def _manifest(answers: Sequence[Answer], seconds: float) -> Manifest:
-    """Return the manifest that all workers share; the command that started them is unknown."""
+    """Return the manifest that all workers share; the command that started them is unknown.
+
+    It lacks the trace of each worker that has none, or "trace" if no worker has one.
+    """
+    lost = [answer for answer in answers if answer.trace is None]
+    missing = [Missing(f"trace of {answer.address}", answer.why) for answer in lost]
+    if len(lost) == len(answers):
+        why = "; ".join(f"{answer.address}: {answer.why}" for answer in lost)
+        missing = [Missing(MissingPart.TRACE, why)]
+    addresses = tuple(str(answer.address) for answer in answers)
     return Manifest(
         tfdoctor=__version__,
         finished=True,
-        plan=CapturePlan(
-            "attach",
-            addresses=tuple(str(answer.address) for answer in answers),
-            seconds=seconds,
-        ),
+        plan=CapturePlan("attach", addresses=addresses, seconds=seconds),
         clock=(manifest.clock(),),
-        missing=(*_missing(answers), *NEVER_RECORDED),
+        missing=(*missing, *NEVER_RECORDED),
     )
-
-
-def _missing(answers: Sequence[Answer]) -> list[Missing]:
-    """Return an entry for each worker without a trace, or one for "trace" if no worker has one."""
-    lost = [answer for answer in answers if answer.trace is None]
-    if len(lost) == len(answers):
-        why = "; ".join(f"{answer.address}: {answer.why}" for answer in lost)
-        return [Missing(MissingPart.TRACE, why)]
-    return [Missing(f"trace of {answer.address}", answer.why) for answer in lost]
 
 
 def _worker_manifest(answer: Answer, job: Manifest, seconds: float) -> Manifest:

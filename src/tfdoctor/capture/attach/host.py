@@ -18,29 +18,22 @@ def host(name: str, port: int) -> HostMachine:
     """
     if name != platform.node():
         return HostMachine(name=name)
-    pid = _listener(port)
     this_machine = machine.host()
-    return (
-        this_machine
-        if pid is not None and _shares_limits(pid)
-        else replace(this_machine, cores_usable=0.0)
-    )
+    return this_machine if _shares_limits(port) else replace(this_machine, cores_usable=0.0)
 
 
-def _listener(port: int) -> int | None:
-    """Return the process that listens on a port of this machine; None if we may not see it."""
+def _shares_limits(port: int) -> bool:
+    """Return whether the process that listens on a port of this machine may use the same cores as we.
+
+    It may if it has our CPU affinity and cgroup; False if we may not see it.
+    """
     try:
         connections = psutil.net_connections("tcp")
-    except psutil.Error:
-        return None
-    listening = (item for item in connections if item.status == psutil.CONN_LISTEN)
-    return next((item.pid for item in listening if item.laddr[1:] == (port,)), None)
-
-
-def _shares_limits(pid: int) -> bool:
-    """Return whether a process has our CPU affinity and cgroup, and so may use the same cores."""
-    try:
+        listening = (item for item in connections if item.status == psutil.CONN_LISTEN)
+        pid = next((item.pid for item in listening if item.laddr[1:] == (port,)), None)
+        if pid is None:
+            return False
         same = Path(f"/proc/{pid}/cgroup").read_bytes() == Path("/proc/self/cgroup").read_bytes()
         return same and os.sched_getaffinity(pid) == os.sched_getaffinity(0)
-    except OSError:  # it has ended, or is another user's
+    except (OSError, psutil.Error):  # it has ended, or is another user's
         return False

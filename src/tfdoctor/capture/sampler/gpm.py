@@ -32,19 +32,16 @@ class Gpm:
         self.missing = ""
         self.samples: list[Any] = []
         try:
-            self._begin()
+            if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+                self.missing = "the GPU has no GPM (Hopper and later have it)"
+                return
+            self.samples = [nvml.nvmlGpmSampleAlloc() for _ in range(2)]
+            self.request = nvml.c_nvmlGpmMetricsGet_t()  # 19 kB: allocated once
+            self._sample(self.samples[0])
+            self.sampled_at = time.monotonic()
         except Exception as error:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError
             self.missing = f"GPM was refused ({type(error).__name__})"
             self.close()
-
-    def _begin(self) -> None:
-        if not self.nvml.nvmlGpmQueryDeviceSupport(self.handle).isSupportedDevice:
-            self.missing = "the GPU has no GPM (Hopper and later have it)"
-            return
-        self.samples = [self.nvml.nvmlGpmSampleAlloc() for _ in range(2)]
-        self.request = self.nvml.c_nvmlGpmMetricsGet_t()  # 19 kB: allocated once
-        self._sample(self.samples[0])
-        self.sampled_at = time.monotonic()
 
     def _sample(self, buffer: Any) -> None:  # noqa: ANN401
         if self.instance is None:
@@ -86,23 +83,14 @@ class Gpm:
 
 def activities(nvml: Any, handle: Any) -> dict[int | None, Gpm]:  # noqa: ANN401
     """Return the readers of a GPU: one under None, or one for each instance if MIG divides it."""
-    readers: dict[int | None, Gpm] = {
-        instance: Gpm(nvml, handle, instance) for instance in _instances(nvml, handle)
-    }
-    return readers or {None: Gpm(nvml, handle)}
-
-
-def _instances(nvml: Any, handle: Any) -> list[int]:  # noqa: ANN401
-    """Return the numbers of a GPU's MIG instances; none if it is undivided, or too old for MIG."""
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
-        if not current:
-            return []
-        slots = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
-    except Exception:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError; then there is no MIG
-        return []
-    instances = (_instance(nvml, handle, slot) for slot in slots)
-    return sorted({number for number in instances if number is not None})
+        slots = nvml.nvmlDeviceGetMaxMigDeviceCount(handle) if current else 0
+    except Exception:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError; then it is too old for MIG
+        slots = 0
+    instances = {_instance(nvml, handle, slot) for slot in range(slots)}
+    numbers = sorted(number for number in instances if number is not None)
+    return {number: Gpm(nvml, handle, number) for number in numbers} or {None: Gpm(nvml, handle)}
 
 
 def _instance(nvml: Any, handle: Any, slot: int) -> int | None:  # noqa: ANN401

@@ -29,7 +29,7 @@ class HostSampler:
         """Take the first readings, from which later ones are differences."""
         self.root = psutil.Process(pid)
         self.statistics = statistics_file()
-        self.quota = _quota()
+        self.quota = cpu_quota()
         self._run()
         psutil.cpu_percent(percpu=True)
 
@@ -79,14 +79,6 @@ class HostSampler:
             return []
         self.processes = {p.pid: self.processes.get(p.pid) or _started(p) for p in tree}
         return list(self.processes.values())
-
-
-def _quota() -> float | None:
-    """Return how many cores the container may use; None if there is no limit."""
-    try:
-        return cpu_quota()
-    except (OSError, ValueError):
-        return None
 
 
 def _started(process: psutil.Process) -> psutil.Process:

@@ -212,12 +212,10 @@ class NvmlSampler:
             raise NoDevice("this machine has no NVIDIA GPU") from error
         self.pid = pid
         indices = range(self.nvml.nvmlDeviceGetCount())
-        uuids = [self._uuid(index) for index in indices]
+        handles = map(self.nvml.nvmlDeviceGetHandleByIndex, indices)
+        uuids = [str(self.nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         visibility = visible(environment(pid), uuids)
         self.devices = [NvmlDevice(self.nvml, index, visibility[index]) for index in indices]
-
-    def _uuid(self, index: int) -> str:
-        return str(self.nvml.nvmlDeviceGetUUID(self.nvml.nvmlDeviceGetHandleByIndex(index)))
 
     def read(self) -> dict[str, Any]:
         """Return one sample of every GPU, or nothing if the last is more recent than FAST_S."""

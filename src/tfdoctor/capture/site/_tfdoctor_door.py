@@ -65,12 +65,6 @@ def _agent() -> Any:  # noqa: ANN401  # loaded by its path
     return sys.modules[name]
 
 
-def _is_worker() -> bool:
-    """Say whether multiprocessing has started this process, which does a part of another one's work."""
-    words: list[str] = getattr(sys, "orig_argv", [])
-    return any("multiprocessing" in word for word in words)
-
-
 class Door:
     """A finder that finds nothing, and lets the agent in when the script imports TensorFlow."""
 
@@ -105,7 +99,10 @@ def let_in() -> None:
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
-    elif manners == "visible" and not _is_worker():
-        _agent().begin(plan, waits=True)
+    elif manners == "visible":
+        # What multiprocessing has started does a part of another process's work.
+        words: list[str] = getattr(sys, "orig_argv", [])
+        if not any("multiprocessing" in word for word in words):
+            _agent().begin(plan, waits=True)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))
