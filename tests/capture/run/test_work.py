@@ -25,7 +25,7 @@ def frames(*stack: tuple[str, str]) -> tuple[str, str]:
     found: list[tuple[str, str]] = []
 
     def look(frame: FrameType) -> None:
-        found.append((work.Works().of(frame), work.imported(frame)))
+        found.append((work.work_of(frame), work.imported(frame)))
 
     def inner() -> None:
         look(caller())
@@ -109,21 +109,10 @@ def test_what_is_imported_is_what_the_users_line_asks_for() -> None:
     assert frames(("user", "main"), ("numpy", "append"))[1] == ""
 
 
-def test_functions_are_remembered_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work.Works, "MOST", 5)
-    works = work.Works()
-    for number in range(20):
-        names = {"__name__": f"module{number}", "sys": sys}
-        exec("def f():\n    return sys._getframe()\n", names)
-        function: Any = names["f"]
-        assert works.of(function()) == "other"
-    assert len(works.known) == 5
-
-
 def test_frames_of_a_module_without_a_name_are_nobodys() -> None:
     names: dict[str, Any] = {"sys": sys, "__name__": None}
     exec("def f():\n    return sys._getframe()\n", names)
-    assert work.Works().of(names["f"]()) == "other"
+    assert work.work_of(names["f"]()) == "other"
 
 
 def test_the_call_of_the_outermost_model_is_told_from_those_of_its_layers() -> None:

@@ -199,16 +199,12 @@ class TimedWindow(TraceWindow):
 
     def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # same
         """Write the times at the end of the run."""
-        if self.state is not DONE:
-            self._finish()
+        if self.state is not DONE:  # the script ended by itself: note how far its optimizers got
+            self._look_at_weights()
+            for times in self.times.values():
+                if times.state is not None:
+                    self._count(times, times.source.seen)
         self._write(reason)
-
-    def _finish(self) -> None:
-        """The script ended by itself: note how far its optimizers got, and what its weights are."""
-        self._look_at_weights()
-        for times in self.times.values():
-            if times.state is not None:
-                self._count(times, times.source.seen)
 
     @guarded("times")
     def _write(self, reason: str) -> None:

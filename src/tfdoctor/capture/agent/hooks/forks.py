@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 
 
 def watch(installed: Installed) -> None:
-    """Act in each fork as it begins."""
-    child = quietly("fork", installed.log)(lambda: _begun(installed))
-    os.register_at_fork(after_in_child=other_threads.collector.after_fork)
-    os.register_at_fork(after_in_child=child)
-
-
-def _begun(installed: Installed) -> None:
-    """Begin a recording of its own in a child; once TensorFlow is in use, a fork of it can train nothing.
+    """Begin a recording of its own in each fork; once TensorFlow is in use, a fork of it can train nothing.
 
     The journal's process number stays the parent's then, which silences all hooks; so it does in
     the forks of such a fork.
     """
-    if installed.log.pid == os.getppid() and not in_use():
-        installed.after_fork()
+
+    @quietly("fork", installed.log)
+    def begun() -> None:
+        if installed.log.pid == os.getppid() and not in_use():
+            installed.after_fork()
+
+    os.register_at_fork(after_in_child=other_threads.collector.after_fork)
+    os.register_at_fork(after_in_child=begun)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Wrap = Callable[[Model, TrainFunction], TrainFunction]
 
 BATCHES, FITS = str(StepKind.BATCH.value), str(StepKind.FIT.value)
+"""What shows that a call of the train function is a step."""
 
 FITS_DEPTH = 4
 """How far above `make_train_function` its fit may be: a user's override may stand between."""
@@ -168,9 +169,7 @@ class Trainers:
         k = self.dialect.steps_per_call(model)  # compile() makes another function when it changes
 
         def marked(iterator: object, caller: FrameType) -> object:
-            if window.quiet:
-                return function(iterator)
-            source = self._source(caller.f_code.co_name)
+            source = None if window.quiet else self._source(caller.f_code.co_name)
             if source is None:
                 return function(iterator)
             loops = installed.local.loops
@@ -205,7 +204,8 @@ class Trainers:
             try:  # from here on: a handler of a signal may raise between any two lines
                 again = clock.thread == get_ident() and repeats.again(marked, caller)
                 if not again:
-                    outer = run.step_begins(caller, _kind(caller), k)
+                    kind = BATCHES if caller.f_code.co_name == "train_on_batch" else FITS
+                    outer = run.step_begins(caller, kind, k)
                 return function(iterator) if window.quiet else marked(iterator, caller)
             except BaseException as error:
                 run.step_fails(repeats.outer() if again else outer, error, part=part)
@@ -248,12 +248,6 @@ class Trainers:
                 loops.depth -= 1
 
         return _own(marked)
-
-
-def _kind(caller: FrameType) -> str:
-    """Return what shows that a call of the train function is a step."""
-    of_batch = caller.f_code.co_name == "train_on_batch"
-    return BATCHES if of_batch else FITS
 
 
 def _own(marked: TrainFunction) -> TrainFunction:

@@ -30,8 +30,12 @@ class RunEnd:
         """Close the window with the reason of the end."""
         if not self.log.ours():
             return
+        raised: type | None = getattr(sys, "last_type", None)
+        reason = "end-of-run"  # of the interpreter, as far as it tells
+        if raised is not None:
+            reason = "interrupt" if issubclass(raised, KeyboardInterrupt) else "exception"
         with self.installed.window.own_work():
-            self.installed.window.close(_reason())
+            self.installed.window.close(reason)
             self.installed.program.end()
             self.log.state["finished"] = True
             self.installed.window.save()
@@ -46,14 +50,6 @@ def install(installed: Installed) -> None:
     installed.window.before_open.append(lambda: atexit.register(finish))
     _before_hard_exit(installed, finish)
     _hide_our_frames()
-
-
-def _reason() -> str:
-    """Return why the interpreter is ending, as far as it tells."""
-    kind = getattr(sys, "last_type", None)
-    if kind is None:
-        return "end-of-run"
-    return "interrupt" if issubclass(kind, KeyboardInterrupt) else "exception"
 
 
 def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> None:

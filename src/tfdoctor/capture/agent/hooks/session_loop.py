@@ -8,6 +8,7 @@ import weakref
 
 from ..process.frames import hide
 from ..process.journal import guarded
+from ..process.nested import leaves
 from ..process.stack import here
 from ..window.steps import StepKind
 from ..window.tracing import WAITING
@@ -103,7 +104,7 @@ class Fetches:
         if known is None:
             known = self.known[graph] = {}
         training = []
-        for fetch in _flat(fetches):
+        for fetch in leaves(fetches):
             name = fetch if isinstance(fetch, str) else getattr(fetch, "name", None)
             if name not in known:
                 known[name] = trains(graph, fetch)
@@ -112,17 +113,6 @@ class Fetches:
             if known[name]:
                 training.append(str(name))
         return (id(graph), *sorted(training)) if training else None
-
-
-def _flat(fetches: object) -> Iterator[object]:
-    """Yield the fetches of any nesting."""
-    if isinstance(fetches, dict):
-        fetches = list(fetches.values())
-    if isinstance(fetches, (list, tuple)):
-        for fetch in fetches:
-            yield from _flat(fetch)
-    elif fetches is not None:
-        yield fetches
 
 
 def trains(graph: Graph, fetch: object) -> bool:

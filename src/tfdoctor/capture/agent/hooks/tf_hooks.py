@@ -8,6 +8,7 @@ from time import perf_counter_ns
 
 from ..process import by_identity, tensorflow_api
 from ..process.frames import hide
+from ..process.imports import own_class
 from ..process.journal import guarded
 from ..process.marks import LOOPS, TRAINS, while_traced
 from ..window.tracing import OPEN, WAITING
@@ -44,17 +45,8 @@ NONE: Marks = {}
 
 def hooks(installed: Installed) -> Hooks:
     """Return what to patch in which module."""
-
-    def function(module: object) -> None:
-        kind = _own(module, "Function")
-        if kind is not None:
-            patch_calls(kind, installed)
-
-    def concrete(module: object) -> None:
-        kind = _own(module, "ConcreteFunction")
-        if kind is not None:
-            patch_runs(kind, installed)
-
+    function = own_class("Function", lambda kind: patch_calls(kind, installed))
+    concrete = own_class("ConcreteFunction", lambda kind: patch_runs(kind, installed))
     return {
         ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, installed)],
         DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, installed)],
@@ -65,13 +57,6 @@ def hooks(installed: Installed) -> Hooks:
         CONCRETE_2_9: [concrete],
         TAPES: [lambda module: patch_tape(module.GradientTape, installed)],
     }
-
-
-def _own(module: object, name: str) -> Foreign:
-    """Return a class of a module; later versions keep the old module's name for what lives elsewhere."""
-    kind = getattr(module, name, None)
-    ours = kind is not None and kind.__module__ == getattr(module, "__name__", None)
-    return kind if ours else None
 
 
 def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
@@ -106,9 +91,8 @@ def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
 
 def patch_calls(kind: FunctionClass, installed: Installed) -> None:
     """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
-    original, window = kind.__call__, installed.window
-    arguments, registry, traces = installed.arguments, installed.registry, window.traces
-    lengths = installed.lengths
+    original, window, traces = kind.__call__, installed.window, installed.window.traces
+    arguments, registry, lengths = installed.arguments, installed.registry, installed.lengths
 
     @functools.wraps(original)
     def __call__(self: object, *args: object, **kwargs: object) -> object:

@@ -72,10 +72,17 @@ class DataLoops:
 
     def training(self) -> bool:
         """Note a training event; say whether a loop known to train contains it."""
-        for loop in self.live.values():
-            loop.trained += 1
-        if self.current is not None and self.current.trained > PATIENCE:
-            self._left(self.current)
+        for live in self.live.values():
+            live.trained += 1
+        loop = self.current
+        if loop is not None and loop.trained > PATIENCE:
+            # Training goes on without this iterator: its loop was left, and something keeps it alive.
+            self.current, loop.trained, loop.idle = None, 0, True
+            marker = loop.end_marker()
+            if marker is not None:
+                source = self._source()
+                source.retract(marker, 1)
+                self.window.loop_over(source)
         return self.current is not None
 
     def pending(self) -> bool:
@@ -84,16 +91,6 @@ class DataLoops:
 
     def _source(self) -> StepCounter:
         return self.window.source(DATA)
-
-    def _left(self, loop: IteratorLoop) -> None:
-        """Training goes on without this iterator: its loop was left, and something keeps it alive."""
-        self.current = None
-        loop.trained, loop.idle = 0, True
-        marker = loop.end_marker()
-        if marker is not None:
-            source = self._source()
-            source.retract(marker, 1)
-            self.window.loop_over(source)
 
     @guarded("iterator")
     def before(self, iterator: object) -> None:

@@ -43,16 +43,10 @@ def install(changed: Mapping[str, str], runner: str) -> None:
     """Read the changed files from now on; where the main script is one of them, begin again with `runner`."""
     files = ChangedFiles(changed)
     if files.instead(sys.argv[0]) is not None:
-        _begin_again(runner)
+        options: list[str] = getattr(sys, "orig_argv", sys.argv)[1 : -len(sys.argv)]
+        os.execv(sys.executable, [sys.executable, *options, runner, *sys.argv])  # noqa: S606  # the same program
     _patch_open(files)
-    _patch_open_code(files)
     _patch_bytecode(files)
-
-
-def _begin_again(runner: str) -> None:
-    """Run the same command with `runner` before the script: the interpreter has its options already."""
-    options: list[str] = getattr(sys, "orig_argv", sys.argv)[1 : -len(sys.argv)]
-    os.execv(sys.executable, [sys.executable, *options, runner, *sys.argv])  # noqa: S606  # the same program
 
 
 class Opener:
@@ -74,17 +68,8 @@ class Opener:
 
 
 def _patch_open(files: ChangedFiles) -> None:
-    open_ = Opener(files, io.open)
-    changes: Any = (builtins, io, sys.modules.get("_io"))
-    for module in changes:
-        module.open = open_
-    tokenizer: Any = sys.modules.get("tokenize")
-    if tokenizer is not None:
-        tokenizer._builtin_open = open_
-
-
-def _patch_open_code(files: ChangedFiles) -> None:
-    original: Callable[..., Any] = io.open_code
+    """Open changed files in place of the program's own, as text and as code, under all names of the functions."""
+    open_, original = Opener(files, io.open), io.open_code
 
     @functools.wraps(original)
     def open_code(path: str) -> Any:  # noqa: ANN401  # as open_code
@@ -93,7 +78,12 @@ def _patch_open_code(files: ChangedFiles) -> None:
 
     changes: Any = (io, sys.modules.get("_io"))
     for module in changes:
-        module.open_code = open_code
+        module.open, module.open_code = open_, open_code
+    names: Any = builtins
+    names.open = open_
+    tokenizer: Any = sys.modules.get("tokenize")
+    if tokenizer is not None:
+        tokenizer._builtin_open = open_
 
 
 def _patch_bytecode(files: ChangedFiles) -> None:

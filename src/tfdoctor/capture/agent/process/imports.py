@@ -80,21 +80,29 @@ def watch(hooks: Hooks, log: Journal) -> Watcher:
     finders.insert(0, watcher)
     for name, acts in hooks.items():
         module = sys.modules.get(name)
-        if module is not None and not _unfinished(module):
+        spec = getattr(module, "__spec__", None)
+        unfinished = getattr(spec, "_initializing", False)  # another thread is importing it
+        if module is not None and not unfinished:
             before = dict(vars(module))
             _act(module, acts, log)
             quietly("names", log)(_spread)(module, before)
     return watcher
 
 
+def own_class(name: str, patch: Callable[[Foreign], object]) -> Hook:
+    """Return a hook that patches a class of a module; later versions keep the old name for what lives elsewhere."""
+
+    def hook(module: object) -> None:
+        kind = getattr(module, name, None)
+        if kind is not None and kind.__module__ == getattr(module, "__name__", None):
+            patch(kind)
+
+    return hook
+
+
 def _act(module: ModuleType, hooks: Sequence[Hook], log: Journal) -> None:
     for hook in hooks:
         quietly(f"hook of {module.__name__}", log)(hook)(module)
-
-
-def _unfinished(module: ModuleType) -> bool:
-    """Say whether another thread is importing the module at this moment."""
-    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _spread(module: ModuleType, before: Mapping[str, object]) -> None:

@@ -87,7 +87,12 @@ class Journal:
             try:
                 temporary = os.path.join(self.out, "agent.json.tmp")
                 if "argv" not in self.state:
-                    self.state["argv"] = _arguments()
+                    from .masking import (
+                        masked,
+                    )  # takes 10 ms of CPU to import, few processes need it
+
+                    words = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
+                    self.state["argv"] = masked(list(words))
                 with open(temporary, "w", encoding="utf-8") as file:
                     json.dump(self.state, file)
                 os.replace(temporary, os.path.join(self.out, "agent.json"))
@@ -141,13 +146,6 @@ def identity() -> dict[str, object]:
         "rank": rank(os.environ),
         "versions": {"python": ".".join(map(str, sys.version_info[:3]))},
     }
-
-
-def _arguments() -> list[str]:
-    """Return the words of the command that has started this process, without secrets."""
-    from .masking import masked  # takes 10 ms of CPU to import, and few processes need it
-
-    return masked(list(getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])))
 
 
 def quietly(where: str, log: Journal) -> Callable[[Callable[P, R]], Callable[P, R | None]]:

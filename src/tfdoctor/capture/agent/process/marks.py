@@ -19,16 +19,11 @@ def while_traced(graph: Graph | None) -> tuple[Marks, Graph | None]:
     """Return the marks for a gradient taken while a graph was traced, and the outermost graph around it."""
     marks = {TRAINS: True}
     while graph is not None:
-        if _is_body(graph):
+        by_name = getattr(graph, "name", "").startswith(BODIES)
+        if by_name or type(graph).__name__ == "WhileBodyFuncGraph":
             marks[LOOPS] = True
         outer = getattr(graph, "outer_graph", None)
         if not hasattr(outer, "outer_graph"):
             break  # beyond it is the eager world's own empty graph
         graph = outer
     return marks, graph
-
-
-def _is_body(graph: Graph) -> bool:
-    """Say whether a graph is the body of a loop."""
-    by_name = getattr(graph, "name", "").startswith(BODIES)
-    return type(graph).__name__ == "WhileBodyFuncGraph" or bool(by_name)

@@ -71,12 +71,7 @@ def _of_cluster(text: str | None) -> Rank | None:
     size = sum(counts.values())
     if size < 2:  # noqa: PLR2004  # a job of one
         return None
-    order = sorted(counts, key=_place)
+    order = [*(name for name in FIRST if name in counts), *sorted(counts.keys() - set(FIRST))]
     before = sum(counts[name] for name in order[: order.index(kind)]) if kind in order else size
     name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
     return {"name": f"{name}-{index}", "rank": before + index, "size": size}
-
-
-def _place(kind: str) -> tuple[int, str]:
-    """Return what to sort kinds of tasks by."""
-    return FIRST.index(kind) if kind in FIRST else len(FIRST), kind

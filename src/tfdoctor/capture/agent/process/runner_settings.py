@@ -10,6 +10,7 @@ import os
 import sys
 
 from .frames import hide
+from .imports import own_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RunnerSettings:
         if POOL_THREADS in self.wanted:
             hooks[of_datasets] = [lambda module: self._own_pool(module.DatasetV2)]
         if NO_XLA in self.wanted:
-            hooks.update({name: [self._no_xla] for name in of_functions})
+            hooks.update({name: [own_class("Function", self._no_xla)] for name in of_functions})
         return hooks
 
     def _own_pool(self, kind: Foreign) -> None:
@@ -84,13 +85,8 @@ class RunnerSettings:
 
         kind._apply_debug_options = hide(_apply_debug_options)
 
-    def _no_xla(self, module: Foreign) -> None:
+    def _no_xla(self, kind: Foreign) -> None:
         """Make each tf.function without XLA, Keras' included."""
-        kind: Foreign = getattr(module, "Function", None)
-        if (
-            kind is None or kind.__module__ != module.__name__
-        ):  # a later version's other name for it
-            return
         original = kind.__init__
 
         @functools.wraps(original)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Line = tuple[str, int]  # a path, and the line's number
     Function = tuple[str, str]  # a module and a name in it
     Way = tuple[tuple[str, int], ...]  # paths and instructions, the innermost first
+    Instructions = tuple[int, ...]  # ids of codes and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OURS = (HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
@@ -55,6 +56,25 @@ def user_line(frame: FrameType | None) -> Line | None:
             return path, line_number(frame)
         frame = frame.f_back
     return None
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the user's at or above this one, or None."""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        frame = frame.f_back
+    return frame
+
+
+def instructions(frame: FrameType | None) -> Instructions:
+    """Return the code and the instruction of each frame of a stack, which tell it from others.
+
+    Code stands as its id: to hash or compare it takes as long as reading its lines.
+    """
+    way: list[int] = []
+    while frame is not None:
+        way += (id(frame.f_code), frame.f_lasti)
+        frame = frame.f_back
+    return tuple(way)
 
 
 def line_number(frame: FrameType) -> int:
@@ -115,9 +135,8 @@ class Stack:
         self.looped: int | None = None  # the line in the function that holds the loop
         self.calls: Function | None = None  # the function of others that the innermost line calls
         self.runs: Function | None = None  # the innermost function of others
-        self.entry: Function | None = (
-            None  # the function of TensorFlow or Keras that has the user's make input
-        )
+        # The function of TensorFlow or Keras that has the user's make input:
+        self.entry: Function | None = None
 
     @classmethod
     def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
@@ -127,7 +146,6 @@ class Stack:
             path = user_file(frame.f_code.co_filename)
             if path is None:
                 stack._pass(frame)
-                stack._enter(frame)
             elif stack.line is None:
                 stack.line = (path, line_number(frame))
             elif stack.caller is None:
@@ -138,15 +156,13 @@ class Stack:
         return stack
 
     def _pass(self, frame: FrameType) -> None:
-        """Note a frame of others below the user's innermost line; wrappers say nothing of what runs."""
+        """Note a frame of others: what runs below the user's innermost line, or above it has Python make input."""
         code = frame.f_code
-        if self.line is None and not (code.co_flags & NESTED or code.co_filename.startswith(HERE)):
-            self.calls = function_of(frame)
-            self.runs = self.runs or self.calls
-
-    def _enter(self, frame: FrameType) -> None:
-        """Note the first frame above the user's innermost line that has Python make input."""
-        if self.line is not None and self.entry is None:
+        if self.line is None:
+            if not (code.co_flags & NESTED or code.co_filename.startswith(HERE)):  # a wrapper
+                self.calls = function_of(frame)
+                self.runs = self.runs or self.calls
+        elif self.entry is None:
             function = function_of(frame)
             if INPUT_MODULES.search(function[0]):
                 self.entry = function

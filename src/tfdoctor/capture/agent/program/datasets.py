@@ -9,10 +9,8 @@ from . import file_lists
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import CodeType
 
-    from ..process.declared import DatasetFunction, Graph, TfDataset
-    from ..process.stack import Line
+    from ..process.declared import DatasetFunction, TfDataset
     from .registry import Registry
 
     Value = bool | int | float | str
@@ -58,26 +56,25 @@ class Datasets:
 
     def describe(self) -> list[dict[str, object]]:
         """Return one entry a dataset."""
-        return [self._dataset(dataset) for dataset in self.datasets]
-
-    def _dataset(self, dataset: TfDataset) -> dict[str, object]:
-        return {
-            "id": self.ids[id(dataset)],
-            "class": type(dataset).__name__,
-            "trace_name": self.numbering.name(dataset),
-            "trace_number": self.numbering.numbers.get(dataset),
-            "inputs": [
-                self.ids[id(source)] for source in dataset._inputs() if id(source) in self.ids
-            ],
-            "parameters": _parameters(dataset),
-            "options": _options(dataset),
-            "files": file_lists.describe(dataset),
-            "function": next(map(_function, _functions(dataset)), None),
-            "element_spec": str(dataset.element_spec)[:500],
-            "cardinality": _cardinality(dataset),
-            "at": self.lines.get(dataset),
-            "made_by": self.makers.get(dataset, ""),
-        }
+        ids, numbering = self.ids, self.numbering
+        return [
+            {
+                "id": number,
+                "class": type(dataset).__name__,
+                "trace_name": numbering.name(dataset),
+                "trace_number": numbering.numbers.get(dataset),
+                "inputs": [ids[id(one)] for one in dataset._inputs() if id(one) in ids],
+                "parameters": _parameters(dataset),
+                "options": _options(dataset),
+                "files": file_lists.describe(dataset),
+                "function": next(map(_function, _functions(dataset)), None),
+                "element_spec": str(dataset.element_spec)[:500],
+                "cardinality": _cardinality(dataset),
+                "at": self.lines.get(dataset),
+                "made_by": self.makers.get(dataset, ""),
+            }
+            for number, dataset in enumerate(self.datasets)
+        ]
 
 
 def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
@@ -90,28 +87,18 @@ def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
 def _function(wrapper: DatasetFunction) -> dict[str, object]:
     function = wrapper._func
     code = getattr(function, "__code__", None)
-    types = _types(wrapper.function.graph)
+    path = user_file(code.co_filename) if code else None
+    known = wrapper.function.graph.as_graph_def()
+    inner = known.library.function  # the branches and loops within
+    nodes = [*known.node, *(node for each in inner for node in each.node_def)]
+    types = {node.op for node in nodes} - {each.signature.name for each in inner}
     return {
         "name": getattr(function, "__name__", type(function).__name__),
-        "at": _defined(code) if code else None,
+        "at": (path, code.co_firstlineno) if code and path else None,
         "python": bool(types & PYTHON_OPS),
         "types": sorted(types),
         "stateful": sorted(name for name in types if tensorflow_api.is_stateful(name)),
     }
-
-
-def _types(graph: Graph) -> set[str]:
-    """Return the types of a function's operations and of those in the branches and loops within."""
-    known = graph.as_graph_def()
-    functions = known.library.function
-    nodes = [*known.node, *(node for function in functions for node in function.node_def)]
-    return {node.op for node in nodes} - {function.signature.name for function in functions}
-
-
-def _defined(code: CodeType) -> Line | None:
-    """Return the line of a function that is the user's, or None."""
-    path = user_file(code.co_filename)
-    return (path, code.co_firstlineno) if path else None
 
 
 def batch_of(dataset: TfDataset | None) -> Value | None:

@@ -9,8 +9,6 @@ from . import image_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..process.declared import Foreign, Tensor, TfDataset
 
 REMOTE = re.compile(r"(gs|s3|s3a|http|https|hdfs|viewfs|abfs|abfss|az|oss|cns)://")
@@ -30,15 +28,13 @@ def describe(dataset: TfDataset) -> dict[str, object] | None:
 
     A dataset that reads records has the files that it was given.
     """
-    return next(filter(None, map(_described, _text_tensors(dataset))), None)
-
-
-def _text_tensors(dataset: TfDataset) -> Iterator[Tensor]:
-    """Yield the lists of texts that a dataset was made from."""
     given = getattr(dataset, "_filenames", dataset)
     for tensor in getattr(given, "_tensors", None) or ():
         if getattr(tensor.dtype, "name", "") == "string" and tensor.shape.rank:
-            yield tensor
+            found = _described(tensor)
+            if found:
+                return found
+    return None
 
 
 def _described(tensor: Tensor) -> dict[str, object] | None:

@@ -17,25 +17,11 @@ if TYPE_CHECKING:
     from .layers import Layers, Scopes
 
 ATTRIBUTES = frozenset(
-    {
-        "DstT",
-        "SrcT",
-        "T",
-        "adj_x",
-        "adj_y",
-        "data_format",
-        "dilations",
-        "epsilon",
-        "equation",
-        "explicit_paddings",
-        "is_training",
-        "ksize",
-        "padding",
-        "ratio",
-        "strides",
-        "transpose_a",
-        "transpose_b",
-    }
+    (
+        *("DstT", "SrcT", "T", "adj_x", "adj_y", "data_format", "dilations", "epsilon", "equation"),
+        *("explicit_paddings", "is_training", "ksize", "padding", "ratio", "strides"),
+        *("transpose_a", "transpose_b"),
+    )
 )
 """What the cost of an operation depends on, besides its shapes."""
 
@@ -127,7 +113,8 @@ def _computes(op: GraphOperation) -> str:
     """Return a digest of type and attributes, "" where equal inputs may give other results or it is too long."""
     if op.type not in _differs:
         _differs[op.type] = op.op_def.is_stateful and op.type not in READS
-    if _differs[op.type] or (op.type == "Const" and _elements(op.outputs[0]) > LONGEST_CONSTANT):
+    elements = (op.outputs[0].shape.num_elements() or 0) if op.type == "Const" else 0
+    if _differs[op.type] or elements > LONGEST_CONSTANT:
         return ""
     node = op.node_def
     for name in ("name", "input", "experimental_debug_info"):
@@ -136,10 +123,6 @@ def _computes(op: GraphOperation) -> str:
         node.attr.pop(name, None)
     text = node.SerializeToString(deterministic=True)
     return hashlib.sha1(text, usedforsecurity=False).hexdigest()[:12]
-
-
-def _elements(tensor: Tensor) -> int:
-    return int(tensor.shape.num_elements() or 0)
 
 
 def _tensor(tensor: Tensor) -> list[object]:

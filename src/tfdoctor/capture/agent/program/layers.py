@@ -90,7 +90,7 @@ class Layers:
 
 
 def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
-    policy = getattr(layer, "dtype_policy", None)
+    policy, trainable = getattr(layer, "dtype_policy", None), getattr(layer, "trainable", None)
     return {
         "name": layer.name,
         "class": type(layer).__name__,
@@ -100,16 +100,11 @@ def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
         "policy": getattr(policy, "name", None),
         "compute_dtype": getattr(layer, "compute_dtype", None),
         "variable_dtype": getattr(layer, "variable_dtype", None),
-        "trainable": _trains(layer),
+        # As the script has set it:
+        "trainable": trainable if isinstance(trainable, bool) else None,
         "weights": [_weight(weight) for weight in getattr(layer, "_trainable_variables", [])],
         "at": line,
     }
-
-
-def _trains(layer: KerasLayer) -> bool | None:
-    """Return whether the layer is to be trained, as the script has set it; None where it does not say."""
-    trainable = getattr(layer, "trainable", None)
-    return trainable if isinstance(trainable, bool) else None
 
 
 def _weight(weight: Variable) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..process.journal import guarded
+from ..process.nested import leaves
 from .row_lengths import described, may_be_sequences
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ class SequenceLengths:
     def given(self, adapter: object) -> None:
         """Look at the arrays that Keras's fit was given."""
         arrays = getattr(adapter, "_inputs", None)
-        self.arrays = _all(_flat(getattr(array, "array", array)) for array in _flat(arrays))
+        self.arrays = _all(leaves(getattr(array, "array", array)) for array in leaves(arrays))
 
     def describe(self, dataset: TfDataset | None) -> list[Sequences]:
         """Return what was seen: of calls, else of batches, of fit's arrays, or of those that a dataset slices."""
@@ -65,7 +66,7 @@ class SequenceLengths:
 
 def _add(inputs: Inputs, batch: object) -> None:
     """Add the inputs of a batch to those seen before."""
-    for at, value in enumerate(_flat(batch)):
+    for at, value in enumerate(leaves(batch)):
         pads = {side: inputs[at, side]["pad"] for side in (False, True) if (at, side) in inputs}
         for entry in described(value, whole=True, pads=pads):
             known = inputs.setdefault((at, entry["leading"]), entry)
@@ -85,9 +86,9 @@ def _of_slices(dataset: TfDataset | None) -> list[Sequences]:
     """Look at the arrays far upstream, where the batches still have their time dimension."""
     if dataset is None:
         return []
-    specs: list[Foreign] = _flat(dataset.element_spec)
+    specs: list[Foreign] = leaves(dataset.element_spec)
     shapes = [tuple(spec.shape.as_list()[1:]) for spec in specs if getattr(spec, "shape", None)]
-    entries = _all(_flat(tensors) for tensors in _sliced(dataset))
+    entries = _all(leaves(tensors) for tensors in _sliced(dataset))
     return [entry for entry in entries if tuple(entry["shape"][1:]) in shapes]
 
 
@@ -98,12 +99,3 @@ def _sliced(dataset: TfDataset) -> Iterator[Sequence[object]]:
         source = waiting.pop()
         yield getattr(source, "_tensors", None) or ()
         waiting += source._inputs() if hasattr(source, "_inputs") else []
-
-
-def _flat(value: object) -> list[object]:
-    """Return the leaves of nested tuples, lists and dictionaries."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, (tuple, list)):
-        return [] if value is None else [value]
-    return [leaf for part in value for leaf in _flat(part)]

@@ -50,9 +50,8 @@ class ProgramFile:
         self.registry = registry
         self.traced = traced  # False: no trace has operations that are to be found in a graph
         self.described = False
-        self.kept: dict[str, object] | None = (
-            None  # what was alive when nothing was measured any more
-        )
+        # What was alive when nothing was measured any more:
+        self.kept: dict[str, object] | None = None
         self.python: Callable[[], object] = dict  # describes where Python was between the calls
         self.before: list[Callable[[], object]] = []  # called before the description
 
@@ -94,6 +93,7 @@ class ProgramFile:
         registry, part = self.registry, self._part
         layers, datasets = Layers(registry.layers), Datasets(registry)
         adapter = registry.fit.get("adapter")
+        loop = "tf.data" if registry.feeds() is not None else None  # where there is no fit
         return {
             "schema": SCHEMA,
             "graphs": self._graphs(layers, datasets) if self.traced else [],
@@ -101,7 +101,7 @@ class ProgramFile:
             "metrics": part("metrics", lambda: _metrics(registry)) or [],
             "datasets": part("datasets", datasets.describe) or [],
             "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
-            "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
+            "input_kind": INPUTS.get(adapter, adapter) if adapter else loop,
             "run": part("settings", lambda: settings.describe(registry)) or {},
             "sequences": part(
                 "sequence lengths", lambda: registry.lengths.describe(registry.feeds())
@@ -114,7 +114,12 @@ class ProgramFile:
             return
         program["python"] = self._part("stack samples", self.python) or {}
         program["sources"] = _sources(program)
-        _replace(os.path.join(self.registry.log.out, "program.json.gz"), program)
+        path = os.path.join(self.registry.log.out, "program.json.gz")
+        # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
+        text = json.dumps(program, separators=(",", ":"), default=str)
+        with gzip.open(path + ".tmp", "wb", compresslevel=4) as file:
+            file.write(text.encode("utf-8"))
+        os.replace(path + ".tmp", path)
 
     def _graphs(self, layers: Layers, datasets: Datasets) -> list[dict[str, object]]:
         registry = self.registry
@@ -150,10 +155,6 @@ def _metrics(registry: Registry) -> list[dict[str, object]]:
     ]
 
 
-def _loop_kind(registry: Registry) -> str | None:
-    return "tf.data" if registry.feeds() is not None else None
-
-
 def _sources(program: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of every user file that a line points into, but for those changed since it ran."""
     named = {entry["at"][0] for entry in _located(program) if entry.get("at")}
@@ -174,12 +175,3 @@ def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for dataset in program["datasets"]:
         yield dataset
         yield dataset["function"] or {}
-
-
-def _replace(path: str, program: Mapping[str, object]) -> None:
-    temporary = path + ".tmp"
-    # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
-    text = json.dumps(program, separators=(",", ":"), default=str)
-    with gzip.open(temporary, "wb", compresslevel=4) as file:
-        file.write(text.encode("utf-8"))
-    os.replace(temporary, path)

@@ -26,7 +26,8 @@ def describe(registry: Registry) -> dict[str, object]:
         "policy": _policy(),
         "optimizer": _inner(optimizer),
         "loss_scale": _scales(optimizer, registry.optimizers),
-        "jit_compile": _compiled(trainer),
+        # Of a model or a tf.function:
+        "jit_compile": getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None)),
         "run_eagerly": getattr(model, "run_eagerly", None),
         "steps_per_execution": getattr(model, "steps_per_execution", None),
         "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
@@ -50,11 +51,6 @@ def _scales(optimizer: object, references: Sequence[Reference]) -> bool:
     alive = [optimizer, *(reference() for reference in references)]
     bases = [base.__name__ for thing in alive if thing is not None for base in type(thing).__mro__]
     return any("LossScaleOptimizer" in name for name in bases)
-
-
-def _compiled(trainer: object) -> object:
-    """Return whether a model or a tf.function is set to use XLA."""
-    return getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None))
 
 
 def _policy() -> object:

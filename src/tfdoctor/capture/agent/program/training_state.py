@@ -11,7 +11,8 @@ import sys
 import weakref
 
 from ..process.journal import guarded
-from .padding import SequenceLengths, _flat
+from ..process.nested import leaves
+from .padding import SequenceLengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class BatchSizes(SequenceLengths):
     def batch(self, batch: object) -> None:
         """Note the first dimension of the first tensor that has one."""
         self.left = 0
-        shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in _flat(batch))
+        shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in leaves(batch))
         size = next((shape[0] for shape in shapes if len(shape)), None)
         if size is not None:
             self.into.append(int(size))
@@ -157,16 +158,13 @@ class Updates:
 
 
 def _trainable() -> Iterator[Foreign]:
+    """Yield the variables that train and have a value that can be read now: those of graphs have none."""
     kinds = _classes(((VARIABLES, "BaseResourceVariable"),))
-    if kinds:
-        for thing in gc.get_objects():
-            if issubclass(type(thing), kinds) and thing.trainable and _eager(thing):
+    for thing in gc.get_objects() if kinds else ():
+        if issubclass(type(thing), kinds) and thing.trainable:
+            eager = not getattr(thing, "_in_graph_mode", True)
+            if eager and thing.shape.is_fully_defined():
                 yield thing
-
-
-def _eager(variable: Foreign) -> bool:
-    """Say whether a variable has a value that can be read now: those of graphs have none."""
-    return not getattr(variable, "_in_graph_mode", True) and variable.shape.is_fully_defined()
 
 
 def _bytes(variable: Foreign) -> int:

@@ -51,9 +51,8 @@ class Counters:
             "files": Paced(lambda: len(os.listdir("/proc/self/fd"))),
             "children": Paced(_children),
         }
-        self.blocks = (
-            0  # of Python's allocator, when the objects were last counted or the program settled
-        )
+        # Of Python's allocator, when the objects were last counted or the program settled:
+        self.blocks = 0
         self.spent = 0.0  # s for counting objects
         self.each: float | None = None  # s that counting took the last time
         self.counted = 0
@@ -102,9 +101,7 @@ class Paced:
         began = thread_time()
         try:
             self.value = self.counter()
-        except (
-            Exception
-        ):  # of TensorFlow, where a device does not count, or of a system without such files
+        except Exception:  # where a device does not count, or a system has no such files
             self.value = self.counter = None
         self.at, self.due = now, now + PACE * (thread_time() - began)
         return self.value

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-SCRIPT, FIT, EPOCH, STEP, BETWEEN, TRACE, FUNCTION, TEST = (
-    "script",
-    "fit",
-    "epoch",
-    "step",
-    "between",
-    "trace",
-    "function",
-    "test",
-)
-EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE, PROFILER = (
-    "evaluate",
-    "predict",
-    "compile",
-    "build",
-    "adapt",
-    "save",
-    "profiler",
-)
+SCRIPT, FIT, EPOCH, STEP, BETWEEN = "script", "fit", "epoch", "step", "between"
+TRACE, FUNCTION, TEST = "trace", "function", "test"
+EVALUATE, PREDICT, COMPILE, BUILD = "evaluate", "predict", "compile", "build"
+ADAPT, SAVE, PROFILER = "adapt", "save", "profiler"
 
 OPEN = frozenset((SCRIPT, FIT, EPOCH, BETWEEN))
 """Calls within which a tf.function is one of its own; in the others it is a part of them."""
@@ -28,12 +13,5 @@ OPEN = frozenset((SCRIPT, FIT, EPOCH, BETWEEN))
 ALONE = frozenset((FIT, EPOCH, EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE))
 """Calls that are told one by one."""
 
-IMPORTING, BUILDING, TRACING, SAVING, INPUT, MODEL, OTHER = (
-    "importing",
-    "building",
-    "tracing",
-    "saving",
-    "input",
-    "model",
-    "other",
-)
+IMPORTING, BUILDING, TRACING, SAVING = "importing", "building", "tracing", "saving"
+INPUT, MODEL, OTHER = "input", "model", "other"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 
-from ..process.stack import user_file
+from ..process.stack import user_file, user_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +18,8 @@ JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
 
 ENDS = frozenset(
     (
-        "JUMP_FORWARD",
-        "JUMP_BACKWARD",
-        "JUMP_BACKWARD_NO_INTERRUPT",
-        "JUMP_ABSOLUTE",
-        "RETURN_VALUE",
-        "RETURN_CONST",
-        "RAISE_VARARGS",
-        "RERAISE",
+        *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"),
+        *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"),
     )
 )
 """Instructions that the next one in a function's code never follows."""
@@ -139,8 +133,7 @@ def repeats(frame: FrameType | None) -> bool | None:
 
     It is where a loop of its function or of its caller holds it, or a library calls that function for each row.
     """
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
-        frame = frame.f_back
+    frame = user_frame(frame)
     if frame is None:
         return None
     if in_a_loop(frame):
@@ -161,9 +154,8 @@ class CalledLoops:
     MOST = 200
 
     def __init__(self) -> None:
-        self.known: set[tuple[int, int]] = (
-            set()
-        )  # calls whose loop is known: a code and an instruction
+        # Calls whose loop is known, a code and an instruction:
+        self.known: set[tuple[int, int]] = set()
         self.loops: dict[int, list[Loop]] = {}  # by the id of a function's code
         self.functions: set[int] = set()  # the ids of what such a loop calls, down to the call
         self.alive: list[CodeType] = []  # so that no other code gets the id of one of these

@@ -52,7 +52,10 @@ def of_error(error: BaseException) -> dict[str, object]:
     """Return an exception's class, its message as far as it is kept, and the user's line that raised it."""
     from ..process.masking import clean  # takes 10 ms of CPU to import, and few processes need it
 
-    text = _said(error)
+    try:
+        text = str(error).strip()
+    except Exception:  # of the user's own class
+        text = ""
     if len(text) > BEGIN + END:
         text = f"{text[:BEGIN]} … {text[-END:]}"
     return {
@@ -60,13 +63,6 @@ def of_error(error: BaseException) -> dict[str, object]:
         "message": clean(text),
         "at": _line(error.__traceback__),
     }
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error).strip()
-    except Exception:  # of the user's own class
-        return ""
 
 
 def _line(trace: TracebackType | None) -> Line | None:

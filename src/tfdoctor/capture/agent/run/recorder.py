@@ -127,15 +127,11 @@ class RunRecorder:
                 begun = thread_time()
                 self._write(now)
                 wrote = thread_time() - begun
+                every = LATER_S if buckets.seconds(now) >= LATER_FROM_S else WRITE_S
                 pause = min(LATEST_S, WRITE_AT_MOST * wrote)
-                write_at = now + int(max(self._write_every(now), pause) * 1e9)
+                write_at = now + int(max(every, pause) * 1e9)
             pace.thread_s = before + thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
-
-    def _write_every(self, now: int) -> float:
-        buckets = self.buckets
-        later = buckets is not None and buckets.seconds(now) >= LATER_FROM_S
-        return LATER_S if later else WRITE_S
 
     @guarded("kept")
     def _read_source(self) -> None:

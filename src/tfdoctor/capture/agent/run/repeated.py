@@ -107,9 +107,8 @@ class RepeatedSteps:
         self.left = 0  # how many
         self.last: Repeated | None = None  # the one before them
         self.began = 0  # the one under way that is noted briefly
-        self.around: CallSite | None = (
-            None  # what is around the one that the clock was told of last
-        )
+        # What is around the one that the clock was told of last:
+        self.around: CallSite | None = None
         self.entered: Enter | None = None  # the same, once it is known in full
         self.ran: weakref.ref[object] | None = None  # what the tf.function under way runs
         self.due = 0  # when to account for what waits

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from ..process.other_threads import OtherThreads
-from ..process.stack import Stack, public_name, user_file, user_line
+from ..process.stack import (
+    Stack,
+    function_of,
+    instructions,
+    public_name,
+    user_frame,
+    user_line,
+)
 from .compiled_calls import compiled_call
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
-from .work import Works, calls_model, imported
+from .work import calls_model, imported, work_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
+    from ..process.stack import Instructions
     from .clock import CallClock
 
-    Ways = tuple[int, ...]
     # The number of the call under way, what was seen, and whether in a long step:
     Key = tuple[int, object, bool]
 
@@ -31,23 +38,14 @@ class SampledStack:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
     __slots__ = (
-        "function",
-        "key",
-        "looped",
-        "loops",
-        "named",
-        "numbers",
-        "repeats",
-        "stack",
-        "step",
-        "step_call",
-        "tested",
-        "work",
+        *("function", "key", "looped", "loops", "named", "numbers"),
+        *("repeats", "stack", "step", "step_call", "tested", "work"),
     )
 
-    def __init__(self, frame: FrameType, clock: CallClock, works: Works) -> None:
-        self.stack = Stack.of(frame, None)
-        self.function, self.work = _user_function(frame), works.of(frame)
+    def __init__(self, frame: FrameType, clock: CallClock) -> None:
+        self.stack, self.work = Stack.of(frame, None), work_of(frame)
+        users = user_frame(frame)
+        self.function = function_of(users)[1] if users is not None else ""
         self.named = ""  # what the line calls, where no frame of the stack says it
         if self.work == IMPORTING:
             self.named = imported(frame)
@@ -81,13 +79,34 @@ class SampledStack:
         short.key = short._key()
         return short
 
+    def describe(self, number: int, call: int, *, long: bool) -> dict[str, object]:
+        """Return what the file says of a stack with a number, in a call; `long` is one in a long step."""
+        return {
+            "kind": "stack",
+            "id": number,
+            "call": call,
+            "at": self.stack.line,
+            "caller": self.stack.caller,
+            "calls": self.named or public_name(self.stack.calls),
+            "runs": public_name(self.stack.runs),
+            "function": self.function,
+            "work": self.work,
+            "looped": self.looped,
+            "tested": self.tested,
+            "long": long,
+            "repeats": self.repeats,
+            "loops": self.loops,
+            "step": self.step,
+            "step_call": self.step_call,
+        }
+
 
 class Stacks:
     """What samples showed since the file was last written."""
 
     def __init__(self, clock: CallClock) -> None:
         self.clock = clock
-        self.works, self.interval = Works(), SwitchInterval()
+        self.interval = SwitchInterval()
         self.numbers: dict[Key, int] = {}
         self.new: list[dict[str, object]] = []
         self.ns: dict[int, int] = {}  # by the number of a stack
@@ -96,7 +115,7 @@ class Stacks:
 
     def forget(self) -> None:
         """The loops have changed: read stacks anew."""
-        self.known: dict[Ways, SampledStack] = {}
+        self.known: dict[Instructions, SampledStack] = {}
         self.frames = 0  # of all that is known
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.loops = self._loops()
@@ -128,10 +147,10 @@ class Stacks:
 
     def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""
-        way = _way(frame)
+        way = instructions(frame)
         known = self.known.get(way)
         if known is None:
-            known = SampledStack(frame, self.clock, self.works)
+            known = SampledStack(frame, self.clock)
             if self.frames >= MOST_FRAMES:
                 self.forget()
             self.frames += len(way) // 2
@@ -145,35 +164,13 @@ class Stacks:
     def _number(self, key: Key, seen: SampledStack) -> int:
         """Return the number of a stack that is new; many share one where there are too many."""
         call, _, long = key
-        stack, number = seen.stack, self.numbers.get(key)
-        if number is not None:
-            return number
-        if len(self.numbers) >= MOST_STACKS:
+        if key not in self.numbers and len(self.numbers) >= MOST_STACKS:
             seen = seen.shortened(with_line=len(self.numbers) < 2 * MOST_STACKS)
-            stack, key = seen.stack, (call, seen.key, long)
+            key = call, seen.key, long
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.numbers)
-            self.new.append(
-                {
-                    "kind": "stack",
-                    "id": number,
-                    "call": call,
-                    "at": stack.line,
-                    "caller": stack.caller,
-                    "calls": seen.named or public_name(stack.calls),
-                    "runs": public_name(stack.runs),
-                    "function": seen.function,
-                    "work": seen.work,
-                    "looped": seen.looped,
-                    "tested": seen.tested,
-                    "long": long,
-                    "repeats": seen.repeats,
-                    "loops": seen.loops,
-                    "step": seen.step,
-                    "step_call": seen.step_call,
-                }
-            )
+            self.new.append(seen.describe(number, call, long=long))
         return number
 
     def take(self) -> tuple[dict[str, float], dict[str, int]]:
@@ -183,23 +180,3 @@ class Stacks:
         return {str(n): round(t / 1e6, 2) for n, t in ns.items()}, {
             str(n): count for n, count in samples.items()
         }
-
-
-def _way(frame: FrameType | None) -> Ways:
-    """Return the code and the instruction of each frame of a stack: code as its id, which is fast to compare."""
-    way: list[int] = []
-    while frame is not None:
-        way.append(id(frame.f_code))
-        way.append(frame.f_lasti)
-        frame = frame.f_back
-    return tuple(way)
-
-
-def _user_function(frame: FrameType | None) -> str:
-    """Return the name of the user's function that holds their innermost line; "" where there is none."""
-    while frame is not None:
-        if user_file(frame.f_code.co_filename) is not None:
-            code = frame.f_code
-            return str(getattr(code, "co_qualname", code.co_name))
-        frame = frame.f_back
-    return ""

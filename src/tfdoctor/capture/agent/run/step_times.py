@@ -96,9 +96,8 @@ class RunStepTimes:
         self.told_passes: dict[CallSite, int] = {}
         self.under_way: dict[CallSite, StepTime] = {}  # begun, and not followed by another one yet
         self.now: StepTime | None = None  # the one that began last
-        self.apart = (
-            0  # time so far that is no part of steps: evaluations and checkpoints within them
-        )
+        # Time so far that is no part of steps, such as evaluations and checkpoints within them:
+        self.apart = 0
         self.ended: collections.deque[EndedCalls] = collections.deque(maxlen=WAITING)
         self.told = 0
         self.long: collections.deque[dict[str, object]] = collections.deque()

@@ -20,7 +20,7 @@ def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
     if plan.get("trial"):
         return recorder
     recorder.begin(None if replaces(log, waits=waits) else process.started_ns(), waits=waits)
-    atexit.register(lambda: _end(recorder))  # the last one, since it came first
+    atexit.register(_end, recorder)  # the last one, since it came first
     recorder.watch_forks()
     return recorder
 

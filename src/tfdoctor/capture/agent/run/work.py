@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from ..process.stack import user_file
@@ -26,15 +27,8 @@ WORK = (
         ),
         frozenset(
             (
-                "save",
-                "save_model",
-                "save_weights",
-                "write",
-                "flush",
-                "save_model_to_hdf5",
-                "save_weights_only",
-                "_save_state",
-                "save_and_return_nodes",
+                *("save", "save_model", "save_weights", "write", "flush", "save_model_to_hdf5"),
+                *("save_weights_only", "_save_state", "save_and_return_nodes"),
             )
         ),
     ),
@@ -58,29 +52,11 @@ WORK = (
         ),
         frozenset(
             (
-                "__init__",
-                "__new__",
-                "build",
-                "add",
-                "add_weight",
-                "symbolic_call",
-                "compute_output_spec",
-                "_functional_construction_call",
-                "compile",
-                "clone_model",
-                "load_model",
-                "load_weights",
-                "model_from_json",
-                "from_config",
-                "set_weights",
-                "ensure_initialized",
-                "restore",
-                "read",
-                "load",
-                "load_partial",
-                "_apply_op_helper",
-                "minimize",
-                "_GradientsHelper",
+                *("__init__", "__new__", "build", "add", "add_weight", "symbolic_call"),
+                *("compute_output_spec", "_functional_construction_call", "compile"),
+                *("clone_model", "load_model", "load_weights", "model_from_json", "from_config"),
+                *("set_weights", "ensure_initialized", "restore", "read", "load", "load_partial"),
+                *("_apply_op_helper", "minimize", "_GradientsHelper"),
             )
         ),
     ),
@@ -107,39 +83,26 @@ def calls_model(frame: FrameType | None) -> FrameType | None:
     return outermost
 
 
-class Works:
-    """The work of functions, remembered by their code."""
+def work_of(frame: FrameType | None) -> str:
+    """Return what a stack is doing, the innermost frame first."""
+    if _imports(frame):
+        return IMPORTING
+    best = len(WORK)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if isinstance(name, str) and not name.startswith("_tfdoctor"):
+            best = min(best, _place(name, frame.f_code.co_name))
+        frame = frame.f_back
+    return WORK[best][0] if best < len(WORK) else OTHER
 
-    MOST = 20_000
 
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, str], int] = {}
-
-    def of(self, frame: FrameType | None) -> str:
-        """Return what a stack is doing, the innermost frame first."""
-        if _imports(frame):
-            return IMPORTING
-        best = len(WORK)
-        while frame is not None:
-            name = frame.f_globals.get("__name__")
-            if isinstance(name, str) and not name.startswith("_tfdoctor"):
-                best = min(best, self._place(name, frame.f_code.co_name))
-            frame = frame.f_back
-        return WORK[best][0] if best < len(WORK) else OTHER
-
-    def _place(self, module: str, function: str) -> int:
-        """Return the place of the first kind of work that a function belongs to."""
-        key = module, function
-        place = self.known.get(key)
-        if place is None:
-            place = len(WORK)
-            for number, (_, modules, functions) in enumerate(WORK):
-                if (functions is None or function in functions) and modules.search(module):
-                    place = number
-                    break
-            if len(self.known) < self.MOST:
-                self.known[key] = place
-        return place
+@functools.lru_cache(maxsize=20_000)
+def _place(module: str, function: str) -> int:
+    """Return the place of the first kind of work that a function belongs to."""
+    for number, (_, modules, functions) in enumerate(WORK):
+        if (functions is None or function in functions) and modules.search(module):
+            return number
+    return len(WORK)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -19,11 +19,9 @@ def choose(window: Tracing, capture: Capture, *, complete: bool) -> None:
     _keep_better(window, capture)
     window.capture = window.session = None
     window.leave = bool(window.plan["stop_after"] and complete)
-    if (
-        _full(window, capture, complete=complete)
-        or window.captures >= MOST_CAPTURES
-        or window.leave
-    ):
+    best = complete and not capture.record["contains_warmup"]  # no other could be better
+    best = best or capture.good[0] >= window.plan["steps"]
+    if best or window.captures >= MOST_CAPTURES or window.leave:
         window.rest()
     elif capture.source is not None:
         capture.source.alarm = max(capture.source.seen, window.plan["warmup"])
@@ -44,10 +42,3 @@ def _keep_better(window: Tracing, capture: Capture) -> None:
         window.log.state["window"] = capture.record
     else:
         capture.drop()
-
-
-def _full(window: Tracing, capture: Capture, *, complete: bool) -> bool:
-    """Say whether no other capture could be better."""
-    if complete and not capture.record["contains_warmup"]:
-        return True
-    return capture.good[0] >= window.plan["steps"]

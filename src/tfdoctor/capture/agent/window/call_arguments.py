@@ -7,7 +7,7 @@ import sys
 import weakref
 
 from ..process.journal import guarded
-from ..process.stack import user_file
+from ..process.stack import user_file, user_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class CallArguments:
         given = list(itertools.islice(found, MOST_LEAVES))
         values = [(_reference(value), _values(value)) for _, value in given]
         if self.first is None:
-            self.first = values
-            self._describe(given, _user_frame(sys._getframe(1)), _name(function))
+            self.first, name = values, str(getattr(function, "_name", ""))
+            self._describe(given, user_frame(sys._getframe(1)), name)
             return
         self.wanted = False
         if self.call is not None and len(values) == len(self.first):
@@ -151,13 +151,3 @@ def _described(place: str, value: Foreign) -> Argument:
     dtype = value.dtype if hasattr(value, "dtype") else value.values.dtype
     shape = [int(n) for n in value.shape]
     return {"place": place, "kind": kind, "dtype": str(dtype), "shape": shape}
-
-
-def _name(function: Foreign) -> str:
-    return str(getattr(function, "_name", ""))
-
-
-def _user_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
-        frame = frame.f_back
-    return frame

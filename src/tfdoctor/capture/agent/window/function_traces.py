@@ -111,7 +111,10 @@ class FunctionTraces:
         calls.number += 1
 
     def _enter(self, function: Foreign) -> FunctionObject | None:
-        key = str(getattr(function, "_name", "")), _definition(function), self._trains(function)
+        code = getattr(function.python_function, "__code__", None)
+        # Of one that no line defines, such as a partial, the object itself:
+        defined = id(function) if code is None else (code.co_filename, code.co_firstlineno)
+        key = str(getattr(function, "_name", "")), defined, self._trains(function)
         if key not in self.functions:
             if len(self.functions) >= MOST_FUNCTIONS:
                 return None
@@ -139,12 +142,6 @@ class FunctionTraces:
             for calls in list(self.functions.values())
             if len(calls.traced) >= FEWEST
         ]
-
-
-def _definition(function: Foreign) -> Definition:
-    """Return the line that defines a function; of one that has none, such as a partial, the object itself."""
-    code = getattr(function.python_function, "__code__", None)
-    return id(function) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _median(times_ms: list[float]) -> float | None:

@@ -26,9 +26,17 @@ class PassedBatches:
 
     @guarded("batches of fit")
     def wanted(self, iterator: Foreign, calls: int, k: int) -> bool:
-        """Say whether to take the next batch: one call is one step, which is not the first, for that is traced."""
+        """Say whether to take the next batch: one call is one step, which is not the first, for that is traced.
+
+        Its tensors have to lie in the host's memory, and to be of interest.
+        """
         waiting = self.lengths.left > 0 and self.window.state is WAITING
-        return waiting and k == 1 and calls > 1 and self._is_readable(iterator)
+        if not waiting or k != 1 or calls <= 1:
+            return False
+        specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
+        device = getattr(getattr(iterator, "_iterator_resource", None), "device", "")
+        on_host = device.rpartition("device:")[2].startswith("CPU")
+        return on_host and bool(specs) and self.lengths.wants(specs)
 
     def passed(self, iterator: Foreign, calls: int, k: int) -> object:
         """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
@@ -49,14 +57,6 @@ class PassedBatches:
             return iterator
         self.lengths.batch(single.batch)
         return self._iterator(single) or iterator
-
-    def _is_readable(self, iterator: Foreign) -> bool:
-        """Say whether an iterator makes tensors in the host's memory that are of interest."""
-        resource = getattr(iterator, "_iterator_resource", None)
-        specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
-        device = getattr(resource, "device", "")
-        on_host = device.rpartition("device:")[2].startswith("CPU")
-        return on_host and bool(specs) and self.lengths.wants(specs)
 
     @guarded("batches of fit")
     def _single(self, iterator: Foreign) -> SingleBatch:

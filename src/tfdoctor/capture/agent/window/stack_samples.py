@@ -19,15 +19,16 @@ import time
 
 from ..process.journal import guarded
 from ..process.other_threads import OtherThreads
-from ..process.stack import Stack, public_name
+from ..process.stack import Stack, instructions, public_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from types import CodeType, FrameType
     from typing import Protocol
 
     from ..process.journal import Journal
+    from ..process.stack import Instructions
     from .argument_lines import Span
     from .call_arguments import CallArguments
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     # What the stack shows, the callback that runs, and whether within a call that trains.
     Place = tuple[Stack, str | None, bool]
-    Instructions = tuple[int, ...]
 
 EVERY_S = 0.002
 """The least mean time between two samples: where they hurry, 20 steps of 4 ms get about 40."""
@@ -166,6 +166,7 @@ class StackSampler:
         """A window opens: nothing was seen yet."""
         self.inside = 0
         self.began_ns = time.time_ns()  # the clock of the trace
+        # By the code that holds the loop, and the instructions:
         self.known: dict[Instructions, tuple[Stack, str | None]] = {}
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.places: dict[
@@ -320,13 +321,16 @@ class StackSampler:
     def _place(self, frame: FrameType, *, inside: bool) -> Place:
         """Return where a stack is, once read: reading all its lines takes longer than all else does."""
         code = self.arguments.code
-        way = instructions(frame, code)
+        way = id(code), *instructions(frame)
         known = self.known.get(way)
         if known is None:
             known = Stack.of(frame, code), _callback(frame)
             if len(self.known) < MOST_PLACES:
                 self.known[way] = known
-                self.alive.update((id(code), code) for code in _codes(frame))
+                at: FrameType | None = frame
+                while at is not None:
+                    self.alive[id(at.f_code)] = at.f_code
+                    at = at.f_back
         return (*known, inside)
 
     def _collect(self, phase: str, _: object) -> None:
@@ -351,24 +355,6 @@ class StackSampler:
             ],
             "fed": self.arguments.noted,
         }
-
-
-def instructions(frame: FrameType | None, code: CodeType | None) -> Instructions:
-    """Return the code and the instruction of each frame of a stack, after the code that holds the loop.
-
-    Code stands as its id: to hash or compare it takes as long as reading its lines.
-    """
-    way = [id(code)]
-    while frame is not None:
-        way += (id(frame.f_code), frame.f_lasti)
-        frame = frame.f_back
-    return tuple(way)
-
-
-def _codes(frame: FrameType | None) -> Iterator[CodeType]:
-    while frame is not None:
-        yield frame.f_code
-        frame = frame.f_back
 
 
 def _callback(frame: FrameType | None) -> str | None:

@@ -26,7 +26,6 @@ def close(window: Tracing, reason: str, reached: int | None = None) -> None:
             return
         with window.own_work():
             if window.state is OPEN:  # a call that is sampled may go on, in another thread
-                _end_steps(window)
                 _end_measuring(window, reason, reached)
             _stop(window)
 
@@ -34,7 +33,6 @@ def close(window: Tracing, reason: str, reached: int | None = None) -> None:
 def sample_on(window: Tracing, reason: str, reached: int) -> None:
     """End what is measured, at a step, and let the profiler run on."""
     with window.own_work():
-        _end_steps(window)
         _end_measuring(window, reason, reached)
         window.program.keep()
     window.enter(SAMPLING)
@@ -42,13 +40,9 @@ def sample_on(window: Tracing, reason: str, reached: int) -> None:
         callback()
 
 
-def _end_steps(window: Tracing) -> None:
-    for end_step in window.before_close:
-        end_step()
-
-
 def _end_measuring(window: Tracing, reason: str, reached: int | None) -> None:
-    for callback in window.after_steps:
+    """End the steps under way, and what is measured in them."""
+    for callback in (*window.before_close, *window.after_steps):
         callback()
     capture, session = window.capture, window.session
     if capture is None or session is None:

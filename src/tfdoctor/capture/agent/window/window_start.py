@@ -33,21 +33,17 @@ def prepare(window: Tracing, source: StepCounter) -> None:
 def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
     """Trace from this step on."""
     with window.own_work():
-        _open_at(window, source, number, k)
-
-
-def _open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
-    capture = _start(window, source, window.plan.get("seconds"))
-    if capture is None:
-        return
-    first = number
-    if not source.marks:  # the framework has begun its marker already: the next one is the first
-        first, capture.calls = number + k, -1
-    capture.begin(source, first)
-    window.stop = NEVER if window.deadline else first + planned(window, k)
-    for follow in window.after_open:
-        follow(source)
-    state_file.save(window)
+        capture = _start(window, source, window.plan.get("seconds"))
+        if capture is None:
+            return
+        first = number
+        if not source.marks:  # the framework has begun its marker already: the next is the first
+            first, capture.calls = number + k, -1
+        capture.begin(source, first)
+        window.stop = NEVER if window.deadline else first + planned(window, k)
+        for follow in window.after_open:
+            follow(source)
+        state_file.save(window)
 
 
 def open_for(window: Tracing, source: StepCounter | None, seconds: float) -> None:

@@ -74,15 +74,12 @@ class KeptLines:
         key = id(users.f_code), users.f_lasti
         if key not in self.known:
             self.known.add(key)
-            self._note(NotedCall(frame, fits=fits))
-
-    def _note(self, call: NotedCall) -> None:
-        began = thread_time()
-        for code, path, _ in call.frames:
-            if path not in self.sources and self.spent < MOST_S:
-                self.sources[path] = self._source(code.co_filename, path)
-        self.calls.append(call)
-        self.spent += thread_time() - began
+            call, began = NotedCall(frame, fits=fits), thread_time()
+            for code, path, _ in call.frames:
+                if path not in self.sources and self.spent < MOST_S:
+                    self.sources[path] = self._source(code.co_filename, path)
+            self.calls.append(call)
+            self.spent += thread_time() - began
 
     def take(self) -> list[dict[str, object]]:
         """Read the source of the calls that are new, and return the lines for the log."""

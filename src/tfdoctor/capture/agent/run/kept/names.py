@@ -18,20 +18,10 @@ PASSES = 2
 """How often assignments are gone through: a name may get what a later line of the loop made."""
 
 WRAPS = frozenset(
-    [
-        "append",
-        "add",
-        "bool",
-        "enumerate",
-        "extend",
-        "float",
-        "insert",
-        "int",
-        "print",
-        "round",
-        "str",
-        "zip",
-    ]
+    (
+        *("append", "add", "bool", "enumerate", "extend", "float", "insert"),
+        *("int", "print", "round", "str", "zip"),
+    )
 )
 """Functions that get the result of the call that trains, on the same line."""
 
