@@ -29,6 +29,7 @@ x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
 - [Keras, AveragePooling2D layer](https://keras.io/api/layers/pooling_layers/average_pooling2d/)
 """
 
+import re
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import found
@@ -43,7 +44,6 @@ from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
     Location,
-    Measure,
     Remedy,
     Table,
     Verdict,
@@ -64,6 +64,9 @@ GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", 
 XLA_GRADIENT = "select-and-scatter"
 """What XLA calls the gradient of max pooling."""
 
+ONEDNN = re.compile("(^|:)_Mkl[^:]*$")
+"""Kernels of oneDNN, by the type at the end of their name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -81,17 +84,13 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     part = operations.part(sum(row.ms for row in rows))
     summary = f"The gradients of max pooling take {part}"
     measures = part.measures("in gradients of max pooling", limits.share)
-    slow = [row for row in rows if not _by_onednn(row)]
+    slow = [row for row in rows if not any(map(ONEDNN.search, row.ran))]
     if not slow:
         return Healthy(summary=f"{summary}; oneDNN runs them fast", evidence=measures)
     if sum(row.ms for row in slow) < limits.share * operations.total_ms:
         return Healthy(summary=summary, evidence=measures)
-    return _finding(summary, measures, slow, hardware)
-
-
-def _finding(
-    summary: str, measures: tuple[Measure, ...], slow: list[OperationTime], hardware: Hardware
-) -> Finding:
+    at = next((row.at for row in slow if row.at), None)
+    code = CPU if hardware.kind == DeviceKind.CPU else AVERAGE
     layers = Table.of(
         slow,
         ("layer", lambda row: row.layer or row.name),
@@ -101,7 +100,7 @@ def _finding(
     return Finding(
         summary=summary,
         evidence=(*measures, layers),
-        remedies=(_remedy(slow, hardware),),
+        remedies=(Remedy(INSTEAD, code, at),),
         effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in slow),
     )
 
@@ -110,17 +109,7 @@ def _is_gradient(row: OperationTime) -> bool:
     return row.type in GRADIENTS or XLA_GRADIENT in row.category or XLA_GRADIENT in row.name
 
 
-def _by_onednn(row: OperationTime) -> bool:
-    return any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-
-
-def _remedy(rows: list[OperationTime], hardware: Hardware) -> Remedy:
-    at = next((row.at for row in rows if row.at), None)
-    code = CPU if hardware.kind == DeviceKind.CPU else AVERAGE
-    return Remedy(
-        "Replace max pooling with average pooling or a convolution with stride 2", code, at
-    )
-
+INSTEAD = "Replace max pooling with average pooling or a convolution with stride 2"
 
 AVERAGE = """\
 x = keras.layers.AveragePooling2D(2)(x)  # instead of MaxPooling2D(2)

@@ -32,7 +32,6 @@ Linux 4.20 or later).
 - [PSI, pressure stall information, Linux](https://docs.kernel.org/accounting/psi.html)
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
@@ -83,17 +82,62 @@ def check(
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
         return NotApplicable(reason=f"{device}; {host}")
-    faults = tuple(_faults(device, host, limits))
-    evidence = (*_of_device(device, limits), *_of_host(host, limits))
+    memories = []
+    if isinstance(device, DeviceMemory):
+        memories.append(_of_device(device.fullest, limits))
+    if isinstance(host, HostMemory):
+        memories.append(_of_host(host, limits))
+    evidence = tuple(measure for memory in memories for measure in memory.evidence)
+    faults = [memory for memory in memories if memory.fault]
     if not faults:
-        return Healthy(summary=_healthy(device, host), evidence=evidence)
-    stalls = isinstance(host, HostMemory) and _stalls(host, limits)
+        summary = " and ".join(memory.state for memory in memories)
+        return Healthy(summary=summary[0].upper() + summary[1:], evidence=evidence)
     return Finding(
-        summary="Memory is nearly full: " + "; ".join(fault for fault, _ in faults),
+        summary="Memory is nearly full: " + "; ".join(memory.fault for memory in faults),
         evidence=evidence,
-        remedies=tuple(remedy for _, remedy in faults),
-        severity=Severity.WARNING if stalls else Severity.NOTE,
+        remedies=tuple(memory.remedy for memory in faults),
+        severity=Severity.WARNING if any(memory.waits for memory in faults) else Severity.NOTE,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """How full a memory is, in words; ``fault`` is "" where it is not nearly full."""
+
+    state: str
+    fault: str
+    evidence: tuple[Measure, ...]
+    remedy: Remedy
+    waits: bool = False  # whether tasks wait for it
+
+
+def _of_device(memory: Allocator, limits: Limits) -> Filled:
+    state = f"{memory.name} was {percent(memory.share)} full"
+    label = f"share of the memory of {memory.name} in use"
+    evidence = (
+        Measure(f"memory of {memory.name} in use", nbytes(memory.used)),
+        Measure.share(label, memory.share, limits.device),
+        Measure("peak use since the program started", nbytes(memory.peak)),
+    )
+    remedy = Remedy("Reduce the memory used on the device", ON_DEVICE)
+    return Filled(state, state if memory.share >= limits.device else "", evidence, remedy)
+
+
+def _of_host(host: HostMemory, limits: Limits) -> Filled:
+    fault = state = f"the host's memory was {percent(host.share)} full"
+    evidence = [Measure.share("share of host memory in use", host.share, limits.host)]
+    if host.by_run is not None:
+        evidence.append(Measure("memory used by this run (RSS)", nbytes(host.by_run)))
+    waits = host.stalled is not None and host.stalled >= limits.stalled
+    if host.stalled is not None:
+        label = "share of the time in which tasks wait for memory"
+        evidence.append(Measure.share(label, host.stalled, limits.stalled))
+    if waits:
+        fault = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
+    elif host.share < limits.host:
+        fault = ""
+    remedy = Remedy("Reduce the memory used on the host", ON_HOST)
+    return Filled(state, fault, tuple(evidence), remedy, waits)
 
 
 ON_DEVICE = """\
@@ -103,63 +147,6 @@ block = tf.recompute_grad(block)  # recomputes the block's activations instead o
 ON_HOST = """\
 dataset = dataset.cache("/tmp/cache")  # on disk, not in memory
 dataset = dataset.shuffle(1000)  # a smaller buffer; or shuffle the file names"""
-
-
-def _faults(
-    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits
-) -> Iterator[tuple[str, Remedy]]:
-    """Yield what is nearly full, or makes tasks wait, with what to do."""
-    if isinstance(device, DeviceMemory) and device.fullest.share >= limits.device:
-        yield _device_full(device), Remedy("Reduce the memory used on the device", ON_DEVICE)
-    if isinstance(host, Unavailable):
-        return
-    if host.stalled is not None and _stalls(host, limits):
-        waited = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
-        yield waited, Remedy("Reduce the memory used on the host", ON_HOST)
-    elif host.share >= limits.host:
-        yield _host_full(host), Remedy("Reduce the memory used on the host", ON_HOST)
-
-
-def _stalls(host: HostMemory, limits: Limits) -> bool:
-    return host.stalled is not None and host.stalled >= limits.stalled
-
-
-def _device_full(device: DeviceMemory) -> str:
-    return f"{device.fullest.name} was {percent(device.fullest.share)} full"
-
-
-def _host_full(host: HostMemory) -> str:
-    return f"the host's memory was {percent(host.share)} full"
-
-
-def _of_device(device: DeviceMemory | Unavailable, limits: Limits) -> Iterator[Measure]:
-    if isinstance(device, DeviceMemory):
-        memory = device.fullest
-        yield Measure(f"memory of {memory.name} in use", nbytes(memory.used))
-        label = f"share of the memory of {memory.name} in use"
-        yield Measure.share(label, memory.share, limits.device)
-        yield Measure("peak use since the program started", nbytes(memory.peak))
-
-
-def _of_host(host: HostMemory | Unavailable, limits: Limits) -> Iterator[Measure]:
-    if isinstance(host, Unavailable):
-        return
-    yield Measure.share("share of host memory in use", host.share, limits.host)
-    if host.by_run is not None:
-        yield Measure("memory used by this run (RSS)", nbytes(host.by_run))
-    if host.stalled is not None:
-        label = "share of the time in which tasks wait for memory"
-        yield Measure.share(label, host.stalled, limits.stalled)
-
-
-def _healthy(device: DeviceMemory | Unavailable, host: HostMemory | Unavailable) -> str:
-    clauses = []
-    if isinstance(device, DeviceMemory):
-        clauses.append(_device_full(device))
-    if isinstance(host, HostMemory):
-        clauses.append(_host_full(host))
-    summary = " and ".join(clauses)
-    return summary[0].upper() + summary[1:]
 
 
 def example(

@@ -84,26 +84,19 @@ def check(
     if not breakdown.waits_for_input or serial < limits.serial_ms:
         summary = f"Producing a batch takes {milliseconds(serial)} per step"
         return Healthy(summary=summary, evidence=evidence)
-    return _finding(
-        pipeline, evidence, Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
-    )
-
-
-def _finding(pipeline: InputPipeline, evidence: tuple[Measure, ...], bound: Bound) -> Finding:
     last = next((stage for stage in pipeline.stages if stage.at), None)
+    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
     return Finding(
-        summary=f"No prefetch: the step waits for {milliseconds(pipeline.serial_ms)} of input work",
+        summary=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
         evidence=evidence,
-        remedies=(
-            Remedy(
-                "Make prefetch the last transformation",
-                "dataset = dataset.prefetch(tf.data.AUTOTUNE)",
-                last.at if last else None,
-                "prefetch",
-            ),
-        ),
+        remedies=(Remedy(ACTION, PREFETCH, last.at if last else None, "prefetch"),),
         effects=(Effect(Stage.INPUT, overlaps=True, bound=bound),),
     )
+
+
+ACTION = "Make prefetch the last transformation"
+
+PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
 
 
 def example(

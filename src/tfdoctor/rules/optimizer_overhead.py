@@ -48,6 +48,7 @@ from tfdoctor.terms.verdict import (
     Effect,
     Finding,
     Healthy,
+    Location,
     Measure,
     NotApplicable,
     Remedy,
@@ -109,12 +110,14 @@ def check(
     if small.part.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
         summary = f"The optimizer's operations on small tensors take {small.part}"
         return Healthy(summary=summary, evidence=evidence)
-    scheduling = (_scheduling(small, breakdown),) if on_cpu else ()
+    effects = tuple(row.scaled(0.0, Bound.AT_MOST) for row in small.rows)
+    fewer = Remedy("Use fewer and larger variables", FEWER, small.at)
+    fused = Remedy("Compile the step so that XLA fuses the update", FUSE, small.at, "jit-compile")
     return Finding(
         summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.part}",
         evidence=evidence,
-        remedies=_remedies(small, on_cpu=on_cpu),
-        effects=(*(row.scaled(0.0, Bound.AT_MOST) for row in small.rows), *scheduling),
+        remedies=(fewer,) if on_cpu else (fused, fewer),
+        effects=(*effects, small.scheduling(breakdown)) if on_cpu else effects,
     )
 
 
@@ -126,11 +129,6 @@ class Small:
     operations: Operations  # of the whole step
 
     @property
-    def ms(self) -> float:
-        """Their time per step."""
-        return sum(row.ms for row in self.rows)
-
-    @property
     def calls(self) -> float:
         """Their number per step."""
         return sum(row.calls for row in self.rows)
@@ -138,25 +136,21 @@ class Small:
     @property
     def part(self) -> ComputePart:
         """Their part of the compute time."""
-        return self.operations.part(self.ms)
+        return self.operations.part(sum(row.ms for row in self.rows))
+
+    @property
+    def at(self) -> Location | None:
+        """The first known line of one."""
+        return next((row.at for row in self.rows if row.at), None)
+
+    def scheduling(self, breakdown: Breakdown) -> Effect:
+        """Return the time between these operations on a CPU: their part, by number, of the host's time."""
+        part = self.calls / sum(row.calls for row in self.operations.rows)
+        between = ms(part * breakdown[Stage.HOST])
+        return Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST)
 
 
 UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or they are outside a Keras optimizer"
-
-
-def _remedies(small: Small, *, on_cpu: bool) -> tuple[Remedy, ...]:
-    at = next((row.at for row in small.rows if row.at), None)
-    fewer = Remedy("Use fewer and larger variables", FEWER, at)
-    if on_cpu:
-        return (fewer,)
-    return Remedy("Compile the step so that XLA fuses the update", FUSE, at, "jit-compile"), fewer
-
-
-def _scheduling(small: Small, breakdown: Breakdown) -> Effect:
-    """Return the time between these operations on a CPU: their part, by number, of the host's time."""
-    part = small.calls / sum(row.calls for row in small.operations.rows)
-    between = ms(part * breakdown[Stage.HOST])
-    return Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST)
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)"

@@ -96,9 +96,8 @@ def check(
         return NotApplicable(reason=str(images))
     if not images.images:
         return Healthy(summary="No image is decoded and resized in one function")
-    worst = max(images.images, key=lambda image: image.work_ms * (1.0 - image.kept))
+    worst = max(images.images, key=_spared_ms)
     summary = f"{worst.stage.title} decodes images of {_text(worst.decoded)} pixels and uses {_text(worst.used)}"
-    spared = worst.work_ms * (1.0 - worst.kept)
     measures = (
         Measure("factor between the sides of the images", count(worst.times), count(limits.times)),
         Measure.share("share of the work in decoding and resizing", worst.share, limits.share),
@@ -106,19 +105,23 @@ def check(
     )
     if worst.times < limits.times or worst.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
-    found = _finding(
-        worst, f"{summary}: {milliseconds(worst.work_ms)} per step", measures, contention
-    )
+    found = _finding(worst, summary, measures, contention)
     if breakdown.waits_for_input and worst.stage in pipeline.limiting:
         return found
-    if cores is None or not contention.crowds_out(spared, breakdown.step_ms, limits.taken):
+    spared_ms = _spared_ms(worst)
+    if cores is None or not contention.crowds_out(spared_ms, breakdown.step_ms, limits.taken):
         return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
-    return _from_compute(found, contention.taken_ms(spared), cores, breakdown, limits)
+    least_ms = limits.taken * breakdown.step_ms
+    taken = Measure(TAKEN, ms(contention.taken_ms(spared_ms)), ms(least_ms))
+    return _from_compute(found, taken, cores, breakdown)
+
+
+TAKEN = "time that this takes from the model's operations at most, per step"
 
 
 def _from_compute(
-    finding: Finding, taken_ms: float, cores: Cores, breakdown: Breakdown, limits: Limits
-) -> Verdict:
+    finding: Finding, taken: Measure, cores: Cores, breakdown: Breakdown
+) -> Finding | NotApplicable:
     """Show that the work takes cores from the model, in a step that does not wait for it."""
     if not cores.certain:
         return NotApplicable(
@@ -127,11 +130,6 @@ def _from_compute(
             "again on an otherwise idle machine"
         )
     busy = f"the run keeps {number(round(cores.busy, 1))} of its {number(cores.usable)} cores busy"
-    taken = Measure(
-        "time that this takes from the model's operations at most, per step",
-        ms(taken_ms),
-        ms(limits.taken * breakdown.step_ms),
-    )
     return replace(
         finding,
         summary=f"{finding.summary}, on cores that the model's operations need: {busy}",
@@ -139,43 +137,41 @@ def _from_compute(
     )
 
 
-def _text(size: tuple[int, int]) -> str:
-    return f"{size[0]}x{size[1]}"
+def _spared_ms(image: DecodedImage) -> float:
+    return image.work_ms * (1.0 - image.kept)
 
 
 def _finding(
     image: DecodedImage, summary: str, measures: tuple[Measure, ...], contention: CpuContention
 ) -> Finding:
-    remaining = 1.0 - image.share * (1.0 - image.kept)
     columns = ("operation", "your line", "decoded, height", "width", "used, height", "width ")
     row = (image.type, image.at or "unknown", *map(count, (*image.decoded, *image.used)))
-    return Finding(
-        summary=summary,
-        evidence=(*measures, Table(columns, (row,))),
-        remedies=tuple(_remedies(image)),
-        effects=(
-            image.stage.scaled(remaining, Bound.AT_MOST),
-            *contention.relief(image.work_ms * (1.0 - image.kept)),
-        ),
-    )
-
-
-def _remedies(image: DecodedImage) -> list[Remedy]:
     at = image.at or image.stage.at
-    remedies = [Remedy("Store smaller copies of the images", _copies(image), at)]
+    remedies = [Remedy("Store smaller copies of the images", COPIES.format(image.used), at)]
     divisor = max((divisor for divisor in (2, 4, 8) if divisor <= image.times), default=1)
     ours = image.stage.dataset is not None and image.stage.dataset.function_at is not None
     if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
-        code = f"image = tf.io.decode_jpeg(data, channels=3, ratio={divisor})"
-        remedies.insert(0, Remedy(f"Decode at 1/{divisor} of the size", code, at))
-    return remedies
+        action = f"Decode at 1/{divisor} of the size"
+        remedies.insert(0, Remedy(action, DECODED.format(divisor), at))
+    stage = image.stage.scaled(1.0 - image.share * (1.0 - image.kept), Bound.AT_MOST)
+    return Finding(
+        summary=f"{summary}: {milliseconds(image.work_ms)} per step",
+        evidence=(*measures, Table(columns, (row,))),
+        remedies=tuple(remedies),
+        effects=(stage, *contention.relief(_spared_ms(image))),
+    )
 
 
-def _copies(image: DecodedImage) -> str:
-    return f"""\
+DECODED = "image = tf.io.decode_jpeg(data, channels=3, ratio={})"
+
+COPIES = """\
 # once, before training:
-small = tf.image.resize(tf.io.decode_image(tf.io.read_file(path)), {image.used}, antialias=True)
+small = tf.image.resize(tf.io.decode_image(tf.io.read_file(path)), {}, antialias=True)
 tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))"""
+
+
+def _text(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
 
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on

@@ -76,10 +76,17 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
-    maps = [stage for stage in pipeline.limiting if MAP.fullmatch(stage.kind) and stage.work_ms]
-    stage = max(maps, key=lambda stage: stage.work_ms, default=None)
-    if stage is None or not breakdown.waits_for_input or stage.concurrency > limits.threads:
-        return Healthy(summary=_maps_summary(pipeline, limits, breakdown))
+    maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
+    if not breakdown.waits_for_input:
+        several = counted(len(maps), "map").capitalize()
+        return Healthy(summary=f"{several} in the pipeline, and {breakdown.little_wait}")
+    limiting = [stage for stage in maps if stage in pipeline.limiting and stage.work_ms]
+    stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
+    if stage is None or stage.concurrency > limits.threads:
+        parallel = sum(one.concurrency > limits.threads or one.asynchronous for one in maps)
+        return Healthy(
+            summary=f"No sequential map limits the pipeline ({parallel} of {len(maps)} maps ran in parallel)"
+        )
     bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
     if reason := _why_threads_do_not_help(stage, options):
         return NotApplicable(reason=f"{stage.title} runs sequentially, but {reason}")
@@ -101,17 +108,9 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
     return ""
 
 
-def _maps_summary(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown) -> str:
-    maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
-    parallel = [stage for stage in maps if stage.concurrency > limits.threads or stage.asynchronous]
-    if not breakdown.waits_for_input:
-        number = counted(len(maps), "map").capitalize()
-        return f"{number} in the pipeline, and {breakdown.little_wait}"
-    return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
-
-
 def _finding(stage: StageTime, speedup: float | None, bound: Bound, limits: Limits) -> Finding:
     label = "maximum speedup of the map on all free cores"
+    code = f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)"
     return Finding(
         summary=f"{stage.title} limits the pipeline and runs on one thread",
         evidence=(
@@ -119,16 +118,12 @@ def _finding(stage: StageTime, speedup: float | None, bound: Bound, limits: Limi
             Measure("busy threads in the map", count(stage.concurrency), count(limits.threads)),
             *((Measure(label, count(speedup)),) if speedup else ()),
         ),
-        remedies=(
-            Remedy(
-                "Let tf.data choose the number of threads for the map",
-                f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)",
-                stage.at,
-                "parallel-map",
-            ),
-        ),
+        remedies=(Remedy(PARALLEL, code, stage.at, "parallel-map"),),
         effects=(stage.scaled(1.0 / speedup if speedup else 0.0, bound, spreads=True),),
     )
+
+
+PARALLEL = "Let tf.data choose the number of threads for the map"
 
 
 def example(

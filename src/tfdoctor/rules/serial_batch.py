@@ -105,11 +105,8 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     batches = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]
     limiting = [stage for stage in batches if stage in pipeline.limiting and stage.work_ms]
     stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
-    if (
-        stage is None
-        or not breakdown.waits_for_input
-        or stage.work_ms < limits.share * breakdown.step_ms
-    ):
+    small = stage is None or stage.work_ms < limits.share * breakdown.step_ms
+    if stage is None or small or not breakdown.waits_for_input:
         work = milliseconds(sum(stage.work_ms for stage in batches))
         return Healthy(summary=f"Batching takes {work} per step and does not limit the pipeline")
     if stage.concurrency > ONE_THREAD:
@@ -118,10 +115,19 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     if size is None or size < limits.example_bytes:
         return _not_the_copy(stage, size)
     whole = size * _batch_size(stage)
-    if whole >= SPLIT and (options is None or not options.no_parallel_copy):
-        return _copied_by_all(whole, options)
-    speedup = cores.for_stage(device.kind) if cores else math.inf
-    return _finding(stage, size, limits, speedup, options)
+    if whole < SPLIT or (options and options.no_parallel_copy):
+        speedup = cores.for_stage(device.kind) if cores else math.inf
+        return _finding(stage, size, limits, speedup, options)
+    by_all = f"tf.data copies batches of {quantity(nbytes(whole))} on all of its threads"
+    if options is None:
+        return NotApplicable(reason=f"{by_all} {UNLESS}")
+    return Healthy(summary=by_all)
+
+
+UNLESS = (
+    "unless an option forbids it, but the pipeline's options were not recorded; record again with "
+    "`tfdoctor profile`"
+)
 
 
 def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
@@ -151,20 +157,16 @@ def _batch_size(stage: StageTime) -> int:
     return (stage.dataset.parameters.batch_size or 1) if stage.dataset else 1
 
 
-def _copied_by_all(whole: float, options: DataOptions | None) -> Verdict:
-    batches = f"batches of {quantity(nbytes(whole))}"
-    if options is None:
-        return NotApplicable(
-            reason=f"tf.data copies {batches} on all of its threads unless an option forbids it, but the "
-            "pipeline's options were not recorded; record again with `tfdoctor profile`"
-        )
-    return Healthy(summary=f"tf.data copies {batches} on all of its threads")
-
-
 def _finding(
     stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None
 ) -> Finding:
     whole = nbytes(size * _batch_size(stage))
+    code = f"dataset = dataset.batch({_batch_size(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
+    remedies = [Remedy("Produce several batches at once", code, stage.at, "parallel-batch")]
+    if options and options.no_parallel_copy and not options.by_keras:
+        off = options.no_parallel_copy
+        removed = REMOVED.format(off)
+        remedies.append(Remedy(f"Or remove the option {off}", removed, options.at))
     return Finding(
         summary=f"One thread copies the examples into batches of {quantity(whole)}",
         evidence=(
@@ -172,19 +174,12 @@ def _finding(
             Measure("bytes per example", nbytes(size), nbytes(limits.example_bytes)),
             Measure("bytes per batch", whole),
         ),
-        remedies=_remedies(stage, options),
+        remedies=tuple(remedies),
         effects=(stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=True),),
     )
 
 
-def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ...]:
-    code = f"dataset = dataset.batch({_batch_size(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
-    parallel = Remedy("Produce several batches at once", code, stage.at, "parallel-batch")
-    off = options.no_parallel_copy if options else ""
-    if not (options and off) or options.by_keras:
-        return (parallel,)
-    removed = f"# options.{off} = False  # remove this: tf.data then copies on all of its threads"
-    return parallel, Remedy(f"Or remove the option {off}", removed, options.at)
+REMOVED = "# options.{} = False  # remove this: tf.data then copies on all of its threads"
 
 
 def element(shape: str, dtype: str = "float32") -> str:

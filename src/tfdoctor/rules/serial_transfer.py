@@ -70,47 +70,44 @@ def check(
     """Compare the copies that no kernel hides with the step."""
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
     exposed_ms = sum(copy.exposed_ms for copy in copies)
-    share = exposed_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    share = breakdown.share(exposed_ms)
     measure = Measure.share("share of the step copying while no kernel runs", share, limits.share)
     if share < limits.share:
-        time = milliseconds(exposed_ms)
-        summary = (
-            f"Copies between host and GPU take {time} of {breakdown.each_step} while no kernel runs"
-        )
+        taken = f"{milliseconds(exposed_ms)} of {breakdown.each_step} while no kernel runs"
+        summary = f"Copies between host and GPU take {taken}"
         return Healthy(summary=summary, evidence=(measure,))
     worst = max(copies, key=lambda copy: copy.exposed_ms)
     source = ", from pageable memory" if worst.host_memory == PAGEABLE else ""
+    effects = (
+        Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
+        for copy in copies
+    )
     return Finding(
         summary=f"Copies from {worst.direction} take {milliseconds(worst.exposed_ms)} of {breakdown.each_step} "
         f"while no kernel runs{source}",
-        evidence=(
-            measure,
-            Table.of(
-                copies,
-                ("direction", lambda copy: copy.direction),
-                ("copies per step", lambda copy: count(copy.count)),
-                (
-                    "bytes per step",
-                    lambda copy: None if copy.nbytes is None else nbytes(copy.nbytes),
-                ),
-                ("time per step", lambda copy: ms(copy.ms)),
-                ("time while no kernel runs", lambda copy: ms(copy.exposed_ms)),
-                ("bandwidth", lambda copy: None if copy.rate is None else bandwidth(copy.rate)),
-                ("host memory", lambda copy: copy.host_memory),
-            ),
-        ),
+        evidence=(measure, _table(copies)),
         remedies=_remedies(worst, framework),
-        effects=tuple(
-            Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
-            for copy in copies
-        ),
+        effects=tuple(effects),
+    )
+
+
+def _table(copies: list[Transfer]) -> Table:
+    return Table.of(
+        copies,
+        ("direction", lambda copy: copy.direction),
+        ("copies per step", lambda copy: count(copy.count)),
+        ("bytes per step", lambda copy: None if copy.nbytes is None else nbytes(copy.nbytes)),
+        ("time per step", lambda copy: ms(copy.ms)),
+        ("time while no kernel runs", lambda copy: ms(copy.exposed_ms)),
+        ("bandwidth", lambda copy: None if copy.rate is None else bandwidth(copy.rate)),
+        ("host memory", lambda copy: copy.host_memory),
     )
 
 
 def _remedies(worst: Transfer, framework: Framework) -> tuple[Remedy, ...]:
     if worst.direction == D2H:
         return (Remedy("Keep results on the GPU and read them every 100 steps", READ),)
-    ahead, smaller = (PREFETCH, SMALLER)
+    ahead, smaller = PREFETCH, SMALLER
     if framework.foreign:
         ahead, smaller = (PUT if framework.name == JAX else ""), ""
     return (

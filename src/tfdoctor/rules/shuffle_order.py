@@ -32,6 +32,7 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines wit
 - [tf.data: Build TensorFlow input pipelines, randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
@@ -129,23 +130,18 @@ def _after_batch(
         return None
     repeated = any(kind_of(stage) == "Repeat" for stage in properties.upstream(batch))
     together = "" if repeated else f"; the same {size} examples stay together every epoch"
+    held = int(line[at].parameters.buffer_size or 1) * size
+    buffer = min(held, properties.elements(line[-1]) or held)  # at most all examples
     return _finding(
         line[at],
         f"{_name(line[at])} comes after batch({size}), so only whole batches are shuffled{together}",
         (Measure("examples per batch that stay together", count(size)),),
         Remedy(
             "Shuffle before batch, with a buffer for at least as many examples as now",
-            f"dataset = dataset.shuffle({_examples(properties, line, at, size)}).batch({size})",
+            f"dataset = dataset.shuffle({buffer}).batch({size})",
             line[at].at,
         ),
     )
-
-
-def _examples(properties: DatasetProperties, line: tuple[Dataset, ...], at: int, size: int) -> int:
-    """Return how many examples a buffer of batches holds: at most all of them."""
-    held = int(line[at].parameters.buffer_size or 1) * size
-    source = properties.elements(line[-1])
-    return min(held, source) if source else held
 
 
 def _after_repeat(
@@ -157,27 +153,20 @@ def _after_repeat(
     once = properties.passes is not None and properties.passes <= 1.0
     if repeat is None or times in {0, 1} or once:
         return None
+    shuffle, number_of = line[at], times if times and times > 0 else ""
+    rows = (("repeat", repeat.at or "unknown"), (_name(shuffle), shuffle.at or "unknown"))
     return _finding(
-        line[at],
-        f"{_name(line[at])} comes after repeat(), so epochs overlap: some examples appear twice before "
+        shuffle,
+        f"{_name(shuffle)} comes after repeat(), so epochs overlap: some examples appear twice before "
         "others appear once",
-        (_lines(line[at], repeat),),
+        (Table(("stage (in order of execution)", "your line"), rows),),
         Remedy(
             "Shuffle before repeat if each epoch should contain every example once; the buffer is then "
             "refilled in each epoch",
-            f"dataset = dataset.{_name(line[at])}.repeat({_times(times)})",
-            line[at].at,
+            f"dataset = dataset.{_name(shuffle)}.repeat({number_of})",
+            shuffle.at,
         ),
     )
-
-
-def _times(times: int | None) -> str:
-    return str(times) if times is not None and times > 0 else ""
-
-
-def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
-    rows = (("repeat", repeat.at or "unknown"), (_name(shuffle), shuffle.at or "unknown"))
-    return Table(("stage (in order of execution)", "your line"), rows)
 
 
 def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Verdict:
@@ -189,32 +178,23 @@ def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Ve
         )
         return Healthy(summary=summary)
     share = min(1.0, held / examples)
-    measure = Measure.share("share of the examples in the buffer", share, limits.share)
+    evidence = [Measure.share("share of the examples in the buffer", share, limits.share)]
     if share >= limits.share:
         summary = f"{_name(shuffle)} mixes {percent(share)} of the {examples:,} examples at a time"
-        return Healthy(summary=summary, evidence=(measure,))
+        return Healthy(summary=summary, evidence=tuple(evidence))
+    if size := properties.element_bytes(shuffle):
+        label = "maximum memory of a buffer for all examples"
+        evidence.append(Measure(label, nbytes(size * examples)))
     return _finding(
         shuffle,
         f"{_name(shuffle)} mixes {number(held)} of {examples:,} examples at a time: sorted data stays "
         "nearly sorted",
-        (measure, *_full_buffer(properties, shuffle, examples)),
+        evidence,
         Remedy(
             "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk",
             INDICES,
             shuffle.at,
         ),
-    )
-
-
-def _full_buffer(
-    properties: DatasetProperties, shuffle: Dataset, examples: int
-) -> tuple[Measure, ...]:
-    """Return the memory of a buffer for all examples, if the size of an example is known."""
-    size = properties.element_bytes(shuffle)
-    return (
-        (Measure("maximum memory of a buffer for all examples", nbytes(size * examples)),)
-        if size
-        else ()
     )
 
 
@@ -225,11 +205,14 @@ dataset = order.map(lambda at: (tf.gather(features, at), tf.gather(labels, at)),
 
 
 def _finding(
-    shuffle: Dataset, summary: str, evidence: tuple[Evidence, ...], remedy: Remedy
+    shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remedy: Remedy
 ) -> Finding:
-    where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
-    proof = evidence if any(isinstance(item, Table) for item in evidence) else (*evidence, where)
-    return Finding(summary=summary, evidence=proof, remedies=(remedy,), severity=Severity.NOTE)
+    if not any(isinstance(item, Table) for item in evidence):
+        where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
+        evidence = (*evidence, where)
+    return Finding(
+        summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE
+    )
 
 
 def example(*stages: Dataset, passes: float | None = None) -> Verdict:

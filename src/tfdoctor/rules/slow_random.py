@@ -47,7 +47,6 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -112,16 +111,18 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     """Price each expensive draw at what replaces it."""
     rows, drawn = _drawn(operations), _drawn(operations, normal=True)
     part, both = (operations.part(sum(row.ms for row in some)) for some in (rows, drawn))
-    work, takes = (
-        "drawing from expensive distributions",
-        "Drawing from expensive random distributions takes",
-    )
+    work = "drawing from expensive distributions"
+    takes = "Drawing from expensive random distributions takes"
     if part.share >= limits.share:
+        known = REMAINING if hardware.kind == DeviceKind.CPU else {}
         return Finding(
             summary=f"{takes} {part}",
             evidence=(*part.measures(work, limits.share), _table(rows)),
             remedies=(_remedy(rows),),
-            effects=tuple(_effect(row, hardware) for row in rows),
+            effects=tuple(
+                row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST)
+                for row in rows
+            ),
         )
     summary, measures = f"{takes} {both}", both.measures(work, limits.share)
     if both.share < limits.share:
@@ -147,12 +148,6 @@ def _table(rows: list[OperationTime]) -> Table:
         ("calls", lambda row: count(row.calls)),
         ("time per step", lambda row: ms(row.ms)),
     )
-
-
-def _effect(row: OperationTime, hardware: Hardware) -> Effect:
-    if hardware.kind == DeviceKind.CPU and row.type in REMAINING:
-        return row.scaled(REMAINING[row.type])
-    return row.scaled(0.0, Bound.AT_MOST)
 
 
 def _remedy(rows: list[OperationTime]) -> Remedy:

@@ -37,9 +37,8 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.units import count
 from tfdoctor.terms.verdict import (
-    Bound,
     Effect,
     Finding,
     Healthy,
@@ -96,11 +95,7 @@ def check(
         summary=summary,
         evidence=evidence,
         remedies=(Remedy("Give each replica the batch that one device would get", BATCH),),
-        effects=tuple(
-            Effect(stage, per_replica / limits.examples, "", ms(time_ms), bound=Bound.AT_MOST)
-            for stage, time_ms in parts.items()
-            if time_ms
-        ),
+        effects=Effect.of_stages(parts, "", per_replica / limits.examples),
     )
 
 

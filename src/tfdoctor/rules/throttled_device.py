@@ -29,7 +29,6 @@ NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards
 - [nvidia-smi documentation, NVIDIA](https://docs.nvidia.com/deploy/nvidia-smi/index.html)
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -94,10 +93,37 @@ class Throttle:
     reason: str
 
     @property
+    def share(self) -> float:
+        """The share of the GPU's busy time."""
+        return self.gpu.share(self.reason)
+
+    @property
+    def ratio(self) -> float | None:
+        """The clock meanwhile relative to its maximum; None is unknown."""
+        return self.gpu.ratio(self.reason)
+
+    @property
     def scales(self) -> float:
         """The compute time at the maximum clock relative to that now, if only the clock limited it."""
-        clock = self.gpu.ratio(self.reason)
-        return 1.0 if clock is None else 1.0 - self.gpu.share(self.reason) * (1.0 - clock)
+        return 1.0 if self.ratio is None else 1.0 - self.share * (1.0 - self.ratio)
+
+    def counts(self, limits: Limits) -> bool:
+        """Say whether it is to be reported: a GPU at its power cap is, where its clock is low."""
+        low = self.ratio is not None and self.ratio < limits.cap
+        return self.share >= limits.share and (low or self.reason != POWER_CAP)
+
+    @property
+    def clock(self) -> str:
+        """The clock meanwhile, for the reader."""
+        mhz, maximum = self.gpu.held_mhz.get(self.reason), self.gpu.top_mhz
+        if not mhz:
+            return "unknown"
+        return f"{mhz:.0f} of {maximum:.0f} MHz" if maximum else f"{mhz:.0f} MHz"
+
+    def __str__(self) -> str:
+        speed = f", to {percent(self.ratio)} of the maximum" if self.ratio is not None else ""
+        time = f"for {percent(self.share)} of the busy time"
+        return f"{self.gpu.name} reduced its clock ({self.reason}) {time}{speed}"
 
 
 def check(clocks: GpuClocks, limits: Limits = Limits()) -> Verdict:
@@ -107,77 +133,45 @@ def check(clocks: GpuClocks, limits: Limits = Limits()) -> Verdict:
         return NotApplicable(
             reason="too few samples show a busy GPU and the reasons for its clock; record a longer run"
         )
-    throttles = sorted(_throttles(gpus, limits), key=lambda throttle: throttle.scales)
+    found = [Throttle(gpu, reason) for gpu in gpus for reason in REMEDIES]
+    throttles = sorted(
+        (throttle for throttle in found if throttle.counts(limits)),
+        key=lambda throttle: throttle.scales,
+    )
     sample_count = sum(gpu.reasons_known for gpu in gpus)
     measure = Measure("samples of busy GPUs", count(sample_count), count(limits.samples))
-    if not throttles:
-        return Healthy(summary=_healthy(gpus), evidence=(measure,))
+    if throttles:
+        return _finding(throttles, measure, limits)
+    capped = max(gpu.share(POWER_CAP) for gpu in gpus)
+    summary = "Neither heat nor power reduced the clock"
+    if capped:
+        summary = f"The power cap limited {percent(capped)} of the busy time, which is normal under full load"
+    return Healthy(summary=summary, evidence=(measure,))
+
+
+def _finding(throttles: list[Throttle], measure: Measure, limits: Limits) -> Finding:
     worst = throttles[0]
-    share = ratio(worst.gpu.share(worst.reason))
-    is_clock_known = worst.gpu.ratio(worst.reason) is not None
+    effect = Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST)
+    is_clock_known = worst.ratio is not None
+    reasons = dict.fromkeys(throttle.reason for throttle in throttles)
+    table = Table.of(
+        throttles,
+        ("GPU", lambda throttle: f"{throttle.gpu.name} ({throttle.gpu.index})"),
+        ("reason", lambda throttle: throttle.reason),
+        ("share of the busy time", lambda throttle: ratio(throttle.share)),
+        ("clock", lambda throttle: throttle.clock),
+    )
+    label = "share of the busy time with a reduced clock"
     return Finding(
-        summary=_summary(worst),
-        evidence=(
-            measure,
-            Measure("share of the busy time with a reduced clock", share, ratio(limits.share)),
-            Table.of(
-                throttles,
-                ("GPU", lambda throttle: f"{throttle.gpu.name} ({throttle.gpu.index})"),
-                ("reason", lambda throttle: throttle.reason),
-                (
-                    "share of the busy time",
-                    lambda throttle: ratio(throttle.gpu.share(throttle.reason)),
-                ),
-                ("clock", _clock),
-            ),
-        ),
-        remedies=tuple(_remedies(throttles)),
-        effects=(Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST),)
-        if is_clock_known
-        else (),
+        summary=str(worst),
+        evidence=(measure, Measure.share(label, worst.share, limits.share), table),
+        remedies=tuple(Remedy(REMEDIES[reason], INSPECT) for reason in reasons),
+        effects=(effect,) if is_clock_known else (),
         severity=None if is_clock_known else Severity.WARNING,
     )
 
 
-def _throttles(gpus: list[GpuClock], limits: Limits) -> Iterator[Throttle]:
-    for gpu in gpus:
-        for reason in REMEDIES:
-            clock = gpu.ratio(reason)
-            counts = reason != POWER_CAP or (clock is not None and clock < limits.cap)
-            if gpu.share(reason) >= limits.share and counts:
-                yield Throttle(gpu, reason)
-
-
-def _summary(throttle: Throttle) -> str:
-    gpu, reason = throttle.gpu, throttle.reason
-    clock = gpu.ratio(reason)
-    speed = f", to {percent(clock)} of the maximum" if clock is not None else ""
-    return f"{gpu.name} reduced its clock ({reason}) for {percent(gpu.share(reason))} of the busy time{speed}"
-
-
-def _healthy(gpus: list[GpuClock]) -> str:
-    capped = max(gpu.share(POWER_CAP) for gpu in gpus)
-    if not capped:
-        return "Neither heat nor power reduced the clock"
-    return (
-        f"The power cap limited {percent(capped)} of the busy time, which is normal under full load"
-    )
-
-
-def _remedies(throttles: list[Throttle]) -> list[Remedy]:
-    reasons = dict.fromkeys(throttle.reason for throttle in throttles)
-    command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
-    return [
-        Remedy(REMEDIES[reason], f"# in a terminal, during training: {command}")
-        for reason in reasons
-    ]
-
-
-def _clock(throttle: Throttle) -> str:
-    mhz, maximum = throttle.gpu.held_mhz.get(throttle.reason), throttle.gpu.top_mhz
-    if not mhz:
-        return "unknown"
-    return f"{mhz:.0f} of {maximum:.0f} MHz" if maximum else f"{mhz:.0f} MHz"
+INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
 
 
 def example(

@@ -34,11 +34,10 @@ from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
-    Evidence,
     Finding,
     Healthy,
     Measure,
@@ -75,8 +74,17 @@ def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> 
         return NotApplicable(
             reason="the devices exchange nothing in the traced steps, so none waits for another"
         )
-    lag = milliseconds(skew.lag_ms)
-    evidence = _evidence(skew, breakdown, limits)
+    lag, share = milliseconds(skew.lag_ms), skew.lag_ms / breakdown.step_ms
+    evidence = (
+        Measure.share("share of the step by which the slowest device lags", share, limits.lag),
+        Measure("extra time other devices wait in collectives", ms(max(0.0, skew.waited_ms))),
+        Table.of(
+            sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name]),
+            ("device", str),
+            ("compute time", lambda name: ms(skew.computing_ms[name])),
+            ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
+        ),
+    )
     if skew.lag_ms < limits.lag * breakdown.step_ms:
         return Healthy(summary=f"The devices' compute times differ by {lag}", evidence=evidence)
     if skew.waited_ms < limits.waited * skew.lag_ms:
@@ -87,26 +95,8 @@ def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> 
     return Finding(
         summary=f"{skew.slowest} computes {lag} longer than the other devices, which wait for it",
         evidence=evidence,
-        remedies=(
-            Remedy("Divide each batch evenly", EVEN),
-            Remedy(f"Find what slows {skew.slowest}", INSPECT),
-        ),
+        remedies=(EVEN, Remedy(f"Find what slows {skew.slowest}", INSPECT)),
         effects=(_effect(skew),),
-    )
-
-
-def _evidence(skew: DeviceSkew, breakdown: Breakdown, limits: Limits) -> tuple[Evidence, ...]:
-    share = ratio(skew.lag_ms / breakdown.step_ms)
-    waited = ms(max(0.0, skew.waited_ms))
-    return (
-        Measure("share of the step by which the slowest device lags", share, ratio(limits.lag)),
-        Measure("extra time other devices wait in collectives", waited),
-        Table.of(
-            sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name]),
-            ("device", str),
-            ("compute time", lambda name: ms(skew.computing_ms[name])),
-            ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
-        ),
     )
 
 
@@ -117,9 +107,12 @@ def _effect(skew: DeviceSkew) -> Effect:
     return Effect(stage, 0.0, StepWork.SLOWEST_REPLICA, ms(skew.gain_ms), bound=Bound.AT_MOST)
 
 
-EVEN = """\
+EVEN = Remedy(
+    "Divide each batch evenly",
+    """\
 dataset = dataset.batch(global_batch_size, drop_remainder=True)
-# examples of different lengths: dataset.bucket_by_sequence_length(...)"""
+# examples of different lengths: dataset.bucket_by_sequence_length(...)""",
+)
 
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
 

@@ -105,10 +105,13 @@ def check(
     if part.share < limits.share or calls < limits.operations:
         return Healthy(summary=f"Elementwise operations take {part}", evidence=evidence)
     number = counted(round(calls), "elementwise operation")
-    return _finding(f"{number} outside XLA take {part}", evidence, rows)
-
-
-ON_CPU = "on a CPU, XLA may be slower even though it fuses them: try jit_compile=True and measure"
+    at = next((row.at for row in rows if row.at), None)
+    return Finding(
+        summary=f"{number} outside XLA take {part}",
+        evidence=(*evidence, _table(rows)),
+        remedies=(Remedy(COMPILE, FUSE, at, "jit-compile"),),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows),
+    )
 
 
 def _elementwise(
@@ -124,15 +127,9 @@ def _elementwise(
     ]
 
 
-def _finding(summary: str, evidence: tuple[Measure, ...], rows: list[OperationTime]) -> Finding:
-    at = next((row.at for row in rows if row.at), None)
-    action = "Compile the step so that XLA fuses elementwise operations"
-    return Finding(
-        summary=summary,
-        evidence=(*evidence, _table(rows)),
-        remedies=(Remedy(action, FUSE, at, "jit-compile"),),
-        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows),
-    )
+ON_CPU = "on a CPU, XLA may be slower even though it fuses them: try jit_compile=True and measure"
+
+COMPILE = "Compile the step so that XLA fuses elementwise operations"
 
 
 def _table(rows: list[OperationTime]) -> Table:

@@ -1,6 +1,6 @@
 """The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from itertools import islice
@@ -8,7 +8,7 @@ from typing import Annotated, Self, TypeVar
 
 from tfdoctor.terms.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import Quantity, ratio
+from tfdoctor.terms.units import Quantity, ms, ratio
 
 T = TypeVar("T")
 
@@ -201,6 +201,18 @@ class Effect:
     narrows: Annotated[bool, OmitDefault()] = False
     parts: Annotated[tuple[str, ...], OmitDefault()] = ()
     why: Annotated[str, OmitDefault()] = ""
+
+    @classmethod
+    def of_stages(
+        cls,
+        times_ms: Mapping[Stage, float],
+        subject: str,
+        scales: float = 0.0,
+        bound: Bound = Bound.AT_MOST,
+    ) -> tuple[Self, ...]:
+        """Return the effects on work that takes time of several stages, in ms per step."""
+        times = {stage: ms(time_ms) for stage, time_ms in times_ms.items() if time_ms}
+        return tuple(cls(stage, scales, subject, of, bound=bound) for stage, of in times.items())
 
     @property
     def names(self) -> bool:

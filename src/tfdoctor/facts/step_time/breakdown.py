@@ -94,7 +94,7 @@ class Breakdown:
     @property
     def little_wait(self) -> str:
         """A sentence for steps of which ``waits_for_input`` is False: "the step does not wait for input"."""
-        share = self.median[Stage.INPUT] / self.step_ms if self.step_ms else 0.0
+        share = self.share(self.median[Stage.INPUT])
         if share < NO_WAIT:
             return "the step does not wait for input"
         return f"the step waits only {percent(share)} of its time for input"
@@ -103,6 +103,10 @@ class Breakdown:
     def step_ms(self) -> float:
         """The time of the step, in ms: Steps.usual_ms."""
         return sum(self.median.values())
+
+    def share(self, time_ms: float) -> float:
+        """Return a time as a share of the step; 0 where steps have no duration."""
+        return time_ms / self.step_ms if self.step_ms else 0.0
 
 
 def _layers(activity: Activity) -> dict[Stage, Intervals]:

@@ -31,6 +31,7 @@ counts it for the run's cgroup. A process that catches the error and goes on is 
 - [SparseCategoricalCrossentropy](https://www.tensorflow.org/api_docs/python/tf/keras/losses/SparseCategoricalCrossentropy)
 """
 
+from collections.abc import Iterator
 from math import prod
 
 from tfdoctor.diagnosis.rule import Topic
@@ -85,7 +86,7 @@ def check(
     if ending.kind is EndKind.OUT_OF_MEMORY:
         return Finding(
             summary=_summary(ending),
-            evidence=(*_wanted(ending), *_peaks(ending), *_place(ending, phases)),
+            evidence=tuple(_evidence(ending, phases)),
             remedies=remedies(ending, _fit(ending, phases, calls, memory, program)),
             severity=Severity.CRITICAL,
             concern=Concern.RUN,
@@ -97,7 +98,11 @@ def check(
         return NotApplicable(
             reason="a signal killed the run, and the kernel counted no kill for lack of memory"
         )
-    return Healthy(summary=_healthy(ending), evidence=_peaks(ending), concern=Concern.RUN)
+    summary = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
+    if ending.peak_bytes:
+        of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
+        summary += f"; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
+    return Healthy(summary=summary, evidence=_peaks(ending), concern=Concern.RUN)
 
 
 def _fit(
@@ -107,16 +112,20 @@ def _fit(
     memory: MemoryTrends | None,
     program: Program | None,
 ) -> Circumstances:
-    """Gather what decides which change fits."""
-    lines = phases.lines if phases else ()
+    """Gather what decides which change fits.
+
+    Memory was filled by what grew, unless one tensor would never have fitted.
+    """
+    at, wanted = ending.at, bytes_wanted(ending)
+    lines = phases.lines if phases and at else ()
     made = [call.models or 0 for call in calls.calls] if calls else []
+    too_large = wanted and ending.limit_bytes and wanted > ending.limit_bytes
+    trends = memory.memories if memory and not too_large else ()
     return Circumstances(
         batch=program.batch_size if program else None,
-        calls=frozenset(
-            line.calls for line in lines if ending.at and line.at == ending.at and line.calls
-        ),
+        calls=frozenset(line.calls for line in lines if line.at == at and line.calls),
         models=max(made, default=0),
-        grew=_grew(ending, memory),
+        grew=any(one.trend.grows and one.grown >= GREW * one.trend.last for one in trends),
     )
 
 
@@ -124,39 +133,47 @@ GREW = 0.3
 """Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor."""
 
 
-def _grew(ending: RunEnding, memory: MemoryTrends | None) -> bool:
-    """Say whether memory was filled by what grew, and not by one tensor that would never have fitted."""
-    wanted = bytes_wanted(ending)
-    if memory is None or (wanted and ending.limit_bytes and wanted > ending.limit_bytes):
-        return False
-    return any(one.trend.grows and one.grown >= GREW * one.trend.last for one in memory.memories)
-
-
 def _summary(ending: RunEnding) -> str:
-    who = (
-        "The kernel killed the run for lack of memory"
-        if ending.killed_by_kernel
-        else "The run ran out of memory"
-    )
+    by_kernel = "The kernel killed the run for lack of memory"
+    who = by_kernel if ending.killed_by_kernel else "The run ran out of memory"
     device = f" of {ending.allocator}" if ending.allocator else ""
-    phase = f" during {_phase(ending.phase)}" if ending.phase else ""
+    phase = f" during {DURING.get(ending.phase, ending.phase)}" if ending.phase else ""
     at = f" at {location(ending.at)}" if ending.at else ""
     wanted = bytes_wanted(ending)
-    asked = f", which asked for {quantity(nbytes(wanted))}" if wanted else ""
+    if not wanted:
+        return f"{who}{device}{phase}{at}"
     shape = f" of shape {list(ending.shape)}" if ending.shape else ""
-    return f"{who}{device}{phase}{at}{asked}{shape if asked else ''}"
+    return f"{who}{device}{phase}{at}, which asked for {quantity(nbytes(wanted))}{shape}"
 
 
-def _phase(phase: Phase) -> str:
-    """Return a phase as the object of "during"."""
-    return {
-        Phase.START: "the start",
-        Phase.STEPS: "the training steps",
-        Phase.BUILDING: "the building of the model",
-        Phase.BOUNDARIES: "the boundary of an epoch",
-        Phase.END: "the end of the run",
-        Phase.UNNAMED: "a part of the run without a name",
-    }.get(phase, str(phase))
+DURING = {
+    Phase.START: "the start",
+    Phase.STEPS: "the training steps",
+    Phase.BUILDING: "the building of the model",
+    Phase.BOUNDARIES: "the boundary of an epoch",
+    Phase.END: "the end of the run",
+    Phase.UNNAMED: "a part of the run without a name",
+}
+"""Phases as the object of "during"; the others are called by their names."""
+
+
+def _evidence(ending: RunEnding, phases: RunPhases | None) -> Iterator[Evidence]:
+    """Yield sizes, and where it ended: without a line, the one that ran most in that phase may be it."""
+    if wanted := bytes_wanted(ending):
+        yield Measure("memory asked for last", nbytes(wanted))
+    yield from _peaks(ending)
+    if ending.at:
+        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
+        yield Table(("line", "phase", "error"), rows)
+    elif phases and ending.phase:
+        lines = [line for line in phases.at(ending.phase) if line.at and line.sure]
+        if lines:
+            yield Table.of(
+                lines[:1],
+                ("line with most time of the phase", lambda line: line.at),
+                ("phase", lambda line: str(line.phase)),
+                ("error", lambda _: "not known"),
+            )
 
 
 def bytes_wanted(ending: RunEnding) -> float | None:
@@ -167,11 +184,6 @@ def bytes_wanted(ending: RunEnding) -> float | None:
     return float(prod(ending.shape) * width) if ending.shape and width else None
 
 
-def _wanted(ending: RunEnding) -> tuple[Evidence, ...]:
-    wanted = bytes_wanted(ending)
-    return (Measure("memory asked for last", nbytes(wanted)),) if wanted else ()
-
-
 def _peaks(ending: RunEnding) -> tuple[Measure, ...]:
     values = {
         "peak of the process (RSS)": ending.peak_bytes,
@@ -179,28 +191,6 @@ def _peaks(ending: RunEnding) -> tuple[Measure, ...]:
         "peak of the accelerator": ending.device_peak_bytes,
     }
     return tuple(Measure(label, nbytes(value)) for label, value in values.items() if value)
-
-
-def _place(ending: RunEnding, phases: RunPhases | None) -> tuple[Evidence, ...]:
-    """Return where it ended; without a line, the line that ran most in that phase says where it may have been."""
-    if ending.at:
-        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
-        return (Table(("line", "phase", "error"), rows),)
-    if phases is None or ending.phase is None:
-        return ()
-    lines = [line for line in phases.at(ending.phase) if line.at and line.sure]
-    rows_of = tuple((line.at, str(line.phase), "not known") for line in lines[:1] if line.at)
-    return (
-        (Table(("line with most time of the phase", "phase", "error"), rows_of),) if rows_of else ()
-    )
-
-
-def _healthy(ending: RunEnding) -> str:
-    ended = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
-    if not ending.peak_bytes:
-        return ended
-    of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
-    return f"{ended}; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
 
 
 GPU_FULL = RunEnding(

@@ -30,18 +30,15 @@ class Circumstances:
 
 def remedies(ending: RunEnding, fit: Circumstances) -> tuple[Remedy, ...]:
     """Return the changes, the likeliest first."""
-    return (*_of_earlier(fit), *_of_data(ending, fit), *_of_phase(ending, fit))
+    return (*_of_data(ending, fit), *_of_phase(ending, fit))
 
 
-def _of_earlier(fit: Circumstances) -> Iterator[Remedy]:
-    """Yield what to change about memory that the run kept before."""
+def _of_data(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
+    """Yield what to change about memory that the run kept before, and about one-hot rows."""
     if fit.models >= MODELS:
         yield Remedy("Forget each model before the next one is built", SESSION)
     elif fit.grew:
         yield Remedy("Find what grows from step to step: see growing-memory", KEEP)
-
-
-def _of_data(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
     names = {calls.rpartition(".")[2] for calls in fit.calls}
     if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
         yield Remedy("Keep class numbers and use a sparse loss", SPARSE, ending.at)
@@ -57,34 +54,25 @@ def _of_phase(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
         case Phase.BUILDING:
             yield Remedy("Make the layer smaller that holds most weights", SMALLER, at)
         case Phase.STEPS | Phase.TRACING | Phase.BOUNDARIES:
-            yield from _of_steps(ending, fit)
+            yield _smaller_batch(ending, fit)
+            yield Remedy(KEEP_UPDATE, ACCUMULATE)
+            if ending.allocator:
+                yield Remedy("Compute in 16 bit, which halves the activations", POLICY)
         case _:
             yield Remedy("Read and convert the data in batches instead of one array", BATCHES, at)
             if ending.dtype in ("float64", "double"):
                 yield Remedy("Keep the data as float32, half of the memory of float64", FLOAT32, at)
 
 
-def _of_steps(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
-    smaller = _smaller(ending, fit)
+def _smaller_batch(ending: RunEnding, fit: Circumstances) -> Remedy:
+    """Advise half of the batch; where it is unknown, 32, Keras' own."""
     first = ending.shape[0] if ending.shape else None
     of = f" from {number(fit.batch)}" if fit.batch and fit.batch == first else ""
-    yield Remedy(
-        f"Reduce the batch size{of}, to {number(smaller)} at first",
-        BATCH.format(smaller),
-        ending.at,
-    )
-    yield Remedy(
-        "Keep the size of the update: add up the gradients of several small batches", ACCUMULATE
-    )
-    if ending.allocator:
-        yield Remedy("Compute in 16 bit, which halves the activations", POLICY)
-
-
-def _smaller(ending: RunEnding, fit: Circumstances) -> int:
-    """Return half of the batch; where it is unknown, 32, Keras' own."""
-    first = ending.shape[0] if len(ending.shape) > 1 else None
-    known = fit.batch or (first if first and first <= LARGEST_BATCH else None)
-    return max(1, known // 2) if known else 32
+    may_be_batch = first and first <= LARGEST_BATCH and len(ending.shape) > 1
+    known = fit.batch or (first if may_be_batch else None)
+    smaller = max(1, known // 2) if known else 32
+    action = f"Reduce the batch size{of}, to {number(smaller)} at first"
+    return Remedy(action, BATCH.format(smaller), ending.at)
 
 
 LARGEST_BATCH = 65_536
@@ -97,6 +85,8 @@ for units in (32, 64, 128):
     model = build(units)"""
 
 KEEP = "losses.append(float(loss))  # a number; a kept tensor keeps its memory alive"
+
+KEEP_UPDATE = "Keep the size of the update: add up the gradients of several small batches"
 
 SPARSE = """\
 model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy())

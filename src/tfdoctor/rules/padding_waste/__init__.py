@@ -119,11 +119,10 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
         return Healthy(summary=summary, evidence=measures)
     cut = worst.cut(program.batch_size if program else None)
     own = cut if cut is not None and 1.0 - cut >= (1.0 - limits.kept) * wasted else None
-    starting_ms = work.started * (breakdown["host"] - (overhead.edges_ms if overhead else 0.0))
-    effects = tuple(_effects(own or worst.used, work, breakdown, starting_ms))
+    effects = _effects(own or worst.used, work, breakdown, overhead.edges_ms if overhead else 0.0)
     return Finding(
         summary=summary,
-        evidence=(*measures, *_work(cut, work), _table(padding)),
+        evidence=(*measures, *_evidence(padding, cut, work)),
         remedies=_remedies(source, worst, own_is_enough=own is not None),
         effects=effects,
         severity=None if effects else Severity.NOTE,
@@ -136,6 +135,8 @@ def _remedies(
     padded, buckets = CODE[source.maker]
     if worst.pad and source.maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}:
         padded, buckets = padded + NUMBER, buckets + NUMBER
+    if worst.features and source.maker is BatchMaker.ARRAYS:  # the code is for rows of numbers
+        padded = buckets = ""
     values = {
         "lengths": worst.buckets,
         "boundaries": [length + 1 for length in worst.buckets[:-1]],
@@ -143,8 +144,6 @@ def _remedies(
         "side": "pre" if worst.leading else "post",
         "pad": worst.pad,
     }
-    if worst.features and source.maker is BatchMaker.ARRAYS:  # the code is for rows of numbers
-        padded = buckets = ""
     by_length = buckets.format(**values)
     if not own_is_enough:
         return (Remedy(ACTION, by_length, source.at),)
@@ -152,10 +151,12 @@ def _remedies(
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 
-def _work(cut: float | None, work: LengthWork) -> Iterator[Measure]:
-    """Yield what batches of their own length use, and the times that the saving counts.
+def _evidence(
+    padding: SequencePadding, cut: float | None, work: LengthWork
+) -> Iterator[Measure | Table]:
+    """Yield what batches of their own length use, the times that the saving counts, and the inputs.
 
-    Some of these may not depend on the length.
+    Some of these times may not depend on the length.
     """
     if cut is not None:
         yield Measure.share("positions of batches padded to their own longest sequence", cut)
@@ -163,26 +164,29 @@ def _work(cut: float | None, work: LengthWork) -> Iterator[Measure]:
     if work.unknown_ms:
         label = "time per step of operations of unknown length, counted as growing"
         yield Measure(label, ms(work.unknown_ms))
+    yield _table(padding)
 
 
 def _effects(
-    used: float, work: LengthWork, breakdown: Breakdown, starting_ms: float
-) -> Iterator[Effect]:
+    used: float, work: LengthWork, breakdown: Breakdown, edges_ms: float
+) -> tuple[Effect, ...]:
     """Shrink what takes longer with the length: once for each dimension of time, or in a loop over time.
 
-    Python or TensorFlow's executor starts the operations of a loop over time: ``starting_ms`` of the host's time.
+    Python or TensorFlow's executor starts the operations of a loop over time, in the host's time without its
+    ``edges_ms`` on the way into a call and out of it.
     """
-    for entry in work.growing:
-        if entry.row.ms:
-            yield _at_most(Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms)
-    if work.growing and breakdown["transfer"]:
-        yield _at_most(Stage.TRANSFER, used, "", breakdown["transfer"])
-    if starting_ms > 0.0:
-        yield _at_most(Stage.HOST, used, StepWork.SCHEDULING, starting_ms)
-
-
-def _at_most(stage: Stage, scales: float, subject: str, time_ms: float) -> Effect:
-    return Effect(stage, scales, subject, ms(time_ms), bound=Bound.AT_MOST, narrows=True)
+    shrinking = [
+        (Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms)
+        for entry in work.growing
+    ]
+    shrinking.append((Stage.TRANSFER, used, "", breakdown["transfer"] if work.growing else 0.0))
+    starting_ms = work.started * (breakdown["host"] - edges_ms)
+    shrinking.append((Stage.HOST, used, StepWork.SCHEDULING, starting_ms))
+    return tuple(
+        Effect(stage, left, subject, ms(time_ms), bound=Bound.AT_MOST, narrows=True)
+        for stage, left, subject, time_ms in shrinking
+        if time_ms > 0.0
+    )
 
 
 def _table(padding: SequencePadding) -> Table:

@@ -1,6 +1,5 @@
 """Which operations of a step take longer, the longer its sequences are."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -53,7 +52,12 @@ class LengthWork:
         worst = padding.inputs[0]
         batch = (program.batch_size if program else None) or worst.batch_size
         lengths = Lengths.of(worst.steps, batch, operations, loops, program)
-        growing = tuple(_growing(operations, lengths))
+        found = [(row, lengths.dimensions(row)) for row in operations.rows]
+        growing = tuple(
+            GrowingOperation(row, 1 if dimensions is None else dimensions, dimensions is not None)
+            for row, dimensions in found
+            if dimensions != 0
+        )
         if not any(entry.known for entry in growing):
             return cls(())
         calls = sum(row.calls for row in operations.rows)
@@ -69,15 +73,6 @@ class LengthWork:
     def known_ms(self) -> float:
         """The time per step of the operations that are seen to grow."""
         return sum(entry.row.ms for entry in self.growing if entry.known)
-
-
-def _growing(operations: Operations, lengths: "Lengths") -> Iterator[GrowingOperation]:
-    for row in operations.rows:
-        found = lengths.dimensions(row)
-        if found is None:
-            yield GrowingOperation(row, 1, known=False)
-        elif found:
-            yield GrowingOperation(row, found, known=True)
 
 
 @dataclass(frozen=True, slots=True)

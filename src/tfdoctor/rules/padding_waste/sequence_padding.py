@@ -56,6 +56,14 @@ class PaddedInput:
     pad: int = 0
     features: bool = False  # vectors of floats at each position, instead of whole numbers
 
+    @classmethod
+    def of(cls, entry: RecordedSequences) -> Self:
+        """Read a recorded input; the sizes of its batches count only where all were recorded."""
+        sizes = entry.steps if len(entry.steps) == len(entry.lengths) else ()
+        longest = max(sizes, default=entry.shape[1])
+        features = len(entry.shape) > TOKENS
+        return cls(longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad, features)
+
     @property
     def buckets(self) -> tuple[int, ...]:
         """The lengths, rounded up, that a quarter of the rows has at most, two, three quarters, and all."""
@@ -128,7 +136,7 @@ class SequencePadding:
                 "the recording does not contain the lengths of sequences", "record the run again"
             )
         found = [entry for entry in program.sequences if _is_sequence(entry)]
-        inputs = [_input(entry) for entry in found if not _is_table(entry)]
+        inputs = [PaddedInput.of(entry) for entry in found if not _is_table(entry)]
         if found and not inputs:
             raise Unavailable(
                 "nearly all rows that end early end at the same position: they are a table, or sequences that were "
@@ -166,13 +174,3 @@ def _is_table(entry: RecordedSequences) -> bool:
     early = [length for batch, size in batches for length in batch if length < size]
     (_, most), *_ = Counter(early).most_common(1) or [(0, 0)]
     return most > ALIKE * len(early)
-
-
-def _input(entry: RecordedSequences) -> PaddedInput:
-    recorded = len(entry.steps) == len(entry.lengths)
-    sizes = entry.steps if recorded else ()
-    longest = max(sizes, default=entry.shape[1])
-    features = len(entry.shape) > TOKENS
-    return PaddedInput(
-        longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad, features
-    )

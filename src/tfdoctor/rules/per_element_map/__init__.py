@@ -129,10 +129,11 @@ def _judged(
         return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
     spared_ms = stage.work_ms * (1.0 - remaining)
+    remedy = Remedy(BATCH_FIRST, WHOLE.format(stage.function), stage.at, "vectorized-map")
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
-        remedies=(_remedy(stage),),
+        remedies=(remedy,),
         effects=(stage.scaled(remaining, Bound.AT_MOST), *contention.relief(spared_ms)),
     )
 
@@ -149,11 +150,11 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
     return f"{others[0]} may gain nothing from whole batches" if others else ""
 
 
-def _remedy(stage: StageTime) -> Remedy:
-    code = f"""\
+BATCH_FIRST = "Batch first, then map whole batches"
+
+WHOLE = """\
 dataset = dataset.batch(batch_size)
-dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
-    return Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map")
+dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
 
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))

@@ -14,6 +14,9 @@ from tfdoctor.edits.values import Values
 
 _NAMED = re.compile(r"\.map\((\w+),")
 
+WHOLE = ("parse_single_example", "parse_example")
+"""What parses one record, and what parses a batch of them."""
+
 
 def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Exchange ``.map(f).batch(n)``, and parse whole batches in ``f``."""
@@ -32,13 +35,12 @@ def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     return [
         Splice(first.start, first.end, 0, second.text),
         Splice(second.start, second.end, 0, first.text),
-        *(Splice(*module.span(call.func), 0, _whole(module, call)) for call in parses),
+        *(
+            Splice(*module.span(call.func), 0, module.written(call.func).replace(*WHOLE))
+            for call in parses
+        ),
         *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacks),
     ]
-
-
-def _whole(module: SyntaxTree, call: cst.Call) -> str:
-    return module.written(call.func).replace("parse_single_example", "parse_example")
 
 
 def _stages(module: SyntaxTree, name: str, line: int) -> tuple[cst.Call, cst.Call]:
@@ -46,22 +48,17 @@ def _stages(module: SyntaxTree, name: str, line: int) -> tuple[cst.Call, cst.Cal
     for mapped in module.all(cst.Call):
         if methods_of(mapped)[:1] != ["map"] or not mapped.args:
             continue
-        batch = _after(module, mapped)
-        lines = (mapped, batch) if batch else ()
-        if module.written(mapped.args[0].value) == name and any(
-            module.covers(call, line) for call in lines
-        ):
-            return mapped, next(call for call in lines if call is not mapped)
+        method = module.parent(mapped)
+        if isinstance(method, cst.Assign):
+            batch: cst.CSTNode | None = _in_next_statement(module, mapped)
+        else:
+            batch = module.parent(method) if isinstance(method, cst.Attribute) else None
+        if not isinstance(batch, cst.Call) or methods_of(batch)[:1] != ["batch"]:
+            continue
+        covered = module.covers(mapped, line) or module.covers(batch, line)
+        if covered and module.written(mapped.args[0].value) == name:
+            return mapped, batch
     raise Declined("batch() does not stand directly after the map")
-
-
-def _after(module: SyntaxTree, mapped: cst.Call) -> cst.Call | None:
-    """Return the call of batch() on what a map returns; None where the next stage is another."""
-    method = module.parent(mapped)
-    if isinstance(method, cst.Assign):
-        return _in_next_statement(module, mapped)
-    call = module.parent(method) if isinstance(method, cst.Attribute) else None
-    return call if isinstance(call, cst.Call) and methods_of(call)[:1] == ["batch"] else None
 
 
 def _in_next_statement(module: SyntaxTree, mapped: cst.Call) -> cst.Call | None:

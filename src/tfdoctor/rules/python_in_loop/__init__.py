@@ -39,7 +39,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
-from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.humanize import counted, location, milliseconds
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
@@ -94,8 +94,9 @@ def check(
     single: SingleOperations | None,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Compare the time of the loop's own lines with the step."""
-    body_ms, time_ms = (_exposed_ms(whole, syncs) for whole in (lines.body_ms, lines.total_ms))
+    """Compare the time of the loop's own lines, without what follows a read of a GPU's value, with the step."""
+    syncs_ms = syncs.host_ms if syncs else 0.0  # reported by host-sync
+    body_ms, time_ms = max(0.0, lines.body_ms - syncs_ms), max(0.0, lines.total_ms - syncs_ms)
     if _matters(body_ms, breakdown, limits) and lines.sample_count < limits.stack_samples:
         taken = f"{milliseconds(body_ms)} of Python in the body of the loop"
         few = counted(lines.sample_count, "stack sample")
@@ -108,21 +109,18 @@ def check(
     summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} of {breakdown.each_step}"
     if not _matters(time_ms, breakdown, limits) or lines.seen < limits.stack_samples:
         return Healthy(summary=summary, evidence=measures)
+    first = lines.lines[0]
+    mostly = f", mostly at {location(first.at)}" if 2 * first.ms >= lines.total_ms else ""
     return Finding(
-        summary=summary + _mostly(lines),
+        summary=summary + mostly,
         evidence=(*measures, _table(lines, time_ms)),
-        remedies=(_remedy(lines.lines[0]),),
+        remedies=(Remedy(RARELY if first.aside else IF_NOT_NEEDED, LOOP, first.at, EDIT),),
         effects=_effects(lines, time_ms, single),
     )
 
 
 def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
     return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
-
-
-def _exposed_ms(time_ms: float, syncs: HostSyncs | None) -> float:
-    """Return a time without what follows a read of a GPU's value, which host-sync reports."""
-    return max(0.0, time_ms - (syncs.host_ms if syncs else 0.0))
 
 
 def _effects(
@@ -139,19 +137,7 @@ def _effects(
     theirs = lines.total_ms / lines.body_ms if lines.body_ms else 1.0
     computing_ms = single.inside_ms * min(1.0, theirs) if single else 0.0
     times = {Stage.HOST: time_ms, Stage.DEVICE: computing_ms}
-    return tuple(
-        Effect(stage, left, StepWork.LOOP_BODY, ms(taken), bound=bound)
-        for stage, taken in times.items()
-        if taken
-    )
-
-
-def _mostly(lines: LoopLines) -> str:
-    """Name what takes at least half of the time."""
-    first = lines.lines[0]
-    if 2 * first.ms < lines.total_ms:
-        return ""
-    return f", mostly at {first.at.path}:{first.at.line}"
+    return Effect.of_stages(times, StepWork.LOOP_BODY, left, bound)
 
 
 def _table(lines: LoopLines, time_ms: float) -> Table:
@@ -164,16 +150,9 @@ def _table(lines: LoopLines, time_ms: float) -> Table:
     )
 
 
-def _remedy(line: LoopLine) -> Remedy:
-    if line.aside:
-        return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
-    return Remedy(
-        "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
-        LOOP,
-        line.at,
-        EDIT,
-    )
+RARELY = "Do this work every 100 steps"
 
+IF_NOT_NEEDED = "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function"
 
 LOOP = """\
 for step, batch in enumerate(batches):

@@ -56,9 +56,9 @@ from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
+    Evidence,
     Finding,
     Healthy,
-    Location,
     Measure,
     PartTime,
     Remedy,
@@ -115,25 +115,32 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare what the loops take outside of operations with the step."""
-    share = work.scheduling_ms / breakdown.step_ms
     if work.iterations < limits.iterations:
         return Healthy(
             summary=f"No loop inside the step iterates {limits.iterations:.0f} times or more",
             evidence=(Measure("iterations of the longest loop", count(work.iterations)),),
         )
-    taken = f"{milliseconds(work.scheduling_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
+    share = work.scheduling_ms / breakdown.step_ms
+    taken = _of_step(work.scheduling_ms, breakdown)
     summary = f"A loop of {work.iterations:.0f} iterations takes {taken} outside of operations"
-    evidence = _evidence(work, share, program, limits)
-    if share < limits.share:
-        return _of_independent(work, breakdown, program, limits) or Healthy(
-            summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
-        )
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=_remedies(work, program),
-        effects=_effects(work, breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0),
+    iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
+    each = ms(work.scheduling_ms / iterations)
+    evidence: tuple[Evidence, ...] = (
+        Measure.share("share of the step in loops, outside of operations", share, limits.share),
+        Measure("time per iteration outside of operations", each),
+        *_sizes(program),
+        _table(work),
     )
+    if share >= limits.share:
+        host_ms = breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
+        return _finding(summary, evidence, work, program, host_ms)
+    necessary = _necessary(work, breakdown, limits)
+    healthy = Healthy(summary=summary, evidence=evidence, necessary=necessary)
+    return _of_independent(work, breakdown, program, limits) or healthy
+
+
+def _of_step(time_ms: float, breakdown: Breakdown) -> str:
+    return f"{milliseconds(time_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
 
 
 def _of_independent(
@@ -144,27 +151,19 @@ def _of_independent(
     share = chosen.ms / breakdown.step_ms
     if share < limits.whole:
         return None
-    taken = (
-        f"{milliseconds(chosen.ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
-    )
     label = "share of the step in loops whose iterations do not depend on each other"
-    return Finding(
-        summary=f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
-        evidence=(
-            Measure.share(label, share, limits.whole),
-            *_means(chosen, limits),
-            *_sizes(program),
-            _table(chosen),
-        ),
-        remedies=_remedies(chosen, program),
-        effects=_effects(chosen, 0.0),
+    measures = [Measure.share(label, share, limits.whole)]
+    if chosen.mean_ms:  # else no operation was recorded, because all are short
+        limit_ms = ms(limits.operation_ms)
+        measures.append(Measure("mean time of an operation in them", ms(chosen.mean_ms), limit_ms))
+    return _finding(
+        f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes "
+        f"{_of_step(chosen.ms, breakdown)}",
+        (*measures, *_sizes(program), _table(chosen)),
+        chosen,
+        program,
+        0.0,
     )
-
-
-def _means(work: LoopWork, limits: Limits) -> tuple[Measure, ...]:
-    """Return the mean time of the operations; () where none was recorded, because all of them are short."""
-    label = "mean time of an operation in them"
-    return (Measure(label, ms(work.mean_ms), ms(limits.operation_ms)),) if work.mean_ms else ()
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
@@ -188,20 +187,7 @@ def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[Pa
     return times if host_ms else times[1:]
 
 
-def _evidence(
-    work: LoopWork, share: float, program: Program | None, limits: Limits
-) -> tuple[Measure | Table, ...]:
-    iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
-    each = ms(work.scheduling_ms / iterations)
-    return (
-        Measure.share("share of the step in loops, outside of operations", share, limits.share),
-        Measure("time per iteration outside of operations", each),
-        *_sizes(program),
-        _table(work),
-    )
-
-
-def _sizes(program: Program | None) -> tuple[Measure, ...]:
+def _sizes(program: Program | None) -> tuple[Evidence, ...]:
     size = program.batch_size if program else None
     return (Measure("batch size", count(size)),) if size else ()
 
@@ -216,16 +202,29 @@ def _table(work: LoopWork) -> Table:
     )
 
 
-def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
-    """Return what a computation without the loop saves, at most: all but the least time of its operations.
+def _finding(
+    summary: str,
+    evidence: tuple[Evidence, ...],
+    work: LoopWork,
+    program: Program | None,
+    host_ms: float,
+) -> Finding:
+    """Return the finding, with what a computation without the loop saves: all but the least time of its operations.
 
     Operations around the loop, which divide and join its tensors, go with it: so of the host's time, ``host_ms``
     may go, which excludes the way into the call and out of it.
     """
-    waiting = ms(max(work.scheduling_ms, work.waiting_ms, host_ms))
+    waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
     rows = [row for loop in work.loops for row in loop.rows]
-    host = Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST)
-    return (*((host,) if waiting.value else ()), *(row.scaled(0.0, Bound.AT_MOST) for row in rows))
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=_remedies(work, program),
+        effects=(
+            *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
+            *(row.scaled(0.0, Bound.AT_MOST) for row in rows),
+        ),
+    )
 
 
 def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
@@ -233,31 +232,26 @@ def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
     longest = work.loops[0]
     layer = program.layer_by_name.get(longest.layer) if program else None
     if layer and RECURRENT in layer.module.split("."):
-        return _of_layer(layer.at or longest.at)
-    larger = Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", longest.at)
+        at = layer.at or longest.at
+        unroll = Remedy(UNROLL, UNROLLED, at)
+        return Remedy(LARGER_BATCH, LARGER_SIZE, at), unroll, Remedy(f"Or {SHORTEN}")
     if not longest.at:
         rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE, edit_id="vectorized-fn")
-        return larger, Remedy(UNROLL, UNROLLED), rest
+        return Remedy(LARGER_BATCH, LARGER_SIZE), Remedy(UNROLL, UNROLLED), rest
     replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at, "vectorized-fn")
     batch = program.batch_size if program else None
     over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
     if over_batch or longest.independent:
         return (replace,)
-    return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", larger.code)
-
-
-def _of_layer(at: Location | None) -> tuple[Remedy, ...]:
-    return (
-        Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", at),
-        Remedy(UNROLL, UNROLLED, at),
-        Remedy(f"Or {SHORTEN}"),
-    )
+    return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", LARGER_SIZE)
 
 
 RECURRENT = "rnn"
 """The package of Keras that holds recurrent layers."""
 
 LARGER_BATCH = "Use a larger batch, adjust the learning rate and compare the accuracy"
+
+LARGER_SIZE = f"batch_size = {LARGER} * batch_size"
 
 UNROLL = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
 

@@ -115,16 +115,14 @@ def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str
     """Yield what is repeated, with its time."""
     if repeats:
         time = milliseconds(sum(one.ms for one in repeats))
-        yield f"Each step computes the same twice or more{_where(repeats[0])}: {time} per step"
+        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
+        lines = " and ".join(dict.fromkeys(places))
+        at = f" at {lines}" if lines else ""
+        yield f"Each step computes the same twice or more{at}: {time} per step"
     if constants:
         time = milliseconds(sum(one.ms for one in constants))
         at = f" at {location(constants[0].at)}" if constants[0].at else ""
         yield f"Results that never change are computed in each step{at}: {time} per step"
-
-
-def _where(one: Repeat) -> str:
-    lines = list(dict.fromkeys(location(line) for line in (one.first, one.again) if line))
-    return f" at {' and '.join(lines)}" if lines else ""
 
 
 def _table(repeats: list[Repeat], constants: list[Constant]) -> Table:
@@ -171,18 +169,15 @@ matrix = normalize(matrix)  # before the function that trains, not in it"""
 def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterator[Effect]:
     """Yield one effect for each operation: of a repetition all of its time goes."""
     for one in repeats:
-        for row in one.rows:
-            yield row.scaled(0.0)
-        for row in one.gradients:
-            yield row.scaled(0.0, Bound.AT_MOST)
+        yield from (row.scaled(0.0) for row in one.rows)
+        yield from (row.scaled(0.0, Bound.AT_MOST) for row in one.gradients)
         for added in one.sums:
             left, row = 1.0 - added.spared, added.row
             yield Effect(
                 Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True
             )
     for constant in constants:
-        for row in constant.rows:
-            yield row.scaled(0.0, Bound.AT_MOST)
+        yield from (row.scaled(0.0, Bound.AT_MOST) for row in constant.rows)
 
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:

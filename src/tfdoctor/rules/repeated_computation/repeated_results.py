@@ -90,12 +90,17 @@ class RepeatedResults:
         TensorFlow merges equal operations by itself where they read no variable. Gradients that compute a forward
         result again do so to save memory (tf.recompute_grad): they are no repetition.
         """
-        ran = _ran(operations, program)
+        ran: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:  # without instructions of XLA's
+            if row.name in program.by_name and not (row.operation and row.operation.compiled):
+                ran[row.name].append(row)
         repeats = tuple(_repeats(ran, dependence.flow, operations))
         lines: dict[Location | None, list[OperationTime]] = defaultdict(list)
         for name, rows in ran.items():
-            if _is_constant(program.by_name[name], dependence):
-                lines[program.by_name[name].at] += rows
+            made = program.by_name[name]
+            forward = made.type not in FILLS and not GRADIENT.search(name)
+            if forward and not dependence.sources(name):
+                lines[made.at] += rows
         constants = (Constant(at, tuple(rows)) for at, rows in lines.items())
         return cls(
             tuple(sorted(repeats, key=lambda one: -one.ms)),
@@ -114,30 +119,25 @@ Ran = Mapping[str, Sequence[OperationTime]]
 """The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
 
 
-def _ran(operations: Operations, program: Program) -> Ran:
-    """Return the operations that ran under a name of the program's, without instructions of XLA's."""
-    ran: dict[str, list[OperationTime]] = defaultdict(list)
-    for row in operations.rows:
-        if row.name in program.by_name and not (row.operation and row.operation.compiled):
-            ran[row.name].append(row)
-    return ran
-
-
-def _is_constant(made: Operation, dependence: Dependence) -> bool:
-    forward = made.type not in FILLS and not GRADIENT.search(made.name)
-    return forward and not dependence.sources(made.name)
-
-
 def _repeats(ran: Ran, flow: Dataflow, operations: Operations) -> Iterator[Repeat]:
-    """Yield the operations that compute again, by the lines of the first and the later computation."""
+    """Yield the operations that compute again, by the lines of the first and the later computation.
+
+    Operations of one line are told apart by those that call its function. Gradients of later computations go where
+    the first one has such gradients, too. One gradient remains: that of a discriminator's generated images is
+    needed, if only the generator's step has it.
+    """
     lines: dict[Lines, list[tuple[str, str]]] = defaultdict(list)
     for first, *later in _equal(ran, flow.program):
         for one in later:
-            lines[_places(first, one)].append((first.name, one.name))
+            alike = first.at == one.at
+            at = (first.by or first.at, one.by or one.at) if alike else (first.at, one.at)
+            lines[at].append((first.name, one.name))
     gradients = _gradients(operations)
     for (first_at, again), pairs in lines.items():
         rows = tuple(row for _, name in pairs for row in ran[name])
-        spared = tuple(_spared(pairs, ran, gradients))
+        both = [later for one, later in pairs if not gradients.keys().isdisjoint(_names(one, ran))]
+        names = [name for later in both for name in _names(later, ran)]
+        spared = tuple(row for name in names for row in gradients.get(name, ()))
         yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, flow, operations)))
 
 
@@ -154,45 +154,26 @@ def _sums(
             yield GradientSum(row, 1.0 if len(added) - number <= 1 else number / len(added))
 
 
-def _spared(pairs: Iterable[tuple[str, str]], ran: Ran, gradients: Ran) -> Iterator[OperationTime]:
-    """Yield the gradients of later computations, where the first one has such gradients, too.
-
-    One gradient remains: that of a discriminator's generated images is needed, if only the generator's step has it.
-    """
-    for first, again in pairs:
-        if any(name in gradients for name in _names(first, ran)):
-            for name in _names(again, ran):
-                yield from gradients.get(name, ())
-
-
 def _names(name: str, ran: Ran) -> set[str]:
     """Return the names of an operation, and of those that were fused with it."""
     return {name, *(row.operation.name for row in ran[name] if row.operation)}
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
-    """Yield the forward operations of one graph that ran and have equal values, in the order of the graph."""
+    """Yield the forward operations of one graph that ran and have equal values, in the order of the graph.
+
+    Those that only read a variable compute nothing.
+    """
     for _, graph in groupby(program.operations, key=lambda operation: operation.graph):
         members = tuple(graph)
         values = values_of(members)
         found: dict[int, list[Operation]] = defaultdict(list)
         for one in members:
-            if program.by_name[one.name] is one and one.name in ran and _counts(one):
+            computes = one.sources and not VARIABLE.search(one.type)
+            in_step = program.by_name[one.name] is one and one.name in ran
+            if in_step and computes and not GRADIENT.search(one.name):
                 found[values[one.name]].append(one)
         yield from (same for same in found.values() if len(same) > 1)
-
-
-def _counts(operation: Operation) -> bool:
-    """Say whether an operation computes in the forward pass, and does not only read a variable."""
-    computes = bool(operation.sources) and not VARIABLE.search(operation.type)
-    return computes and not GRADIENT.search(operation.name)
-
-
-def _places(first: Operation, again: Operation) -> Lines:
-    """Return the lines of two operations; of one line, those that call its function."""
-    if first.at != again.at:
-        return first.at, again.at
-    return first.by or first.at, again.by or again.at
 
 
 def _gradients(operations: Operations) -> Ran:

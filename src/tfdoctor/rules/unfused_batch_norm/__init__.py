@@ -100,12 +100,33 @@ class Limits:
 
 def check(norms: BatchNorms, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Price each unfused layer at the bytes that a fused one moves."""
-    if not norms.unfused:
-        return _without_unfused(norms)
-    fusible = [norm for norm in norms.unfused if _is_fusible(norm, hardware, limits)]
-    if not fusible:
-        return NotApplicable(reason=_no_remedy(norms))
-    return _finding(fusible, norms, hardware, limits)
+    if norms.unfused:
+        fusible = [norm for norm in norms.unfused if _is_fusible(norm, hardware, limits)]
+        if fusible:
+            return _finding(fusible, norms, hardware, limits)
+        layers = counted(len(norms.unfused), "unfused batch normalization layer")
+        of_images = any(norm.of_images for norm in norms.unfused)
+        return NotApplicable(reason=f"{layers} {UNALIGNED if of_images else NO_IMAGES}")
+    if norms.fused:
+        return Healthy(summary=f"{counted(norms.fused, 'batch normalization layer')} ran fused")
+    if norms.seen:
+        layers = counted(norms.seen, "batch normalization layer")
+        return Healthy(summary=f"{layers} ran, none in training mode")
+    return NotApplicable(reason=UNSEEN)
+
+
+UNALIGNED = (
+    "would run slower as oneDNN's fused operation: align the channels to a multiple of 16 first"
+)
+
+NO_IMAGES = (
+    "cannot be fused: TensorFlow's fused operation takes only images (rank 4, channels last)"
+)
+
+UNSEEN = (
+    "the trace contains no operation of a batch normalization layer: XLA compiled the layers, or they ran eagerly, "
+    "or not in the traced steps"
+)
 
 
 def _is_fusible(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
@@ -115,50 +136,33 @@ def _is_fusible(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
     return norm.of_images and (norm.channels or 0) % limits.half_speed == 0
 
 
-def _no_remedy(norms: BatchNorms) -> str:
-    layers = counted(len(norms.unfused), "unfused batch normalization layer")
-    if any(norm.of_images for norm in norms.unfused):
-        why = "would run slower as oneDNN's fused operation: align the channels to a multiple of 16 first"
-    else:
-        why = "cannot be fused: TensorFlow's fused operation takes only images (rank 4, channels last)"
-    return f"{layers} {why}"
-
-
-def _without_unfused(norms: BatchNorms) -> Verdict:
-    if norms.fused:
-        return Healthy(summary=f"{counted(norms.fused, 'batch normalization layer')} ran fused")
-    if norms.seen:
-        layers = counted(norms.seen, "batch normalization layer")
-        return Healthy(summary=f"{layers} ran, none in training mode")
-    return NotApplicable(
-        reason="the trace contains no operation of a batch normalization layer: XLA compiled the layers, "
-        "or they ran eagerly, or not in the traced steps"
-    )
-
-
 def _finding(
     fusible: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits
 ) -> Finding:
+    def fused(norm: BatchNorm) -> Cell | None:
+        if not _is_fusible(norm, hardware, limits):
+            return "slower: align the channels first" if norm.of_images else "not for this rank"
+        fused_ms = _fused_ms(norm, norms, hardware, limits)
+        return None if fused_ms is None else ms(fused_ms)
+
     total_ms = sum(norm.ms for norm in fusible)
     measures = [Measure("time in unfused batch normalization per step", ms(total_ms))]
     if norms.rate:
         label = "memory bandwidth of elementwise operations in this run"
         measures.append(Measure(label, bandwidth(norms.rate)))
+    table = Table.of(
+        sorted(norms.unfused, key=lambda norm: -norm.ms),
+        ("layer", lambda norm: norm.layer.name),
+        ("your line", lambda norm: norm.layer.at),
+        ("operations", lambda norm: count(norm.operations)),
+        ("channels", lambda norm: None if norm.channels is None else count(norm.channels)),
+        ("time per step", lambda norm: ms(norm.ms)),
+        ("fused time", fused),
+    )
     layers = counted(len(fusible), "batch normalization layer")
     return Finding(
         summary=f"The unfused operations of {layers} take {milliseconds(total_ms)} per step",
-        evidence=(
-            *measures,
-            Table.of(
-                sorted(norms.unfused, key=lambda norm: -norm.ms),
-                ("layer", lambda norm: norm.layer.name),
-                ("your line", lambda norm: norm.layer.at),
-                ("operations", lambda norm: count(norm.operations)),
-                ("channels", lambda norm: None if norm.channels is None else count(norm.channels)),
-                ("time per step", lambda norm: ms(norm.ms)),
-                ("fused time", lambda norm: _fused_cell(norm, norms, hardware, limits)),
-            ),
-        ),
+        evidence=(*measures, table),
         remedies=_remedies(hardware, fusible),
         effects=tuple(_effect(norm, norms, hardware, limits) for norm in fusible),
     )
@@ -185,28 +189,17 @@ def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limi
     return Effect(Stage.DEVICE, scales, norm.subject, time, bound=bound, parts=norm.names)
 
 
-def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Cell:
-    if not _is_fusible(norm, hardware, limits):
-        return "slower: align the channels first" if norm.of_images else "not for this rank"
-    fused_ms = _fused_ms(norm, norms, hardware, limits)
-    return "unknown" if fused_ms is None else ms(fused_ms)
-
-
 def _remedies(hardware: Hardware, fusible: list[BatchNorm]) -> tuple[Remedy, ...]:
     lines = [norm.layer.at for norm in fusible if norm.layer.at]
     at = lines[0] if lines else None
     if hardware.kind == DeviceKind.GPU:
         code = "model.compile(..., jit_compile=True)"
-        return (
-            Remedy(
-                "Compile the model with XLA to fuse batch normalization", code, at, "jit-compile"
-            ),
-        )
-    action = "Use TensorFlow's fused batch normalization"
-    drop_in = Remedy(action, DROP_IN, at, "fused-batch-norm")
-    if len(lines) == len(set(lines)):
+        action = "Compile the model with XLA to fuse batch normalization"
+        return (Remedy(action, code, at, "jit-compile"),)
+    drop_in = Remedy("Use TensorFlow's fused batch normalization", DROP_IN, at, "fused-batch-norm")
+    shared = next((line for line in lines if lines.count(line) > 1), None)
+    if shared is None:
         return (drop_in,)
-    shared = next(line for line in lines if lines.count(line) > 1)
     action = "Clone the model with the fused layer if one line creates many layers"
     return drop_in, Remedy(action, CLONE, shared)
 
@@ -254,15 +247,9 @@ def healthy() -> Verdict:
 def _norms(kind: str) -> BatchNorms:
     layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
     program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
-    return BatchNorms.measure(program, Operations(_operations(kind)))
-
-
-def _operations(kind: str) -> tuple[OperationTime, ...]:
-    shape = (32, 64, 64, 48)
-    tensor = ("float32", shape)
+    tensor = ("float32", (32, 64, 64, 48))
     graph = Operation(name="model/bn/moments", type=kind, inputs=(tensor,), outputs=(tensor,))
-    size = 3.0 * prod(shape) * 4
-    return (
-        OperationTime(name="model/bn/moments", type=kind, ms=20.0, layer="bn", operation=graph),
-        OperationTime(name="model/add", type="AddV2", ms=2.0, nbytes=size),
-    )
+    size = 3.0 * prod(tensor[1]) * 4
+    norm = OperationTime(name=graph.name, type=kind, ms=20.0, layer="bn", operation=graph)
+    add = OperationTime(name="model/add", type="AddV2", ms=2.0, nbytes=size)
+    return BatchNorms.measure(program, Operations((norm, add)))

@@ -23,7 +23,7 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
     header = _CLASS.match(example)
     if header is None:
         raise Declined("the finding does not contain the class")
-    calls = [call for call in module.all(cst.Call) if _makes_layer(module, call)]
+    calls = [call for call in module.all(cst.Call) if _is_class(module, call.func)]
     if not any(module.covers(call, line) for call in calls):
         raise Declined("the recorded line does not create a BatchNormalization layer of Keras")
     if last_uses := _other_uses(module, calls):
@@ -32,11 +32,12 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
         raise Declined(f"the file uses the name {header[1]} already")
     if _SAVES.search(module.text):
         raise Declined("the file saves or loads models, and loading needs the class as well")
-    return [_definition(module, calls, example, header), *_replaced(module, calls, header[1])]
+    used = [Splice(*module.span(call.func), 0, header[1]) for call in calls]
+    return [_definition(module, calls, example, header), *used]
 
 
-def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
-    return any(module.means(call.func, origin) for origin in ORIGINS)
+def _is_class(module: SyntaxTree, node: cst.BaseExpression) -> bool:
+    return any(module.means(node, origin) for origin in ORIGINS)
 
 
 def _other_uses(module: SyntaxTree, calls: list[cst.Call]) -> str:
@@ -44,9 +45,8 @@ def _other_uses(module: SyntaxTree, calls: list[cst.Call]) -> str:
     made = {module.span(call.func) for call in calls}
     for kind in (cst.Attribute, cst.Name):
         for node in module.all(kind):
-            is_class = any(module.means(node, origin) for origin in ORIGINS)
             imported = any(module.around(node, cst.ImportAlias))
-            if is_class and not imported and module.span(node) not in made:
+            if _is_class(module, node) and not imported and module.span(node) not in made:
                 return last_name(node)
     return ""
 
@@ -55,8 +55,10 @@ def _definition(
     module: SyntaxTree, calls: list[cst.Call], example: str, header: re.Match[str]
 ) -> Splice:
     """Insert the class, with the names that the file has for Keras and TensorFlow."""
-    statements = [node for node in module.tree.body if _within(module, node, calls)]
-    imports, below = imports_above(module, statements[0])
+    first = next(
+        node for node in module.tree.body if any(module.within(call, node) for call in calls)
+    )
+    imports, below = imports_above(module, first)
     if imports is None:
         raise Declined("no import precedes the first layer")
     tensorflow = module.name_of("tensorflow", below)
@@ -67,16 +69,6 @@ def _definition(
     added = ["", "import tensorflow as tf"] if tensorflow is None else [""]
     at, newline = module.lines.end(module.span(imports)[1]), module.lines.newline
     return insert(at, newline.join([*added, "", "", *code.split("\n")]), rank=1)
-
-
-def _within(module: SyntaxTree, node: cst.CSTNode, calls: list[cst.Call]) -> bool:
-    start, end = module.span(node)
-    return any(start <= module.span(call)[0] < end for call in calls)
-
-
-def _replaced(module: SyntaxTree, calls: list[cst.Call], name: str) -> list[Splice]:
-    spans = (module.span(call.func) for call in calls)
-    return [Splice(start, end, 0, name) for start, end in spans]
 
 
 EDITS: dict[str, Kind] = {"fused-batch-norm": fused_batch_norm}
