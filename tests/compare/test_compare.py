@@ -247,7 +247,7 @@ def test_the_run_in_the_middle_stands_for_its_side() -> None:
     assert side.recordings == 3
     assert side.steps == 180
     assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
-    assert Sides.of(runs, runs).before[0] is runs[2]
+    assert Sides.of(runs, runs).before[0] == runs[2]
 
 
 def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
-from tfdoctor.terms.verdict import Errored, Finding, Location, NotApplicable
+from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 
 BASELINE_SCHEMA = 1
 
@@ -131,8 +132,11 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
+    earlier: tuple[KnownFinding, ...] = ()
+    with suppress(InputError):  # the file is new, or of another schema
+        earlier = read(path).findings
     unsaid = _unsaid(diagnosis)
-    found = {known for known in _earlier(path) if known.rule in unsaid}
+    found = {known for known in earlier if known.rule in unsaid}
     found |= {_known_as(diagnosis, one) for one in _findings(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
     try:
@@ -143,17 +147,14 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
         ) from error
 
 
-def _earlier(path: Path) -> tuple[KnownFinding, ...]:
-    """Return what the file knows so far; nothing where it is new or of another schema."""
-    try:
-        return read(path).findings
-    except InputError:
-        return ()
-
-
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
-    """Return the diagnosis with what the baseline knows of its findings, and what of the baseline is gone."""
-    known = set(baseline.findings)
+    """Return the diagnosis with what the baseline knows of its findings, and what of the baseline is gone.
+
+    A rule that was not checked says nothing of its own findings: they are not gone.
+    """
+    known, unsaid = set(baseline.findings), _unsaid(diagnosis)
+    found = set().union(*(_names(diagnosis, one) for one in _findings(diagnosis)))
+    gone = tuple(sorted(one for one in known - found if one.rule not in unsaid))
 
     def marked(one: Result | HostFinding) -> bool:
         return bool(_names(diagnosis, one) & known)
@@ -166,28 +167,18 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     if hosts is not None:
         findings = tuple(replace(one, known=marked(one)) for one in hosts.findings)
         hosts = replace(hosts, findings=findings)
-    gone = tuple(_gone(diagnosis, baseline))
     use = BaselineUse(file=file, gone=gone)
     return replace(diagnosis, results=results, hosts=hosts, baseline=use)
 
 
-def _gone(diagnosis: Diagnosis, baseline: Baseline) -> Iterator[KnownFinding]:
-    """Yield the known findings that are no more; a rule that was not checked says nothing of its own."""
-    found = set().union(*(_names(diagnosis, one) for one in _findings(diagnosis)))
-    unsaid = _unsaid(diagnosis)
-    for known in sorted(set(baseline.findings)):
-        if known not in found and known.rule not in unsaid:
-            yield known
-
-
 def _unsaid(diagnosis: Diagnosis) -> set[str]:
     """Return the rules that say nothing of the run: they are off, or could not be checked."""
-    unchecked = {result.rule.name for result in diagnosis.results if _says_nothing(result)}
+    unchecked = {
+        result.rule.name
+        for result in diagnosis.results
+        if isinstance(result.outcome, NotApplicable | Errored)
+    }
     return unchecked | {off.rule for off in diagnosis.settings.off}
-
-
-def _says_nothing(result: Result) -> bool:
-    return isinstance(result.outcome, NotApplicable | Errored)
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
@@ -204,22 +195,17 @@ def _counts(result: Result) -> bool:
 
 def _known_as(diagnosis: Diagnosis, finding: Result | HostFinding) -> KnownFinding:
     """Return a finding as a baseline has it, by the path in the repository where that is known."""
-    rule, at = _rule(finding), _at(finding)
-    path = at.path if at else ""
-    return KnownFinding(rule, diagnosis.repository.get(path) or path)
+    recorded = _as_recorded(finding)
+    return replace(recorded, file=diagnosis.repository.get(recorded.file) or recorded.file)
 
 
 def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> set[KnownFinding]:
     """Return how a baseline may have a finding: the path in the repository is known only where the file is."""
-    at = _at(finding)
-    return {_known_as(diagnosis, finding), KnownFinding(_rule(finding), at.path if at else "")}
+    return {_known_as(diagnosis, finding), _as_recorded(finding)}
 
 
-def _rule(finding: Result | HostFinding) -> str:
-    return finding.rule if isinstance(finding, HostFinding) else finding.rule.name
-
-
-def _at(finding: Result | HostFinding) -> Location | None:
+def _as_recorded(finding: Result | HostFinding) -> KnownFinding:
     if isinstance(finding, HostFinding):
-        return finding.at
-    return finding.outcome.at if isinstance(finding.outcome, Finding) else None
+        return KnownFinding(finding.rule, finding.at.path if finding.at else "")
+    at = finding.outcome.at if isinstance(finding.outcome, Finding) else None
+    return KnownFinding(finding.rule.name, at.path if at else "")

@@ -48,9 +48,14 @@ class Measured95:
 
 def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     """Return the diagnosis with the budgets of its device checked."""
-    limits = budget.of(diagnosis.subject.device)
-    checks = tuple(_check(diagnosis, limit, _place(budget, limit)) for limit in limits)
-    return replace(diagnosis, budgets=checks)
+    checks = {limit: _check(diagnosis, limit) for limit in budget.of(diagnosis.subject.device)}
+    if budget.file is not None:
+        path = f"{within_repository(budget.file.parent)}{budget.file.name}"
+        checks = {
+            limit: replace(check, at=Location(path, budget.lines.get(limit, 1)))
+            for limit, check in checks.items()
+        }
+    return replace(diagnosis, budgets=tuple(checks.values()))
 
 
 def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:
@@ -62,35 +67,24 @@ def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetSta
     return BudgetState.MET if high <= limit else BudgetState.UNCLEAR
 
 
-def _place(budget: Budget, limit: BudgetLimit) -> Location | None:
-    if budget.file is None:
-        return None
-    path = f"{within_repository(budget.file.parent)}{budget.file.name}"
-    return Location(path, budget.lines.get(limit, 1))
-
-
-def _check(diagnosis: Diagnosis, limit: BudgetLimit, at: Location | None) -> BudgetCheck:
-    figure, quantity = FIGURES[limit.key]
+def _check(diagnosis: Diagnosis, limit: BudgetLimit) -> BudgetCheck:
     unsure = limit.device is not None and diagnosis.subject.device is None
+    figure, quantity = FIGURES[limit.key]
     measured = Measured95(why=UNKNOWN_DEVICE) if unsure else figure(diagnosis)
-    result = BudgetCheck(
+    value, low, high = measured.value, measured.low, measured.high
+    found = BudgetState.UNKNOWN
+    if value is not None:
+        ends = value if low is None else low, value if high is None else high
+        found = state(limit.limit.value, *ends, at_least=limit.at_least)
+    return BudgetCheck(
         key=limit.key,
         limit=limit.limit,
         at_least=limit.at_least,
-        state=BudgetState.UNKNOWN,
+        state=found,
+        value=None if value is None else quantity(value),
+        low=None if low is None else quantity(low),
+        high=None if high is None else quantity(high),
         why=measured.why,
-        at=at,
-    )
-    if measured.value is None:
-        return result
-    low = measured.value if measured.low is None else measured.low
-    high = measured.value if measured.high is None else measured.high
-    return replace(
-        result,
-        state=state(limit.limit.value, low, high, at_least=limit.at_least),
-        value=quantity(measured.value),
-        low=None if measured.low is None else quantity(measured.low),
-        high=None if measured.high is None else quantity(measured.high),
     )
 
 
@@ -155,7 +149,9 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
     half = _half_of_share(waits)
     load = taken(diagnosis.conditions)
     ends = (share - half, share + half, float(waits[:, 0].sum() / waits[:, 1].sum()))
-    return Measured95(share, _less(max(0.0, min(ends)), load), _more(min(1.0, max(ends)), load))
+    low, high = max(0.0, min(ends)), min(1.0, max(ends))
+    # The load may have slowed the input alone, or all but the input.
+    return Measured95(share, _less(low, load), 1 - _less(1 - high, load))
 
 
 def _half_of_share(waits: Floats) -> float:
@@ -173,11 +169,6 @@ def _less(share: float, load: float) -> float:
     return share * (1 - load) / (1 - share * load)
 
 
-def _more(share: float, load: float) -> float:
-    """Return the share if other programs slowed all but the input."""
-    return 1 - _less(1 - share, load)
-
-
 def _examples(diagnosis: Diagnosis) -> Measured95:
     """Return the examples per second, by the interval of the step."""
     step, size = _step(diagnosis), diagnosis.conditions.batch_size
@@ -190,28 +181,27 @@ def _examples(diagnosis: Diagnosis) -> Measured95:
 
 
 def _matrix_unit(diagnosis: Diagnosis) -> Measured95:
-    value = diagnosis.conditions.matrix_unit
-    return Measured95(value, why=_why(value, diagnosis.conditions, "matrix_unit"))
+    found = diagnosis.conditions
+    return _recorded(found.matrix_unit, found, "matrix_unit")
 
 
 def _memory(diagnosis: Diagnosis) -> Measured95:
     """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
     found = diagnosis.conditions
-    on_host = diagnosis.subject.device is DeviceKind.CPU
-    value = found.host_bytes if on_host else found.device_bytes
-    return Measured95(value, why=_why(value, found, "host_bytes" if on_host else "device_bytes"))
+    if diagnosis.subject.device is DeviceKind.CPU:
+        return _recorded(found.host_bytes, found, "host_bytes")
+    return _recorded(found.device_bytes, found, "device_bytes")
 
 
 def _of_run(*phases: Phase) -> Callable[[Diagnosis], Measured95]:
     """Return what measures the time of phases of the run, ms; without any, of all but tfdoctor's own work."""
 
     def measure(diagnosis: Diagnosis) -> Measured95:
-        why = _why_no_run(diagnosis)
-        if why or diagnosis.run is None:
+        why, run = _why_no_run(diagnosis), diagnosis.run
+        if why or run is None:
             return Measured95(why=why)
-        if not phases and not diagnosis.run.finished:
+        if not phases and not run.finished:
             return Measured95(why="the end of the run was not recorded")
-        run = diagnosis.run
         return Measured95(run.of(*phases) if phases else run.total_ms - run.of(Phase.PROFILER))
 
     return measure
@@ -242,8 +232,8 @@ def _why_no_run(diagnosis: Diagnosis) -> str:
     return missing or "the run outside of the traced steps was not recorded"
 
 
-def _why(value: float | None, conditions: Conditions, name: str) -> str:
-    return "" if value is not None else _missing(conditions, name)
+def _recorded(value: float | None, conditions: Conditions, name: str) -> Measured95:
+    return Measured95(value, why="" if value is not None else _missing(conditions, name))
 
 
 def _missing(conditions: Conditions, name: str) -> str:

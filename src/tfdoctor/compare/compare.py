@@ -1,6 +1,6 @@
 """From two runs, or several of each, to their comparison."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -47,7 +47,10 @@ class Sides:
         cost cannot be compared with one without.
         """
         if not all(report.steps.untraced_ms for report in (*before, *after)):
-            before, after = ([*map(_traced, side)] for side in (before, after))
+            before, after = (
+                [replace(report, steps=replace(report.steps, untraced_ms=None)) for report in side]
+                for side in (before, after)
+            )
         return cls(_middle_first(before), _middle_first(after))
 
     @property
@@ -92,53 +95,38 @@ def _middle_first(reports: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
     return (middle, *(report for report in reports if report is not middle))
 
 
-def _traced(report: Diagnosis) -> Diagnosis:
-    """Return a report about its steps as they were traced."""
-    if report.steps.untraced_ms is None:
-        return report
-    return replace(report, steps=replace(report.steps, untraced_ms=None))
-
-
 def _side(reports: Sequence[Diagnosis]) -> RunSide:
+    """Return a side; the parts of the run that stands for it are scaled to the step of all."""
     first = reports[0]
+    own = step_of(first)
     known = [step for step in map(step_of, reports) if step]
     step_ms = float(np.exp(np.mean(np.log(known)))) if known else None
+    scale = step_ms / own if step_ms and own else 1.0
     return RunSide(
         title=first.subject.title,
         recordings=len(reports),
         steps=sum(len(report.steps.rows) for report in reports),
         step_ms=step_ms,
         mean_ms=_mean_ms(first),
-        parts_ms=_parts(first, step_ms),
+        parts_ms={part: ms * scale for part, ms in parts_of(first).items()},
         tfdoctor=first.version,
     )
-
-
-def _parts(report: Diagnosis, step_ms: float | None) -> Mapping[str, float]:
-    """Return the parts of the run that stands for its side, scaled to the step of all."""
-    own = step_of(report)
-    scale = step_ms / own if step_ms and own else 1.0
-    return {part: ms * scale for part, ms in parts_of(report).items()}
 
 
 def _why_missing(sides: Sides) -> str:
     """Return why the steps cannot be compared, as a clause; "" where they can."""
     both = [("before", report) for report in sides.before]
     both += [("after", report) for report in sides.after]
-    reasons = (_why_unknown(which, report) for which, report in both)
-    return next(filter(None, reasons), "")
-
-
-def _why_unknown(which: str, report: Diagnosis) -> str:
-    count = len(report.steps.rows)
-    if not step_of(report) or not count:
-        why = report.steps.missing or "no step was found"
-        return f"the step {which} the change is unknown: {why}"
-    if count < FEWEST:
-        return (
-            f"the run {which} the change has {counted(count, 'traced step')}, and fewer than {FEWEST} show no "
-            "difference: record with --steps 60"
-        )
+    for which, report in both:
+        count = len(report.steps.rows)
+        if not step_of(report) or not count:
+            why = report.steps.missing or "no step was found"
+            return f"the step {which} the change is unknown: {why}"
+        if count < FEWEST:
+            return (
+                f"the run {which} the change has {counted(count, 'traced step')}, and fewer than {FEWEST} show no "
+                "difference: record with --steps 60"
+            )
     return ""
 
 
@@ -150,16 +138,16 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     """
     runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
     figure, logs = change(*runs)
-    as_measured = logs.ratios()
     ratios = logs.wider(widen.below, widen.above).ratios()
     by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
     if by_parts and len(runs[0]) == len(runs[1]) == 1:
         ratios = ratios.within(step_by_parts(sides.before[0], sides.after[0], widen))
     least = float(np.sqrt((1 + ratios.high) / (1 + ratios.low))) - 1
     doubt = _doubt(ratios, least, figure, by_parts)
-    if doubt and as_measured.excludes_zero:
+    if doubt and logs.ratios().excludes_zero:
         doubt = Undecided.CONDITIONS
-    first, last = (_figure_ms(side, figure) for side in runs)
+    of_all = figure is StepFigure.STRETCHES
+    first, last = (side[0].by_stretches() if of_all else side[0] for side in runs)
     return ChangeOfStep(
         change=ratios.middle,
         low=ratios.low,
@@ -168,14 +156,9 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
         direction=Direction.UNKNOWN if doubt else _direction(ratios),
         figure=figure,
         doubt=doubt,
-        before_ms=first,
-        after_ms=last,
+        before_ms=first.step_ms,
+        after_ms=last.step_ms,
     )
-
-
-def _figure_ms(runs: Sequence[ComparedSteps], figure: StepFigure) -> float:
-    """Return the compared figure of the first run of a side, ms."""
-    return (runs[0].by_stretches() if figure is StepFigure.STRETCHES else runs[0]).step_ms
 
 
 def _doubt(ratios: Interval, least: float, figure: StepFigure, by_parts: float) -> Undecided | None:

@@ -37,19 +37,14 @@ def widening(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Widenin
     """
     slowed_before, slowed_after = _slowed(before), _slowed(after)
     clock = _clock(before, after)
+    why = [_load("before", before, slowed_before), _load("after", after, slowed_after)]
+    if abs(clock) >= NOTICED:
+        which, ratio = "lower" if clock > 0 else "higher", float(np.expm1(abs(clock)))
+        why.append(f"The clock of the GPUs was {percent(ratio)} {which} after the change.")
     return Widening(
         below=slowed_after + max(0.0, clock),
         above=slowed_before + max(0.0, -clock),
-        why=tuple(
-            filter(
-                None,
-                (
-                    _load("before", before, slowed_before),
-                    _load("after", after, slowed_after),
-                    _clocks(clock),
-                ),
-            )
-        ),
+        why=tuple(filter(None, why)),
     )
 
 
@@ -91,10 +86,3 @@ def _used(conditions: Conditions) -> float:
     """Return the share of the cores that other programs used, as far as it counts."""
     usable, other = conditions.cores_usable, conditions.cores_other
     return min(1.0, other / usable) if usable and other and taken(conditions) else 0.0
-
-
-def _clocks(clock: float) -> str:
-    if abs(clock) < NOTICED:
-        return ""
-    which = "lower" if clock > 0 else "higher"
-    return f"The clock of the GPUs was {percent(float(np.expm1(abs(clock))))} {which} after the change."

@@ -30,10 +30,10 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
     """
     least_ms = max(certain, SMALLEST) * (step_of(before) or step_of(after) or 0.0)
-    found = [*_after(before, after, least_ms), *_gone(before, after)]
+    found = _matched(before, after, least_ms)
     leading = _leading(before), _leading(after)
-    found = [replace(change, shown_by=_shown_by(change.rule, leading)) for change in found]
-    return tuple(sorted(found, key=lambda change: (ORDER.index(change.state), -_amount(change))))
+    shown = (replace(change, shown_by=_shown_by(change.rule, leading)) for change in found)
+    return tuple(sorted(shown, key=lambda change: (ORDER.index(change.state), -_amount(change))))
 
 
 def _amount(change: FindingChange) -> float:
@@ -42,19 +42,16 @@ def _amount(change: FindingChange) -> float:
     return per_step or change.after_run_ms or change.before_run_ms or 0.0
 
 
-def _after(before: Diagnosis, after: Diagnosis, least_ms: float) -> Iterator[FindingChange]:
+def _matched(before: Diagnosis, after: Diagnosis, least_ms: float) -> Iterator[FindingChange]:
     for now in findings(after):
         earlier = _same(now, after, before)
         absent = FindingState.NEW if now.rule in _checked(before) else FindingState.UNCHECKED_BEFORE
         yield _change(_state(earlier, now, least_ms) if earlier else absent, earlier, now)
-
-
-def _gone(before: Diagnosis, after: Diagnosis) -> Iterator[FindingChange]:
     for earlier in findings(before):
         if _same(earlier, before, after) is None:
-            checked = earlier.rule in _checked(after)
+            gone = earlier.rule in _checked(after)
             yield _change(
-                FindingState.GONE if checked else FindingState.UNCHECKED_AFTER, earlier, None
+                FindingState.GONE if gone else FindingState.UNCHECKED_AFTER, earlier, None
             )
 
 
@@ -105,27 +102,15 @@ def _in_script(finding: Found, report: Diagnosis) -> bool:
 
 
 def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
-    step = _severity(now) - _severity(earlier)
-    if earlier.amount and now.amount and earlier.kind is now.kind:
-        moved = now.amount.per_step.value - earlier.amount.per_step.value
-        if abs(moved) <= least_ms:
-            return FindingState.SAME
-        return FindingState.WORSE if moved > 0 else FindingState.BETTER
+    moved, least = float((now.result.severity or 0) - (earlier.result.severity or 0)), 0.0
     runs = earlier.result.run, now.result.run
-    if runs[0] and runs[1] and not (earlier.amount or now.amount):
-        step = _moved(runs[1].share - runs[0].share)
-    if not step:
+    if earlier.amount and now.amount and earlier.kind is now.kind:
+        moved, least = now.amount.per_step.value - earlier.amount.per_step.value, least_ms
+    elif runs[0] and runs[1] and not (earlier.amount or now.amount):
+        moved, least = runs[1].share - runs[0].share, SMALLEST_OF_RUN
+    if abs(moved) <= least:
         return FindingState.SAME
-    return FindingState.WORSE if step > 0 else FindingState.BETTER
-
-
-def _moved(share: float) -> int:
-    """Return whether a saving of the run became larger, smaller, or neither: 1, -1 or 0."""
-    return int(share > SMALLEST_OF_RUN) - int(share < -SMALLEST_OF_RUN)
-
-
-def _severity(found: Found) -> int:
-    return found.result.severity or 0
+    return FindingState.WORSE if moved > 0 else FindingState.BETTER
 
 
 def _change(state: FindingState, earlier: Found | None, now: Found | None) -> FindingChange:

@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from tfdoctor.compare.reports import step_of
-from tfdoctor.diagnosis import Diagnosis, PipelineStage
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import Mover, MoverKind
 
 MOST = 20
@@ -27,13 +27,14 @@ def movers(
     run must be for the steps to show it.
     """
     kinds = {MoverKind.OPERATION: _operations, MoverKind.STAGE: _stages}
-    moved = [
-        mover
-        for kind, times in kinds.items()
-        for mover in _moved(
-            kind, _scaled(before, times(before), in_ms), _scaled(after, times(after), in_ms)
-        )
-    ]
+    moved = []
+    for kind, times in kinds.items():
+        first, last = (_scaled(report, times(report), in_ms) for report in (before, after))
+        if first and last:  # otherwise one of the runs does not know its times
+            moved += [
+                Mover(kind=kind, name=name, before=first.get(name), after=last.get(name))
+                for name in dict.fromkeys([*first, *last])
+            ]
     step = max(step_of(before) or 0.0, step_of(after) or 0.0) if in_ms else 1.0
     least = math.log1p(certain)
     shown = [
@@ -50,14 +51,6 @@ def _ratio(mover: Mover) -> float:
 
 def _by(mover: Mover) -> float:
     return (mover.after or 0.0) - (mover.before or 0.0)
-
-
-def _moved(kind: MoverKind, before: Times, after: Times) -> Iterator[Mover]:
-    """Yield all names of both; nothing where one of the runs does not know its times."""
-    if not before or not after:
-        return
-    for name in dict.fromkeys([*before, *after]):
-        yield Mover(kind=kind, name=name, before=before.get(name), after=after.get(name))
 
 
 def _scaled(report: Diagnosis, times: Times, in_ms: bool) -> Times:  # noqa: FBT001 - private
@@ -78,9 +71,5 @@ def _stages(report: Diagnosis) -> Times:
     """Return the stages by what the user wrote or what ran; of several with one name, their sum."""
     times: dict[str, float] = defaultdict(float)
     for stage in report.pipeline:
-        times[_stage_name(stage)] += stage.self_ms
+        times[stage.written or stage.name] += stage.self_ms
     return times
-
-
-def _stage_name(stage: PipelineStage) -> str:
-    return stage.written or stage.name
