@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, as_completed
@@ -94,32 +93,25 @@ def version() -> str:
 
 
 def examined(client: Client, jobs: Sequence[RecordingJob]) -> Iterator[ExaminedRecording]:
-    """Yield the answer to each job once, as they come; the largest recordings begin."""
-    largest = sorted(jobs, key=lambda job: -job.found.nbytes)
+    """Yield the answer to each job once, as they come; the largest recordings begin.
+
+    Raises:
+        InputError: the scheduler is gone.
+    """
     asked: dict[str, RecordingJob] = {}
     waiting = as_completed()
-    for job in largest:
+    for job in sorted(jobs, key=lambda job: -job.found.nbytes):
         future = client.submit(task, job, pure=False)
         asked[future.key] = job
         waiting.add(future)
     del future
     for done in waiting:
-        yield _result(done, asked[done.key])
-
-
-def _result(done: Any, job: RecordingJob) -> ExaminedRecording:  # noqa: ANN401 - Dask has no types
-    """Return the answer to a job.
-
-    Raises:
-        InputError: the scheduler is gone.
-    """
-    if done.status == "finished":
-        answer: ExaminedRecording = done.result()
-        return answer
-    if done.status != "error":
-        raise InputError(
-            "The Dask scheduler is gone: what was examined is in the table, and the same command continues."
-        )
-    return job.failed(
-        Failure.CRASH, f"Dask gave up on it: the workers that read it ended ({done.exception()})."
-    )
+        if done.status == "finished":
+            yield done.result()
+        elif done.status == "error":
+            why = f"Dask gave up on it: the workers that read it ended ({done.exception()})."
+            yield asked[done.key].failed(Failure.CRASH, why)
+        else:
+            raise InputError(
+                "The Dask scheduler is gone: what was examined is in the table, and the same command continues."
+            )

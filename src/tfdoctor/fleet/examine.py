@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet import names
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
@@ -25,8 +24,9 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     Raises:
         MemoryError: the recording needs more memory than this process may have.
     """
+    place = job.found.place
     try:
-        at = _here(job, scratch)
+        at = fetched_files(place, job.found.files, scratch) if is_url(place) else Path(place)
         digest = digest_of(at, job.found.files)
     except (InputError, OSError) as error:
         return job.failed(Failure.UNREACHABLE, str(error))
@@ -37,7 +37,7 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     try:
         return _diagnosed(job, at, digest)
     except InputError as error:
-        message = str(error).replace(str(at), job.found.place)
+        message = str(error).replace(str(at), place)
         return job.failed(Failure.UNREADABLE, message, digest)
 
 
@@ -54,12 +54,6 @@ def digest_of(root: Path, files: tuple[str, ...]) -> str:
     return whole.hexdigest()
 
 
-def _here(job: RecordingJob, scratch: Path) -> Path:
-    """Return the path of a recording on this machine, of a copy if it is at a URL."""
-    place = job.found.place
-    return fetched_files(place, job.found.files, scratch) if is_url(place) else Path(place)
-
-
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
     recording, book = Recording.open(at), rulebook(job.config)
     title = names.title(job.found.place)
@@ -71,14 +65,9 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         script=names.script(recording.manifest),
         recorded=names.recorded(recording.manifest, tuple(map(PurePosixPath, recording.traces))),
     )
-    if job.scrubbed:
-        diagnosis = _without_names(diagnosis, recording, job.found.place)
+    if job.scrubbed:  # also without the names in its place
+        secrets = Secrets.of(recording)
+        users = (*secrets.users, *paths.of_text(job.found.place))
+        diagnosis = scrub(diagnosis, replace(secrets, users=users).identifying())
     page = render("html", diagnosis) if job.page else ""
     return ExaminedRecording(row(known, recording, diagnosis), page)
-
-
-def _without_names(diagnosis: Diagnosis, recording: Recording, place: str) -> Diagnosis:
-    """Return a diagnosis without the names of people and machines, also without those in its place."""
-    secrets = Secrets.of(recording)
-    users = (*secrets.users, *paths.of_text(place))
-    return scrub(diagnosis, replace(secrets, users=users).identifying())

@@ -52,7 +52,7 @@ def to_examine(
     found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan
 ) -> tuple[RecordingJob, ...]:
     """Return a job for each recording without a row that is still true."""
-    current = _current(table, plan)
+    current = [run for run in table.rows.values() if _is_true(run, table.folder, plan)]
     unchanged = {(run.key, run.stamp) for run in current if run.stamp}
     sizes = known_sizes(current)
     return tuple(
@@ -69,10 +69,6 @@ def to_examine(
         for one in found
         if (one.key, one.stamp) not in unchanged
     )
-
-
-def _current(table: FleetTable, plan: FleetPlan) -> list[FleetRun]:
-    return [run for run in table.rows.values() if _is_true(run, table.folder, plan)]
 
 
 def _is_true(run: FleetRun, folder: Path, plan: FleetPlan) -> bool:
@@ -93,7 +89,7 @@ def examine(
     """
     if not jobs:
         return
-    rows = {run.digest: run for run in _current(table, plan)}
+    rows = {run.digest: run for run in table.rows.values() if _is_true(run, table.folder, plan)}
     places = {job.found.key: job.found for job in jobs}
     with cluster.connected(plan.scheduler, plan.workers, tell) as client:
         for one in cluster.examined(client, jobs):

@@ -36,15 +36,11 @@ def main() -> None:
     """Answer jobs until the worker closes the pipe."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
-    _load()
-    serve(sys.stdin.buffer, answers)
-
-
-def _load() -> None:
-    """Load what every recording needs, so that no process does it again."""
+    # What every recording needs is loaded here, so that no process does it again.
     all_rules()
     html.prepare()
     bundle.plotly()  # packed by a thread, which would not go on in a process that is forked meanwhile
+    serve(sys.stdin.buffer, answers)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
@@ -94,12 +90,12 @@ def _answer(
         answer: ExaminedRecording = pipe.recv()
     except EOFError:
         process.join()
-        return job.failed(Failure.CRASH, f"The process that read it {_end(process.exitcode or 0)}.")
+        code = process.exitcode or 0
+        end = (
+            f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        )
+        return job.failed(Failure.CRASH, f"The process that read it {end}.")
     return answer
-
-
-def _end(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
 def _examine(job: RecordingJob, scratch: Path, pipe: Connection) -> None:

@@ -76,7 +76,10 @@ def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[st
 
 
 def _found(pattern: str) -> Iterator[FoundRecording]:
-    place = opened(pattern if is_url(pattern) else _absolute(pattern))
+    # A path is taken from the root, without links resolved: a pattern means what it says.
+    place = opened(
+        pattern if is_url(pattern) else os.path.normpath(Path(pattern).expanduser().absolute())
+    )
     scheme = place.path[: place.path.find("://") + 3] if place.is_web else ""
     path = place.path.removeprefix(scheme).rstrip("/").removesuffix(f"/{MANIFEST}")
     exists = place.exists()
@@ -91,11 +94,6 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
     for root, files in recordings(infos).items():
         if _matches(wanted, root, files):
             yield _described(place, scheme, root, files, infos)
-
-
-def _absolute(path: str) -> str:
-    """Return a path from the root, without links resolved: a pattern means what it says."""
-    return os.path.normpath(Path(path).expanduser().absolute())
 
 
 def _searched(path: str, *, is_pattern: bool) -> str:
@@ -155,7 +153,8 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     A root is a recording's folder, or else a run folder of TensorBoard, or else one trace file with the name "".
     """
     own = [PurePosixPath(path) for path in paths]
-    marked = {_outer(path.parent) for path in own if path.name in MARKS | {AGENT}}
+    folders = [path.parent for path in own if path.name in MARKS | {AGENT}]
+    marked = {folder.parent.parent if folder.parent.name in INNER else folder for folder in folders}
     files: dict[PurePosixPath, list[str]] = {}
     for path in own:
         root = _root(path, marked)
@@ -166,11 +165,6 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
         for root, names in files.items()
     }
     return {str(root): names for root, names in picked.items() if names}
-
-
-def _outer(folder: PurePosixPath) -> PurePosixPath:
-    """Return the recording that a folder of one of its processes belongs to."""
-    return folder.parent.parent if folder.parent.name in INNER else folder
 
 
 def _root(path: PurePosixPath, marked: set[PurePosixPath]) -> PurePosixPath | None:

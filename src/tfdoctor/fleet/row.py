@@ -1,6 +1,5 @@
 """The row of a recording in the table of a fleet, from its diagnosis."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun
     share = together.share if together else _nothing_to_save(diagnosis)
     return replace(
         known,
-        user=_user(recording),
+        user=next(iter(paths.of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
         host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
         device=subject.device.value if subject.device else "",
         device_name=subject.device_name,
@@ -36,7 +35,11 @@ def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun
         missing=steps.missing,
         saving_share=number(share),
         saving_bound=(together.bound if together else Bound.EXPECTED).value,
-        findings=tuple(_findings(diagnosis)),
+        findings=tuple(
+            _finding(entry.result, entry.result.outcome)
+            for entry in entries(diagnosis)
+            if isinstance(entry.result.outcome, Finding)
+        ),
         **_of_run(diagnosis),
     )
 
@@ -46,7 +49,9 @@ def _of_run(diagnosis: Diagnosis) -> dict[str, Any]:
     run, together = diagnosis.run, diagnosis.run_together
     if run is None or not run.whole:
         return {}
-    share = together.share if together else _nothing_of_the_run(diagnosis)
+    # Nothing is saved of a run that no change shortens; where a change is known, and not what it saves, it is open.
+    alone = None if any(map(_is_unpriced, diagnosis.results)) else 0.0
+    share = together.share if together else alone
     return {
         "run_hours": number(run.total_ms / MS_PER_HOUR),
         "run_saving_share": number(share),
@@ -55,11 +60,6 @@ def _of_run(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 MS_PER_HOUR = 3_600_000.0
-
-
-def _nothing_of_the_run(diagnosis: Diagnosis) -> float | None:
-    """Return 0 for a run that no change shortens; None where a change is known, and not what it saves."""
-    return None if any(map(_is_unpriced, diagnosis.results)) else 0.0
 
 
 def _is_unpriced(result: Result) -> bool:
@@ -86,29 +86,18 @@ def _nothing_to_save(diagnosis: Diagnosis) -> float | None:
     return None if unknown or doubtful else 0.0
 
 
-def _findings(diagnosis: Diagnosis) -> Iterator[FleetFinding]:
-    for entry in entries(diagnosis):
-        result = entry.result
-        if isinstance(result.outcome, Finding):
-            yield _finding(result, result.outcome)
-
-
 def _finding(result: Result, finding: Finding) -> FleetFinding:
     saving, severity = result.saving, result.severity or finding.severity
+    bounded = result.run or saving
     return FleetFinding(
         rule=result.rule.name,
         severity=severity.name.lower() if severity else None,
         share=number(saving.share) if saving else None,
-        bound=_bound(result).value,
+        bound=(bounded.bound if bounded else Bound.EXPECTED).value,
         summary=finding.summary,
         at=place(result.place),
         run_share=number(result.run.share) if result.run else None,
     )
-
-
-def _bound(result: Result) -> Bound:
-    saving = result.run or result.saving
-    return saving.bound if saving else Bound.EXPECTED
 
 
 def _devices(diagnosis: Diagnosis) -> int | None:
@@ -120,9 +109,3 @@ def _devices(diagnosis: Diagnosis) -> int | None:
     used = diagnosis.subject.devices_used or machine
     hosts = len(diagnosis.hosts.rows) if diagnosis.hosts else 1
     return used * hosts if used else None
-
-
-def _user(recording: Recording) -> str:
-    """Return the user in whose home folder the run was started; "" elsewhere."""
-    manifest = recording.manifest
-    return next(iter(paths.of_path(manifest.cwd)), "") if manifest else ""

@@ -55,11 +55,10 @@ def _single(rows: Iterable[FleetRun]) -> list[FleetRun]:
     places: dict[str, list[FleetRun]] = defaultdict(list)
     for run in sorted(rows, key=lambda run: run.place):
         places[run.digest or run.key].append(run)
-    return [replace(first, copies=tuple(map(_copy, others))) for first, *others in places.values()]
-
-
-def _copy(run: FleetRun) -> FleetCopy:
-    return FleetCopy(run.place, run.key, run.stamp)
+    return [
+        replace(first, copies=tuple(FleetCopy(run.place, run.key, run.stamp) for run in others))
+        for first, *others in places.values()
+    ]
 
 
 def _priced(run: FleetRun, prices: DevicePrices) -> PricedRun:
@@ -90,24 +89,20 @@ def _waste(shares: Iterable[tuple[PricedRun, float | None]]) -> Waste:
     """Return what runs waste of which a share of the time is lost; a run without a share is left out."""
     total = Waste()
     for one, share in shares:
-        if share is not None:
-            total = _plus(total, one, share)
+        if share is None:
+            continue
+        run, ceiling = one.run, share > 0 and one.run.at_most
+        of_run = share / run.lost_share if run.lost_share else 0.0
+        total = Waste(
+            runs=total.runs + 1,
+            devices=total.devices + share * (run.devices or 0),
+            device_hours=total.device_hours + share * (run.device_hours or 0.0),
+            usd_per_hour=_sum(total.usd_per_hour, one.usd_per_hour, of_run),
+            usd=_sum(total.usd, one.usd, of_run),
+            at_most=total.at_most or ceiling,
+            hours_at_most=total.hours_at_most or (ceiling and run.device_hours is not None),
+        )
     return total
-
-
-def _plus(total: Waste, one: PricedRun, share: float) -> Waste:
-    run = one.run
-    ceiling = share > 0 and run.at_most
-    of_run = share / run.lost_share if run.lost_share else 0.0
-    return Waste(
-        runs=total.runs + 1,
-        devices=total.devices + share * (run.devices or 0),
-        device_hours=total.device_hours + share * (run.device_hours or 0.0),
-        usd_per_hour=_sum(total.usd_per_hour, one.usd_per_hour, of_run),
-        usd=_sum(total.usd, one.usd, of_run),
-        at_most=total.at_most or ceiling,
-        hours_at_most=total.hours_at_most or (ceiling and run.device_hours is not None),
-    )
 
 
 def _sum(total: float | None, more: float | None, factor: float) -> float | None:
@@ -121,20 +116,14 @@ def _faults(
     found: dict[str, list[tuple[PricedRun, float | None, str]]] = defaultdict(list)
     for one in runs:
         for finding in one.run.findings:
-            share = _alone(one.run.share_of(finding), one.run)
+            share, most = one.run.share_of(finding), one.run.lost_share
+            share = None if share is None or most is None else max(0.0, min(share, most))
             if share != 0:
                 found[finding.rule].append((one, share, finding.bound))
     faults = [
         _fault(rule, titles.get(rule, rule), own, by_hours=by_hours) for rule, own in found.items()
     ]
     return tuple(sorted(faults, key=lambda fault: _dearest(fault, by_hours=by_hours)))
-
-
-def _alone(share: float | None, run: FleetRun) -> float | None:
-    """Return the share of a finding as far as all changes together save it; None where either is unknown."""
-    if share is None or run.lost_share is None:
-        return None
-    return max(0.0, min(share, run.lost_share))
 
 
 def _fault(
