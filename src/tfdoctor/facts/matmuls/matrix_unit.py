@@ -1,7 +1,7 @@
 """How much of the matrix unit's peak rate a step uses while the device is busy."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -101,14 +101,20 @@ class GpuKernels:
     @classmethod
     def of(cls, rows: tuple[OperationTime, ...], hardware: Hardware) -> Self:
         """Identify every kernel of the operations."""
+        pieces: list[Piece] = []
         unused, reasons = 0.0, []
         for row in rows:
+            if len(row.ran_ms) == len(row.ran):
+                ran = zip(row.ran, row.ran_ms, strict=True)
+                pieces += ((row, kernel(name), ms) for name, ms in ran)
+            else:  # times per kernel are unknown: the first kernel stands for all
+                pieces.append((row, kernel(row.ran[0] if row.ran else ""), row.ms))
             could = eligibility(row, hardware)
             if could.possible and of_operation(row.ran) is False:
                 unused += row.ms
             if could.why and not of_operation(row.ran):
                 reasons.append((could.why, row.ms))
-        return cls(tuple(_pieces(rows)), unused, _totals(reasons))
+        return cls(tuple(pieces), unused, _totals(reasons))
 
     def parts(self) -> dict[str, Any]:
         """Return the fields of a MatrixUnit."""
@@ -139,15 +145,6 @@ def _place(launched: Kernel) -> str:
     return (
         "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
     )
-
-
-def _pieces(rows: Iterable[OperationTime]) -> Iterator[Piece]:
-    for row in rows:
-        times = row.ran_ms if len(row.ran_ms) == len(row.ran) else None
-        if times is None:  # times per kernel are unknown: the first kernel stands for all
-            yield row, kernel(row.ran[0] if row.ran else ""), row.ms
-            continue
-        yield from ((row, kernel(name), ms) for name, ms in zip(row.ran, times, strict=True))
 
 
 def _totals(parts: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:

@@ -6,7 +6,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Layer, Program, Shape
+from tfdoctor.facts.run.program import Layer, Program
 
 KINDS = ("BatchNormalization", "SyncBatchNormalization")
 """Keras' classes; subclasses usually keep the ending."""
@@ -74,13 +74,12 @@ class BatchNorms:
         layers = [layer for layer in program.layers if layer.kind.endswith(KINDS)]
         if not layers:
             raise Unavailable("the program has no batch normalization layer")
-        ran = [
-            (layer, [row for row in operations.rows if row.layer == layer.name]) for layer in layers
-        ]
+        ran = [[row for row in operations.rows if row.layer == layer.name] for layer in layers]
+        unfused = (_unfused(layer, rows, program) for layer, rows in zip(layers, ran, strict=True))
         return cls(
-            tuple(_unfused(layer, rows, program) for layer, rows in ran if _is_unfused(rows)),
-            sum(any("FusedBatchNorm" in row.type for row in rows) for _, rows in ran),
-            sum(bool(rows) for _, rows in ran),
+            tuple(filter(None, unfused)),
+            sum(any("FusedBatchNorm" in row.type for row in rows) for rows in ran),
+            sum(map(bool, ran)),
             operations.streaming_rate,
         )
 
@@ -89,27 +88,22 @@ class BatchNorms:
         return passes * norm.nbytes / self.rate * 1e3 if norm.nbytes and self.rate else None
 
 
-def _is_unfused(rows: list[OperationTime]) -> bool:
-    return any(row.type == MOMENTS for row in rows)
+def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> BatchNorm | None:
+    """Describe a layer that ran as separate operations; None of any other.
 
-
-def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> BatchNorm:
-    moments = next(row.operation for row in rows if row.type == MOMENTS)
-    tensors = moments.inputs if moments else ()
+    Its shape has the batch dimension filled in, or 0 for each dimension where one stays open.
+    """
+    moments = next((row for row in rows if row.type == MOMENTS), None)
+    if moments is None:
+        return None
+    tensors = moments.operation.inputs if moments.operation else ()
     sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
     nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
     return BatchNorm(
         layer,
         sum(row.ms for row in rows),
         len(rows),
-        _filled(program, shape),
+        None if shape is None else program.shape(shape) or tuple(size or 0 for size in shape),
         nbytes or None,
         tuple(row.name for row in rows),
     )
-
-
-def _filled(program: Program, shape: Shape | None) -> tuple[int, ...] | None:
-    """Return a shape with its batch dimension filled in, or with 0 for each dimension that stays open."""
-    if shape is None:
-        return None
-    return program.shape(shape) or tuple(size or 0 for size in shape)

@@ -61,44 +61,23 @@ class Broadcasts:
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Follow each repetition to the operations that use it."""
         rows = [row for row in operations.rows if row.type in REPEATS]
-        broadcasts = (_broadcast(operations, row, program, dataflow) for row in rows)
-        return cls(
-            tuple(
-                broadcast
-                for broadcast in broadcasts
-                if broadcast and (broadcast.rows or broadcast.chain)
-            )
-        )
+        found = (_broadcast(operations, row, program, dataflow) for row in rows)
+        return cls(tuple(one for one in found if one and (one.rows or one.chain)))
 
 
 def _broadcast(
     operations: Operations, row: OperationTime, program: Program, dataflow: Dataflow
 ) -> Broadcast | None:
-    times = _times(row.operation, program) if row.operation else None
-    if not row.operation or not times or row.operation.name.startswith("gradient"):
-        return None
-    names = _chain(row.operation, dataflow)
-    return Broadcast(
-        row,
-        times,
-        _with_gradient(operations, row, dataflow) if _needless(names, dataflow) else (),
-        tuple(
-            later
-            for later in operations.rows
-            if later.operation and later.operation.name in names[1:]
-        ),
-    )
-
-
-def _with_gradient(
-    operations: Operations, row: OperationTime, dataflow: Dataflow
-) -> tuple[OperationTime, ...]:
     forward = row.operation
-    return tuple(
-        candidate
-        for candidate in operations.rows
-        if candidate is row or (forward and dataflow.is_gradient_of(candidate.name, forward))
-    )
+    times = _times(forward, program) if forward else None
+    if not forward or not times or forward.name.startswith("gradient"):
+        return None
+    names, rows = _chain(forward, dataflow), operations.rows
+    own: tuple[OperationTime, ...] = ()
+    if _needless(names, dataflow):
+        own = tuple(o for o in rows if o is row or dataflow.is_gradient_of(o.name, forward))
+    later = (one for one in rows if one.operation and one.operation.name in names[1:])
+    return Broadcast(row, times, own, tuple(later))
 
 
 def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
@@ -127,9 +106,5 @@ def _times(operation: Operation, program: Program) -> float | None:
         return None
     # Only dimensions of size 1 can be left to broadcasting: 2 repeated to 4 cannot.
     padded = (1,) * (len(after) - len(before)) + before
-    if any(
-        size_before not in (1, size_after)
-        for size_before, size_after in zip(padded, after, strict=True)
-    ):
-        return None
-    return prod(after) / prod(before)
+    broadcasts = all(old in (1, new) for old, new in zip(padded, after, strict=True))
+    return prod(after) / prod(before) if broadcasts else None

@@ -66,7 +66,8 @@ class Dependence:
     def sources(self, name: str) -> frozenset[Source]:
         """Return what an operation is computed from; empty is constants only."""
         if name not in self._found:
-            self._search(name)
+            own = map(self._own, _reached((name,), self._before))
+            self._found[name] = frozenset(source for source in own if source is not None)
         return self._found[name]
 
     def is_fixed(self, name: str) -> bool:
@@ -83,13 +84,6 @@ class Dependence:
         operation = self.flow.program.by_name.get(name)
         return () if operation and operation.type in SHAPES else self._before(name)
 
-    def _search(self, name: str) -> None:
-        """Find the sources of one operation by those of all before it."""
-        reached = _reached((name,), self._before)
-        self._found[name] = frozenset(
-            source for one in reached if (source := self._own(one)) is not None
-        )
-
     def _before(self, name: str) -> tuple[str, ...]:
         operation = self.flow.program.by_name.get(name)
         return operation.sources if operation and not VARIABLE.search(operation.type) else ()
@@ -99,7 +93,8 @@ class Dependence:
         operation = self.flow.program.by_name.get(name)
         if operation is None or HIDDEN.search(operation.type):
             return Source.UNKNOWN
-        if VARIABLE.search(operation.type) or _is_handle(operation):
+        handle = operation.outputs and operation.outputs[0][0] == "resource"  # of a variable
+        if VARIABLE.search(operation.type) or handle:
             return Source.VARIABLES
         if RANDOM.search(operation.type):
             return Source.RANDOM
@@ -148,11 +143,6 @@ def _updates(operation: Operation) -> bool:
     """Say whether an operation writes a variable that is no metric's."""
     writes = operation.type.startswith(("Assign", "ResourceApply", "ResourceScatter"))
     return writes and not _is_metric(operation)
-
-
-def _is_handle(operation: Operation) -> bool:
-    """Say whether it passes a variable into the function."""
-    return bool(operation.outputs) and operation.outputs[0][0] == "resource"
 
 
 def _reached(names: Iterable[str], then: Callable[[str], Iterable[str]]) -> frozenset[str]:

@@ -4,7 +4,7 @@ import re
 from math import prod
 
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
-from tfdoctor.facts.run.program import Operation, Program, Tensor
+from tfdoctor.facts.run.program import Operation, Program
 
 Sizes = tuple[int, ...]
 
@@ -99,23 +99,13 @@ def _convolution_flops(kind: str, operation: Operation, program: Program) -> flo
 
     The kernel holds the input channels of one group only, so this holds for grouped convolutions too.
     """
-    small, large = _kernel_and_output(kind, operation)
-    kernel, output = (
-        program.shape(small[1]) if small else None,
-        program.shape(large[1]) if large else None,
-    )
+    inputs, outputs = operation.inputs, operation.outputs
+    kernels = outputs[:1] if "Filter" in kind else inputs[1:2]
+    results = inputs[2:3] if "Backprop" in kind else outputs[:1]
+    kernel = program.shape(kernels[0][1]) if kernels else None
+    output = program.shape(results[0][1]) if results else None
     if not kernel or not output:
         return None
     channels = output[1] if operation.attrs.data_format.startswith("NC") else output[-1]
     positions = prod(output) / channels if channels else 0
     return 2.0 * positions * prod(kernel)
-
-
-def _kernel_and_output(kind: str, operation: Operation) -> tuple[Tensor | None, Tensor | None]:
-    inputs, outputs = operation.inputs, operation.outputs
-    if "Backprop" not in kind:
-        return (inputs[1] if len(inputs) > 1 else None), (outputs[0] if outputs else None)
-    gradient = inputs[2] if len(inputs) > 2 else None  # noqa: PLR2004
-    if "Filter" in kind:
-        return (outputs[0] if outputs else None), gradient
-    return (inputs[1] if len(inputs) > 1 else None), gradient

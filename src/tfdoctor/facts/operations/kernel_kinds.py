@@ -76,18 +76,13 @@ WIDE = {
 def kernel(name: str) -> Kernel:
     """Identify a kernel by its name; an unknown one has no family."""
     family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
-    precision = (family.precision if family else "") or _precision(name)
-    return Kernel(name, family, _factors(precision, family))
-
-
-def _precision(name: str) -> str:
-    return next((precision for precision, pattern in PRECISIONS if pattern.search(name)), "")
-
-
-def _factors(precision: str, family: Family | None) -> str:
-    """Leave out float32 where it can only be the sum's type: Tensor Cores do not multiply float32."""
-    scalar = family is None or not family.on_unit or not family.maker.startswith("NVIDIA")
-    return precision if scalar or precision != "fp32" else ""
+    shown = (precision for precision, pattern in PRECISIONS if pattern.search(name))
+    precision = (family.precision if family else "") or next(shown, "")
+    if precision == "fp32" and family and family.on_unit and family.maker.startswith("NVIDIA"):
+        precision = (
+            ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
+        )
+    return Kernel(name, family, precision)
 
 
 def of_operation(names: tuple[str, ...]) -> bool | None:

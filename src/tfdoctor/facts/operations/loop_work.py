@@ -21,11 +21,12 @@ from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 
 WHILES = frozenset({"While", "StatelessWhile"})
 """The operations of loops as the program builds them; the graph that runs has their bodies in place."""
+
+SEVERAL_STEPS = "one call contains several steps, so the loop inside a step cannot be told apart"
 
 BACKWARD = "gradient_tape/"
 """The scope of a backward pass; the loop of a gradient is named after the loop that it goes back through."""
@@ -82,22 +83,17 @@ class LoopWork:
         if device.kind != DeviceKind.CPU:
             raise Unavailable("loops inside the step are measured on CPUs only")
         if activity.within_data or any(step.calls > 1 for step in steps.steps):
-            raise Unavailable(
-                "one call contains several steps, so the loop inside a step cannot be told apart"
-            )
-        iterating = Intervals.any_of(
-            _iterating(line)
-            for line in trace.host_lines
-            if len(line) and not line.name.startswith(INPUT_THREAD)
-        )
-        busy = activity.of(Stage.DEVICE) | activity.wait
+            raise Unavailable(SEVERAL_STEPS)
+        lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
         steady = SteadySteps.of(steps)
-        numbered = _numbered(trace, steady.stretches)
+        numbered = _numbered(lines, steady.stretches)
         loops = _named(_loops(operations), program, numbered, _traced(trace))
         if not loops:
             return cls(())
+        busy = activity.of(Stage.DEVICE) | activity.wait
+        iterating = Intervals.any_of(map(_iterating, lines))
         scheduling = steady.ms(iterating - busy)
-        waiting = steady.ms((_spans(trace, steady.stretches) | iterating) - busy)
+        waiting = steady.ms((_spans(lines, steady.stretches) | iterating) - busy)
         return cls(loops, scheduling, max(scheduling, waiting), numbered)
 
     @property
@@ -139,12 +135,12 @@ def _loops(operations: Operations) -> list[GraphLoop]:
     for row in operations.rows:
         if frame := _frame(row.name):
             groups[_scope(frame)].append(row)
-    return [_loop(name, rows) for name, rows in groups.items()]
-
-
-def _loop(name: str, rows: list[OperationTime]) -> GraphLoop:
-    calls = [row.calls for row in rows]
-    return GraphLoop(name, max(calls), sum(calls), sum(row.ms for row in rows), tuple(rows))
+    loops = []
+    for name, rows in groups.items():
+        calls = [row.calls for row in rows]
+        ms = sum(row.ms for row in rows)
+        loops.append(GraphLoop(name, max(calls), sum(calls), ms, tuple(rows)))
+    return loops
 
 
 def _named(
@@ -155,7 +151,9 @@ def _named(
     If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
     that was ``traced`` at another time, or one without a name.
     """
-    built = _whiles(program)
+    recorded = program.by_name.values() if program else ()
+    forward = (one for one in recorded if one.type in WHILES and BACKWARD not in one.name)
+    built = {one.name: one for one in forward}
     alone = independent(program, built.values())
     loops = [_located(loop, built.get(loop.name)) for loop in found]
     if not loops and numbered:
@@ -176,12 +174,6 @@ def _traced(trace: Trace) -> frozenset[str]:
 
 def _located(loop: GraphLoop, built: Operation | None) -> GraphLoop:
     return replace(loop, at=built.at, layer=built.layer) if built else loop
-
-
-def _whiles(program: Program | None) -> dict[str, Operation]:
-    """Return the loops of the forward pass, by name."""
-    built = program.by_name.values() if program else ()
-    return {one.name: one for one in built if one.type in WHILES and BACKWARD not in one.name}
 
 
 def _frame(name: str) -> str:
@@ -207,9 +199,14 @@ def _iterating(line: Line) -> Intervals:
     return spans_of(line, mask & is_named(line, EXECUTOR.__eq__))
 
 
-def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
-    """Return the highest number of an iteration in a step: the median of the steps."""
-    times, numbers = _iteration_numbers(trace)
+def _numbered(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> float:
+    """Return the highest number that the executor gave an iteration in a step: the median of the steps."""
+    found = [np.zeros((2, 0), np.int64)]
+    for line in lines:
+        events, iterations = line.stats.integers("iter_num")
+        own = is_named(line, EXECUTOR.__eq__)[events]
+        found.append(np.stack((line.start_ps[events[own]], iterations[own])))
+    times, numbers = np.concatenate(found, axis=1)
     order = times.argsort(kind="stable")
     times, numbers = times[order], numbers[order]
     edges = (times.searchsorted(stretch).tolist() for stretch in stretches)
@@ -217,28 +214,14 @@ def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
     return float(np.median(highest)) if highest else 0.0
 
 
-def _iteration_numbers(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (n,) the start in ps and (n,) the iteration's number of the executor's events."""
-    found = [np.zeros((2, 0), np.int64)]
-    for line in trace.host_lines:
-        if not line.name.startswith(INPUT_THREAD):
-            events, numbers = line.stats.integers("iter_num")
-            own = is_named(line, EXECUTOR.__eq__)[events]
-            found.append(np.stack((line.start_ps[events[own]], numbers[own])))
-    times, all_numbers = np.concatenate(found, axis=1)
-    return times, all_numbers
-
-
-def _spans(trace: Trace, stretches: Iterable[tuple[int, int]]) -> Intervals:
+def _spans(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> Intervals:
     """Return when each loop ran: from the first to the last operation of its body, in each step."""
-    events: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for line in trace.host_lines:
-        if not line.name.startswith(INPUT_THREAD):
-            for frame, mask in _by_frame(line).items():
-                starts = line.start_ps[mask]
-                ends = starts + line.duration_ps[mask]
-                events[frame] += zip(starts.tolist(), ends.tolist(), strict=True)
-    times = [pairs_of(found) for found in events.values()]
+    events: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
+    for line in lines:
+        for frame, mask in _by_frame(line).items():
+            starts = line.start_ps[mask]
+            events[frame].append(np.stack((starts, starts + line.duration_ps[mask]), axis=1))
+    times = [np.concatenate(found) for found in events.values()]
     return Intervals.union(
         (int(inside[:, 0].min()), int(inside[:, 1].max()))
         for start, end in stretches

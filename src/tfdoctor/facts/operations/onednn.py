@@ -69,27 +69,22 @@ class OneDnn:
         host = recording.manifest.host if recording.manifest else None
         halves = all(row.precision in HALVES for row in matmuls)
         best = _instructions(host, reduced_precision=halves)
-        return cls(onednn, fused, max(0.0, rest), best, "" if best else _why(host))
+        return cls(onednn, fused, max(0.0, rest), *best)
 
 
 def _ran_ms(rows: list[OperationTime], prefixes: tuple[str, ...]) -> float:
-    return sum(row.ms for row in rows if _ran_as(row, prefixes))
+    ran = ((row.ms, [name.rpartition(":")[2] for name in row.ran]) for row in rows)
+    return sum(ms for ms, types in ran if any(kind.startswith(prefixes) for kind in types))
 
 
-def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:
-    return any(name.rpartition(":")[2].startswith(prefixes) for name in row.ran)
+def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> tuple[str, str]:
+    """Return the best instructions by the CPU's flags, and why they are unknown, "" where they are not.
 
-
-def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> str:
-    """Return the best instructions by the CPU's flags; AMX only where all matmuls are in 16-bit precision."""
-    flags = set(host.cpu_flags) if host else set()
-    names = (
-        name for name, flag in LEVELS if flag in flags and (reduced_precision or name != "AMX")
-    )
-    return next(names, "")
-
-
-def _why(host: HostMachine | None) -> str:
+    AMX counts only where all matmuls are in 16-bit precision.
+    """
     if host is None or not host.cpu_flags:
-        return "the recording does not contain the CPU's flags; record with `tfdoctor profile`"
-    return "the CPU's flags name no instruction set that oneDNN distinguishes"
+        return "", "the recording does not contain the CPU's flags; record with `tfdoctor profile`"
+    for name, flag in LEVELS:
+        if flag in host.cpu_flags and (reduced_precision or name != "AMX"):
+            return name, ""
+    return "", "the CPU's flags name no instruction set that oneDNN distinguishes"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
 from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
@@ -47,7 +48,8 @@ class OperationTime:
         if self.dtype:
             return self.dtype
         kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
-        return WIDE.get(precision_of(kernels), "") or _hlo_type(kernels)
+        hlo = (result[1] for name in kernels if (result := HLO_TYPE.search(name)))
+        return WIDE.get(precision_of(kernels), "") or TYPES.get(next(hlo, ""), "")
 
     def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
         """Return the effect of a change after which it takes ``scales`` times as long."""
@@ -79,9 +81,3 @@ class OperationTime:
         if "Filter" in self.type:
             shape = self.operation.outputs[0][1] if self.operation.outputs else None
         return tuple(size or 0 for size in shape) if shape and None not in shape else None
-
-
-def _hlo_type(names: tuple[str, ...]) -> str:
-    """Return the type of the first HLO instruction's result, "" where there is none."""
-    result = next((match for name in names if (match := HLO_TYPE.search(name))), None)
-    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[result[1]] if result else ""

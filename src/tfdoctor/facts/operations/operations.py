@@ -2,8 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -156,11 +156,8 @@ class Operations:
     @property
     def streaming_rate(self) -> float | None:
         """The bytes per second that this run's own elementwise operations stream; None is unknown."""
-        rows = [
-            row
-            for row in self.rows
-            if row.type in STREAMING and row.ms and (row.nbytes or 0) >= LARGE
-        ]
+        streaming = (row for row in self.rows if row.type in STREAMING and row.ms)
+        rows = [row for row in streaming if (row.nbytes or 0) >= LARGE]
         time = sum(row.ms for row in rows) * 1e-3
         return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
 
@@ -227,33 +224,24 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
     return next((operation for operation in before if operation.type == kind), named)
 
 
-def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
+def _merge(rows: Iterable[OperationTime]) -> Iterator[OperationTime]:
     """Merge the kernels of each operation."""
     groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
     for row in rows:
         groups[row.name, row.type].append(row)
-    return [_together(group) for group in groups.values()]
-
-
-def _together(group: list[OperationTime]) -> OperationTime:
-    if len(group) == 1:
-        return group[0]
-    first = max(group, key=lambda row: row.ms)
-    # A convolution is called as often as its multiplying kernel, not as those that convert its layout; an
-    # instruction of XLA's as often as the kernel that it launches once.
-    multiplying = [row for row in group if multiplies(row.ran)]
-    compiled = first.operation is not None and first.operation.compiled
-    return OperationTime(
-        **{
-            slot: getattr(first, slot)
-            for slot in first.__slots__
-            if slot not in ("ms", "ran", "ran_ms", "calls")
-        },
-        ms=sum(row.ms for row in group),
-        calls=(min if compiled else max)(row.calls for row in multiplying or group),
-        ran=tuple(kernel for row in group for kernel in row.ran),
-        ran_ms=tuple(time for row in group for time in row.ran_ms),
-    )
+    for group in groups.values():
+        first = max(group, key=lambda row: row.ms)
+        # A convolution is called as often as its multiplying kernel, not as those that convert its layout; an
+        # instruction of XLA's as often as the kernel that it launches once.
+        multiplying = [row for row in group if multiplies(row.ran)]
+        least = first.operation is not None and first.operation.compiled
+        yield replace(
+            first,
+            ms=sum(row.ms for row in group),
+            calls=(min if least else max)(row.calls for row in multiplying or group),
+            ran=tuple(kernel for row in group for kernel in row.ran),
+            ran_ms=tuple(time for row in group for time in row.ran_ms),
+        )
 
 
 def _stat(event: EventType, *names: str) -> float | None:

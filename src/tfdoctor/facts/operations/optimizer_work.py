@@ -52,7 +52,9 @@ class OptimizerWork:
 
 def is_small(row: OperationTime, values: float, each_ms: float) -> bool:
     """Say whether an operation works on at most ``values``, or where unknown takes at most ``each_ms`` a call."""
-    largest = _largest(row)
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    shapes = [shape for _, shape in tensors if shape is not None and None not in shape]
+    largest = max((prod(size or 0 for size in shape) for shape in shapes), default=None)
     return row.ms <= each_ms * row.calls if largest is None else largest <= values
 
 
@@ -61,10 +63,3 @@ def _is_optimizer(row: OperationTime) -> bool:
     return bool(scopes & OPTIMIZERS) or row.type.startswith(
         ("ResourceApply", "ResourceSparseApply")
     )
-
-
-def _largest(row: OperationTime) -> int | None:
-    """Return the values of the largest tensor; None when no shape is known."""
-    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
-    shapes = [shape for _, shape in tensors if shape is not None and None not in shape]
-    return max((prod(size or 0 for size in shape) for shape in shapes), default=None)

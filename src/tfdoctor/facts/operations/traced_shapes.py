@@ -19,7 +19,7 @@ from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.facts.timeline.trainer import is_named
-from tfdoctor.trace import Event, EventType, Line, Plane, Trace
+from tfdoctor.trace import Event, Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
 TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
@@ -51,16 +51,16 @@ class TracedShapes:
             inputs = parse(text)
             if inputs_by_key.setdefault(key, inputs) != inputs:
                 inputs_by_key[key] = None  # its runs disagree
-        known = {key: _operation(key, inputs) for key, inputs in inputs_by_key.items() if inputs}
+        known = {
+            (name, kind): Operation(name=name, type=kind, inputs=inputs)
+            for (name, kind), inputs in inputs_by_key.items()
+            if inputs
+        }
         compiled = {
             (operation.name, operation.type): operation
             for operation in xla_operations.operations.values()
         }
         return cls(compiled | (_with_results(known, trace.host) if known else {}))
-
-
-def _operation(key: Key, inputs: tuple[Tensor, ...]) -> Operation:
-    return Operation(name=key[0], type=key[1], inputs=inputs)
 
 
 def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, Operation]:
@@ -121,8 +121,8 @@ def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
             continue
         events, texts = line.stats.values("shape")
         for kind, text in dict.fromkeys(zip(line.kind[events].tolist(), texts, strict=True)):
-            if key := _host_key(line.types[kind]):
-                yield key, str(text)
+            if label := operation_label(line.types[kind]):
+                yield (label[0], base_type(label[1])), str(text)
 
 
 def _device_key(event: Event) -> Key | None:
@@ -130,8 +130,3 @@ def _device_key(event: Event) -> Key | None:
     text = next((text for text in texts if ":" in text), "").split("#")[0]
     name, colon, kind = text.rpartition(":")
     return (name, base_type(kind)) if colon else None
-
-
-def _host_key(kind: EventType) -> Key | None:
-    label = operation_label(kind)
-    return (label[0], base_type(label[1])) if label else None

@@ -43,7 +43,7 @@ class DeviceSkew:
             raise devices
         if devices.unit is not RoundUnit.STEP:
             raise Unavailable("the trace marks no steps in which to compare devices")
-        times = _working(_times(devices))
+        times = _working(devices)
         if len(times) < 2:  # noqa: PLR2004 - two to compare
             raise Unavailable("fewer than two accelerators of this host work in the traced steps")
         return cls(
@@ -81,17 +81,14 @@ class DeviceSkew:
         return [ms for name, ms in times.items() if name != self.slowest]
 
 
-def _times(devices: GpuUtilization | TpuTime) -> dict[str, tuple[float, float]]:
-    """Return the ms of computing and of collectives by device."""
+def _working(devices: GpuUtilization | TpuTime) -> dict[str, tuple[float, float]]:
+    """Return the ms of computing and of collectives by device, without devices that are idle."""
     if isinstance(devices, GpuUtilization):
-        return {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
-    return {
-        core.name: (core.parts[TpuPart.COMPUTE], core.parts[TpuPart.COLLECTIVE])
-        for core in devices.cores
-    }
-
-
-def _working(times: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Leave out the devices that are idle."""
+        times = {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
+    else:
+        computing, exchanging = TpuPart.COMPUTE, TpuPart.COLLECTIVE
+        times = {
+            core.name: (core.parts[computing], core.parts[exchanging]) for core in devices.cores
+        }
     most = max((computing for computing, _ in times.values()), default=0.0)
     return {name: row for name, row in times.items() if row[0] > WORKS * most}

@@ -44,7 +44,8 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
         matching = _by_clock(hosts)
         if matching.count:
             return matching
-    return _in_order(hosts)
+    shortest = min(len(host.numbers) for host in hosts.values())
+    return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))
 
 
 def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
@@ -95,8 +96,3 @@ def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
         place if distance[at, place] < reach else None for at, place in enumerate(nearest.tolist())
     ]
     return [place if within_reach.count(place) == 1 else None for place in within_reach]
-
-
-def _in_order(hosts: Mapping[str, HostSteps]) -> Matching:
-    shortest = min(len(host.numbers) for host in hosts.values())
-    return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))

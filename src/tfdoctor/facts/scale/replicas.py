@@ -28,12 +28,17 @@ class Replicas:
     def measure(cls, recording: Recording, program: Program | None) -> Self:
         """Read the settings that the run recorded; a foreign trace contains none."""
         settings = program.settings if program else RunSettings()
-        strategy = settings.strategy or ""
+        strategy, devices = settings.strategy or "", settings.devices or ()
+        granted = sum(any(kind in name for kind in ACCELERATORS) for name in devices)
+        manifest = recording.manifest
+        # Other workers of the job, or others on this machine.
+        size = manifest.worker.size if manifest and manifest.worker else None
+        trained = sum(process.trained for process in manifest.processes) if manifest else 0
         return cls(
             strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
             count=settings.replicas,
-            granted=_granted(settings.devices),
-            workers=_workers(recording),
+            granted=None if settings.devices is None else granted,
+            workers=max(1, size or 1, trained),
             batch=program.batch_size if program else None,
             divided=program is not None
             and any("Rebatch" in dataset.kind for dataset in program.datasets),
@@ -45,18 +50,3 @@ class Replicas:
         if not self.batch or not self.count:
             return None
         return self.batch / self.count if self.divided else float(self.batch)
-
-
-def _granted(devices: tuple[str, ...] | None) -> int | None:
-    if devices is None:
-        return None
-    return sum(any(kind in name for kind in ACCELERATORS) for name in devices)
-
-
-def _workers(recording: Recording) -> int:
-    """Return how many processes train: other workers of the job, or others on this machine."""
-    manifest = recording.manifest
-    if manifest is None:
-        return 1
-    size = manifest.worker.size if manifest.worker else None
-    return max(1, size or 1, sum(process.trained for process in manifest.processes))

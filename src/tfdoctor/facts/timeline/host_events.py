@@ -18,11 +18,10 @@ UNNAMED = "compiled or unnamed"
 """The type given to work whose operation the trace does not name."""
 
 
-def select(line: Line, mask: NDArray[np.bool_]) -> Line:
-    """Return a line with the selected events, without their stats."""
-    return Line(
-        line.name, line.id, line.types, line.kind[mask], line.start_ps[mask], line.duration_ps[mask]
-    )
+def select(line: Line, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Line:
+    """Return a line with the events that a mask or positions select, without their stats."""
+    columns = (line.kind[chosen], line.start_ps[chosen], line.duration_ps[chosen])
+    return Line(line.name, line.id, line.types, *columns)
 
 
 def operation_label(kind: EventType) -> tuple[str, str, str] | None:

@@ -1,7 +1,6 @@
 """The operations of the training function on the host's threads, without tf.data's."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
 from tfdoctor.facts.timeline.trainer import is_named
@@ -20,42 +19,33 @@ def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work
     """Gather the training function's operations, without tf.data's and without those that contain others."""
     if trace.host is None:
         return _work([], ())
-    types = trace.host.types
+    types, lines = trace.host.types, []
     is_operation = np.array([bool(operation_label(kind)) for kind in types], dtype=bool)
-    lines = [
-        select(line, is_operation[line.kind] & _ours(line, foreign, training))
-        for line in trace.host.lines
-        if len(line) and (training or not line.name.startswith(INPUT_THREAD))
-    ]
-    return _work([select(line, leaves(line)) for line in lines], types)
-
-
-def _ours(line: Line, foreign: set[int], training: set[int]) -> NDArray[np.bool_]:
-    """Return (n,) whether an event belongs to the training: few on tf.data's own threads do."""
-    runs = executions_of(line)
-    if line.name.startswith(INPUT_THREAD):
-        return np.isin(runs, np.array(sorted(training), np.uint64))
-    return ~np.isin(runs, np.array(sorted(foreign), np.uint64))
+    theirs, own = (np.array(sorted(runs), np.uint64) for runs in (foreign, training))
+    for line in trace.host.lines:
+        of_data = line.name.startswith(INPUT_THREAD)
+        if len(line) and (training or not of_data):
+            runs = executions_of(line)
+            # Few of the events on tf.data's own threads belong to the training.
+            ours = np.isin(runs, own) if of_data else ~np.isin(runs, theirs)
+            chosen = select(line, is_operation[line.kind] & ours)
+            lines.append(select(chosen, leaves(chosen)))
+    return _work(lines, types)
 
 
 def training_executions(trace: Trace, captured: set[int]) -> set[int]:
     """Return the executions of tf.data that take gradients and change weights."""
     if not captured or trace.host is None:
         return set()
-    kinds = trace.host.types
-    gradients = np.array([bool(GRADIENT.search(kind.name)) for kind in kinds], dtype=bool)
-    changes = np.array([_changes(kind) for kind in kinds], dtype=bool)
+    names = [kind.name for kind in trace.host.types]
+    endings = [name.rpartition(":")[2] for name in names]
+    gradients = np.array([bool(GRADIENT.search(name)) for name in names], dtype=bool)
+    changes = np.array([bool(UPDATE.fullmatch(e) or ASSIGN.fullmatch(e)) for e in endings], bool)
     executions = [
         {int(run) for line in trace.host.lines for run in np.unique(executions_of(line, wanted))}
         for wanted in (gradients, changes)
     ]
     return captured & executions[0] & executions[1]
-
-
-def _changes(kind: EventType) -> bool:
-    """Say whether an operation changes weights."""
-    ending = kind.name.rpartition(":")[2]
-    return bool(UPDATE.fullmatch(ending) or ASSIGN.fullmatch(ending))
 
 
 def captured_executions(trace: Trace) -> set[int]:

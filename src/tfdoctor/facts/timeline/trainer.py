@@ -25,7 +25,15 @@ NEVER = Intervals()
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
-    return [line for line in lines if _starts_training(line)]
+    training = []
+    for line in lines:
+        if line.name.startswith(INPUT_THREAD):
+            continue
+        names = {line.types[kind].name for kind in present(line)}
+        calls = names & {*FUNCTION_RUNS, *TRAINING_CALLS} or any(map(JITTED.fullmatch, names))
+        if calls or len(line.stats.having("_r")):
+            training.append(line)
+    return training
 
 
 def trainer_waits(lines: Iterable[Line]) -> Intervals:
@@ -42,7 +50,9 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
         if asks and training and not any(line is trainer for trainer in training):
             continue
         waits += [asks, matching(line, WAIT), _endings(line)]
-    return Intervals.any_of(waits) or _waiting_operations(threads)
+    return Intervals.any_of(waits) or Intervals.any_of(
+        matching(line, WAIT_OPERATION) for line in threads if not line.name.startswith(INPUT_THREAD)
+    )
 
 
 RELEASE_PS = 1_000_000_000
@@ -55,12 +65,6 @@ def _endings(line: Line) -> Intervals:
         return Intervals()
     long = line.duration_ps >= RELEASE_PS
     return spans_of(line, is_named(line, RELEASE.fullmatch) & long)
-
-
-def _waiting_operations(lines: list[Line]) -> Intervals:
-    return Intervals.any_of(
-        matching(line, WAIT_OPERATION) for line in lines if not line.name.startswith(INPUT_THREAD)
-    )
 
 
 def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
@@ -91,15 +95,6 @@ def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, i
     starts = line.start_ps[events[named]]
     ends = starts + line.duration_ps[events[named]]
     yield from zip(runs[named].tolist(), starts.tolist(), ends.tolist(), strict=True)
-
-
-def _starts_training(line: Line) -> bool:
-    if line.name.startswith(INPUT_THREAD):
-        return False
-    names = {line.types[kind].name for kind in present(line)}
-    if names & {*FUNCTION_RUNS, *TRAINING_CALLS} or any(map(JITTED.fullmatch, names)):
-        return True
-    return len(line.stats.having("_r")) > 0
 
 
 def present(line: Line) -> list[int]:

@@ -5,13 +5,11 @@ instruction computes is in the program. TensorFlow's compiled functions are reco
 this applies to runs of JAX alone.
 """
 
-from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
-
 from tfdoctor.facts.run.xla_programs import XlaPrograms, entry
-from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.facts.timeline.host_events import leaves, select
+from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.hlo import HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul
 from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings
@@ -33,7 +31,8 @@ def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
 
     rows = []
     for line in trace.host.lines if trace.host else ():
-        for index in _leaves(line):
+        chosen = line.stats.having("hlo_op")
+        for index in chosen[leaves(select(line, chosen))].tolist():
             stats, name = line.stats.of(index), line.types[line.kind[index]].name
             program = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
             kind = _kind(name, *instructions(program).get(name, (None, None)))
@@ -43,33 +42,20 @@ def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
     return rows
 
 
-def _leaves(line: Line) -> Iterator[int]:
-    """Yield the events of instructions that contain no other one."""
-    chosen = line.stats.having("hlo_op")
-    starts = line.start_ps[chosen]
-    following = np.append(starts[1:], np.iinfo(np.int64).max)
-    inner = starts + line.duration_ps[chosen] <= following
-    return iter(chosen[inner].tolist())
-
-
 def _kind(name: str, program: HloProgram | None, instruction: Instruction | None) -> EventType:
     """Describe an instruction as a TPU's profiler would: category, FLOPs, the framework's name."""
     if program is None or instruction is None:
         return EventType(name)
     matmuls = [inner for inner in program.inside(instruction) if inner.matmul]
     flops = sum(flops_of(inner.matmul) for inner in matmuls if inner.matmul)
-    title = _title(instruction, matmuls)
+    # Of a fusion it is the name of its first matmul.
+    title = next((inner.op_name for inner in matmuls if inner.op_name), instruction.op_name)
     stats: dict[str, Value] = {"tf_op": title}
     if matmuls:
         stats |= {"hlo_category": "convolution fusion", "flops": flops}
     if matmuls and all(inner.matmul and inner.matmul.depthwise for inner in matmuls):
         return EventType(name, DEPTHWISE, stats)
     return EventType(name, title.rpartition("/")[2] or instruction.opcode, stats)
-
-
-def _title(instruction: Instruction, matmuls: list[Instruction]) -> str:
-    """Return the framework's name of an instruction; for a fusion, of its first matmul."""
-    return next((inner.op_name for inner in matmuls if inner.op_name), instruction.op_name)
 
 
 def flops_of(matmul: HloMatmul) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.tpu.shapes import Array, arrays
+from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.trace import EventType, Intervals, Line
 from tfdoctor.trace.hlo import HOST_SPACE
 
@@ -53,16 +53,16 @@ def copies(
     """
     by_name: dict[str, list[int]] = defaultdict(list)
     for index, kind in enumerate(line.types):
-        by_name[kind.display_name or name_of(kind)].append(index)
+        by_name[name_of(kind)].append(index)
     pairs, under_way = [], Intervals()
     for index, kind in enumerate(line.types):
         started = DONE.search(kind.name)
         ends = np.flatnonzero((line.kind == index) & inside)
         if started is None or not len(ends):
             continue
-        kinds = [
-            start for start in by_name.get(started[1], ()) if _same_program(kind, line.types[start])
-        ]
+        program = kind.stats.get("program_id")
+        named = by_name.get(started[1], ())
+        kinds = [at for at in named if line.types[at].stats.get("program_id") == program]
         spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
         pairs.append(_copy(line, kind, ends, rounds))
         under_way |= Intervals.union(spans.tolist())
@@ -72,10 +72,6 @@ def copies(
 def name_of(kind: EventType) -> str:
     """Return an instruction's name: "copy-done.5"."""
     return kind.display_name or kind.name.partition(" ")[0].lstrip("%")
-
-
-def _same_program(kind: EventType, other: EventType) -> bool:
-    return kind.stats.get("program_id") == other.stats.get("program_id")
 
 
 def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -91,22 +87,16 @@ def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDAr
 def _copy(line: Line, kind: EventType, ends: NDArray[np.intp], rounds: int) -> Copy:
     category = str(kind.stats.get("hlo_category", ""))
     moved = arrays(kind.name)
+    where = CHIP if category.startswith(("copy", "slice", "async")) else PEERS
+    if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
+        where = HOST
+    # Those of its result, else those that the profiler counted.
+    nbytes = float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))
     return Copy(
         name_of(kind),
         category,
-        _where(category, moved),
-        _nbytes(kind, moved) * len(ends) / rounds,
+        where,
+        nbytes * len(ends) / rounds,
         float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds,
         len(ends) / rounds,
     )
-
-
-def _where(category: str, moved: tuple[Array, ...]) -> CopyPlace:
-    if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
-        return HOST
-    return CHIP if category.startswith(("copy", "slice", "async")) else PEERS
-
-
-def _nbytes(kind: EventType, moved: tuple[Array, ...]) -> float:
-    """Return the bytes that one copy moves: those of its result, else those that the profiler counted."""
-    return float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))

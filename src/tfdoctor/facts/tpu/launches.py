@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-import numpy as np
-
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
@@ -40,19 +38,15 @@ class TpuLaunches:
         Raises:
             Unavailable: the device is no TPU, or ran fewer than two programs.
         """
-        modules = (
-            module_runs(device.busiest) if device.kind == DeviceKind.TPU and device.busiest else ()
-        )
+        core = device.busiest if device.kind == DeviceKind.TPU else None
+        modules = module_runs(core) if core else ()
         runs = sorted(run for module in modules for run in _runs(module))
-        if len(runs) < 2:  # noqa: PLR2004 - no time between them
+        if core is None or len(runs) < 2:  # noqa: PLR2004 - no time between them
             raise Unavailable("the trace shows fewer than two runs of compiled programs on a TPU")
         gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
-        core = device.busiest.name.rpartition(":")[2] if device.busiest else ""
-        queued = _enqueued(trace, core)
+        queued = _enqueued(trace, core.name.rpartition(":")[2])
         late = [
-            min(start, queued[run]) - end
-            for end, start, run in gaps
-            if run in queued and queued[run] > end
+            min(start, queued[at]) - end for end, start, at in gaps if queued.get(at, end) > end
         ]
         return cls(
             len(runs),
@@ -70,11 +64,8 @@ def _runs(module: ProgramRuns) -> list[tuple[int, int, Run]]:
 def _enqueued(trace: Trace, core: str) -> dict[Run, int]:
     """Return when each run of this core was enqueued, in ps."""
     queued: dict[Run, int] = {}
-    for line in trace.host.lines if trace.host else ():
-        kinds = [at for at, kind in enumerate(line.types) if kind.name == ENQUEUE]
-        for at in np.flatnonzero(np.isin(line.kind, kinds)):
-            event = line.event(int(at))
-            if "run_id" in event.stats and str(event.stats.get("device_ordinal", core)) == core:
-                run = (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0)))
-                queued[run] = event.end_ps
+    for event in trace.host_events(ENQUEUE):
+        if "run_id" in event.stats and str(event.stats.get("device_ordinal", core)) == core:
+            run = (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0)))
+            queued[run] = event.end_ps
     return queued

@@ -148,27 +148,24 @@ def _row(
     kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms
 ) -> TpuOperation:
     name, fingerprint = name_of(kind), str(kind.stats.get("program_id", ""))
+    matmuls, called = xla_programs.matmuls(fingerprint, name), str(kind.stats.get("tf_op", ""))
+    depthwise = (  # by the program, else by its type and text
+        xla_programs.is_depthwise(fingerprint, name)
+        if matmuls
+        else called.rpartition(":")[2].startswith(DEPTHWISE) or convolves_each_alone(kind.name)
+    )
     return TpuOperation(
         name=name,
-        title=str(kind.stats.get("tf_op", "")).rstrip(":"),
+        title=called.rstrip(":"),
         category=str(kind.stats.get("hlo_category", "")),
         ms=time / PS_PER_MS / rounds,
         calls=calls / rounds,
         flops=_number(kind, "flops"),
         nbytes=_number(kind, "bytes_accessed"),
         arrays=arrays(kind.name),
-        matmuls=xla_programs.matmuls(fingerprint, name),
-        depthwise=_depthwise(kind, xla_programs.matmuls(fingerprint, name)),
+        matmuls=matmuls,
+        depthwise=depthwise,
     )
-
-
-def _depthwise(kind: EventType, matmuls: tuple[Instruction, ...]) -> bool:
-    """Say whether an operation convolves each channel alone: by the program, else by its type and text."""
-    sizes = [inner.matmul for inner in matmuls if inner.matmul]
-    if sizes:
-        return all(matmul.depthwise for matmul in sizes)
-    title = str(kind.stats.get("tf_op", "")).rpartition(":")[2]
-    return title.startswith(DEPTHWISE) or convolves_each_alone(kind.name)
 
 
 def _number(kind: EventType, stat: str) -> float | None:

@@ -15,7 +15,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.tpu.operations import TpuOperation, TpuOperations
 from tfdoctor.facts.tpu.shapes import Array
-from tfdoctor.trace.hlo import Instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +105,10 @@ class Padding:
 
 
 def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
-    known = [(ms, share) for ms, share in shares if share is not None]
-    total = sum(ms for ms, _ in known)
-    return sum(ms * share for ms, share in known) / total if total else None
+    """Return the mean of the shares that are known, each of which comes after its weight."""
+    known = [(weight, share) for weight, share in shares if share is not None]
+    total = sum(weight for weight, _ in known)
+    return sum(weight * share for weight, share in known) / total if total else None
 
 
 def padded(size: int, multiple: int) -> int:
@@ -117,28 +117,19 @@ def padded(size: int, multiple: int) -> int:
 
 
 def _sized(row: TpuOperation, side: int) -> PaddedMatmul | None:
-    row_arrays = row.arrays or _arrays(row.matmuls)
+    shapes = (shape for instruction in row.matmuls[:1] for shape in instruction.shapes)
+    row_arrays = row.arrays or tuple(map(Array.of, shapes))
     width = row_arrays[0].width if row_arrays else None
     if not width:
         return None
+    tiled = [array for array in row_arrays if array.tile]
     matmul = next((inner.matmul for inner in row.matmuls if inner.matmul), None)
     return PaddedMatmul(
         row,
         side,
         width,
         matmul.k if matmul else None,
-        _stored(row_arrays),
+        _weighted((array.stored, array.useful) for array in tiled),
         windowed=bool(matmul and matmul.window > 1),
-        tiles=tuple({inner.tile for inner in row_arrays if inner.tile}),
+        tiles=tuple({array.tile for array in tiled}),
     )
-
-
-def _stored(matmul_arrays: tuple[Array, ...]) -> float | None:
-    """Return the share of the arrays' elements in memory that is not padding, where a tile is known."""
-    tiled = [array for array in matmul_arrays if array.tile]
-    whole = sum(array.stored for array in tiled)
-    return sum(array.stored * array.useful for array in tiled) / whole if whole else None
-
-
-def _arrays(matmuls: tuple[Instruction, ...]) -> tuple[Array, ...]:
-    return tuple(Array.of(shape) for instruction in matmuls[:1] for shape in instruction.shapes)

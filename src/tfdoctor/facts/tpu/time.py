@@ -17,6 +17,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.facts.tpu.copies import Copy, CopyPlace, copies
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
 from tfdoctor.terms.kinds import DeviceKind
@@ -187,6 +188,4 @@ def part_of(category: str) -> TpuPart:
 def _barriers(line: Line | None) -> tuple[float, ...]:
     if line is None:
         return ()
-    kinds = [at for at, kind in enumerate(line.types) if kind.name == BARRIER]
-    lengths = line.duration_ps[np.isin(line.kind, kinds)]
-    return tuple((lengths / PS_PER_MS).tolist())
+    return tuple((line.duration_ps[is_named(line, BARRIER.__eq__)] / PS_PER_MS).tolist())
