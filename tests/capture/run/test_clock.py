@@ -199,7 +199,7 @@ class Script:
             clock.leave(entered)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(PROGRAMS)
 def test_whatever_calls_whatever_every_ns_is_in_one_call(program: list[Any]) -> None:
     with fake_time() as time:

@@ -159,7 +159,7 @@ def test_counting_does_not_break_a_tuple_that_another_thread_fills() -> None:
     thread.start()
     try:
         kept: list[list[int]] = [[] for _ in range(100_000)]
-        for _ in range(30):
+        for _ in range(8):
             counters.live_types()
     finally:
         over.set()

@@ -178,8 +178,8 @@ def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
     script.write_text(f"{BUSY}work(float(sys.argv[1]))\n")
     began = time.monotonic()
     running = []
-    for number in range(50):
-        words = [sys.executable, str(script), str(number * 0.013)]
+    for number in range(16):
+        words = [sys.executable, str(script), str(number * 0.04)]
         running.append(
             subprocess.Popen(
                 words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=recorder(tmp_path)
@@ -191,15 +191,15 @@ def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
         assert process.communicate(timeout=60) == (b"", b"")
     assert time.monotonic() - began < 120
     accounts = list(tmp_path.glob("*/run.jsonl"))
-    assert len(accounts) == 50
+    assert len(accounts) == 16
     for account in accounts:
         assert json.loads(account.read_text().splitlines()[-1])["kind"] == "end"
 
 
-@pytest.mark.parametrize("end", ["os._exit(5)", "os.abort()", "os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("end", ["os._exit(5)", "os.kill(os.getpid(), 9)"])
 def test_a_hard_end_leaves_what_was_written(tmp_path: Path, end: str) -> None:
-    done = recorded(f"work(2.5)\n{end}\n", tmp_path)
-    assert done.returncode in {5, -signal.SIGABRT, -signal.SIGKILL}
+    done = recorded(f"work(1.5)\n{end}\n", tmp_path)
+    assert done.returncode in {5, -signal.SIGKILL}
     assert done.stderr == ""
     assert {line["kind"] for line in lines(tmp_path)} >= {"process", "stack", "bucket"}
     assert [line["end"] for line in lines(tmp_path) if line["kind"] == "bucket"][-1] > 0.8

@@ -204,7 +204,7 @@ def _told(ended: Any, place: Any) -> Any:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(ACTIONS, max_size=60))
 def test_steps_that_repeat_are_accounted_for_as_all_others(program: list[Any]) -> None:
     quick, _ = account(program, repeats=True)
@@ -223,7 +223,7 @@ LOOPS = st.builds(
 ONE = ACTIONS.map(lambda action: [action])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.one_of(ONE, LOOPS), max_size=20))
 def test_so_are_those_that_are_noted_briefly(parts: list[list[Any]]) -> None:
     program = [action for part in parts for action in part]
