@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from tfdoctor.terms.verdict import Finding
 pytestmark = pytest.mark.tensorflow
 
 BEFORE = """
-import json, random, sys
+import random
 import keras
 import numpy as np
 import tensorflow as tf
@@ -92,19 +91,41 @@ def advised(maker: BatchMaker) -> tuple[str, str]:
     return own.code, by_length.code
 
 
-@pytest.mark.parametrize("by_length", [False, True])
-@pytest.mark.parametrize("maker", BatchMaker)
-def test_the_advice_runs(maker: BatchMaker, tmp_path: Path, *, by_length: bool) -> None:
+def program(maker: BatchMaker, *, by_length: bool) -> str:
+    """Return a program that trains by the advice, and notes in `seen` how long its batches are."""
     begin = "dataset = dataset_of_examples()\n" if maker is BatchMaker.DATASET else ""
     parts = BEFORE, f"by_length = {by_length}", begin + advised(maker)[by_length], AFTER[maker]
-    script = tmp_path / "train.py"
-    script.write_text("\n".join((*parts, "print(json.dumps(seen))")))
+    return "\n".join(parts)
+
+
+CASES = [(maker, by_length) for maker in BatchMaker for by_length in (False, True)]
+
+RUN = """
+import json, sys
+for text in json.load(sys.stdin):
+    names = {}
+    exec(text, names)
+    print(json.dumps(names["seen"]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[tuple[BatchMaker, bool], list[int]]:
+    """Run the program of each case, all in one process; return the lengths of their batches."""
+    programs = [program(maker, by_length=by_length) for maker, by_length in CASES]
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, "-c", RUN], input=json.dumps(programs),
         env=environment(), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    shapes = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    return dict(zip(CASES, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize(("maker", "by_length"), CASES)
+def test_the_advice_runs(
+    maker: BatchMaker, trained: dict[tuple[BatchMaker, bool], list[int]], *, by_length: bool
+) -> None:
+    shapes = trained[maker, by_length]
     mean = sum(shapes) / len(shapes)
     assert max(shapes) <= 64 + 8
     assert mean < 45 if by_length else mean > 50
