@@ -1,5 +1,6 @@
 """Recordings and reports at URLs: real servers, and what goes wrong with them."""
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
+from tests.command import tfdoctor
 from tests.remote import servers
 from tfdoctor.recording import Recording
 from tfdoctor.remote import fetching, uploads
@@ -21,19 +23,25 @@ SAMPLE = SAMPLES / "cpu-input-bound"
 TRACE = next(SAMPLE.glob("plugins/profile/*/*.xplane.pb"))
 
 
-@pytest.fixture(scope="module", params=["s3", "gs"])
-def bucket(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
-    """A URL of a bucket, its filesystem, and the environment that leads there."""
-    server = servers.s3() if request.param == "s3" else servers.gcs()
+@contextlib.contextmanager
+def served(kind: str) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
+    """Yield a URL of a bucket, its filesystem, and the environment that leads there."""
+    server = servers.s3() if kind == "s3" else servers.gcs()
     patch = pytest.MonkeyPatch()
     with server as environment:
         for name, value in environment.items():
             patch.setenv(name, value)
-        filesystem = fsspec.filesystem(request.param, skip_instance_cache=True)
-        if request.param == "s3":
+        filesystem = fsspec.filesystem(kind, skip_instance_cache=True)
+        if kind == "s3":
             filesystem.mkdir("runs")
-        yield f"{request.param}://runs", filesystem, environment
+        yield f"{kind}://runs", filesystem, environment
         patch.undo()
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[tuple[str, Any, Mapping[str, str]]]:
+    with served("s3") as bucket:
+        yield bucket
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +53,16 @@ def address() -> Iterator[str]:
 def test_a_recording_in_a_bucket_is_reported_on_there(
     bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path
 ) -> None:
+    reported(bucket, tmp_path)
+
+
+def test_so_is_one_in_google_cloud_storage(tmp_path: Path) -> None:
+    with served("gs") as bucket:
+        reported(bucket, tmp_path)
+
+
+def reported(bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path) -> None:
+    """Report on a recording in a bucket, and compare that with a report on the same one here."""
     url, filesystem, environment = bucket
     filesystem.put(str(SAMPLE), f"{url}/first", recursive=True)
     done = servers.tfdoctor(
@@ -55,7 +73,7 @@ def test_a_recording_in_a_bucket_is_reported_on_there(
     assert f"uploaded two files to {url}/out/first" in done.stderr
     filesystem.invalidate_cache()
     remote = json.loads(filesystem.cat(f"{url}/out/first/report.json"))
-    here = servers.tfdoctor("report", str(SAMPLE), "--out", str(tmp_path), "--format", "json")
+    here = tfdoctor("report", str(SAMPLE), "--out", str(tmp_path), "--format", "json")
     assert here.returncode == 0
     local = json.loads((tmp_path / "report.json").read_text())
     found = [shown["results"] for shown in (remote, local)]
@@ -68,14 +86,14 @@ def test_a_recording_in_a_bucket_is_reported_on_there(
 def test_a_bucket_without_a_recording_is_one_sentence(
     bucket: tuple[str, Any, Mapping[str, str]],
 ) -> None:
-    url, filesystem, environment = bucket
+    url, filesystem, _ = bucket
     filesystem.pipe(f"{url}/other/notes.txt", b"nothing")
-    nothing = servers.tfdoctor("report", f"{url}/nowhere", **environment)
+    nothing = tfdoctor("report", f"{url}/nowhere")
     assert (nothing.returncode, nothing.stdout) == (2, "")
     assert nothing.stderr.splitlines()[-1] == (
         f"tfdoctor: There is nothing at {url}/nowhere: check the address."
     )
-    other = servers.tfdoctor("report", f"{url}/other", **environment)
+    other = tfdoctor("report", f"{url}/other")
     assert other.returncode == 2
     assert f"No trace under {url}/other" in other.stderr
 
@@ -112,7 +130,7 @@ def test_what_cannot_be_uploaded_stays(
 def test_a_web_server_has_files_and_folders(address: str, tmp_path: Path) -> None:
     relative = TRACE.relative_to(SAMPLES)
     for url in (f"{address}/{relative}", f"{address}/cpu-input-bound/"):
-        done = servers.tfdoctor("report", url, "--out", str(tmp_path), "--format", "json")
+        done = tfdoctor("report", url, "--out", str(tmp_path), "--format", "json")
         assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report.json").read_text())["subject"]["command"]
 
@@ -131,7 +149,7 @@ def test_what_a_web_server_refuses_is_one_sentence(
     address: str, kind: str, why: str, tmp_path: Path
 ) -> None:
     url = f"{address}/{kind}/{TRACE.relative_to(SAMPLES)}"
-    done = servers.tfdoctor("report", url, "--out", str(tmp_path / "out"))
+    done = tfdoctor("report", url, "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (2, "")
     sentence = done.stderr.splitlines()[-1]
     assert sentence.startswith("tfdoctor: ")
@@ -148,7 +166,7 @@ def test_what_a_web_server_refuses_is_one_sentence(
     ],
 )
 def test_an_unknown_scheme_and_a_missing_package_are_one_sentence(url: str, why: str) -> None:
-    done = servers.tfdoctor("report", url)
+    done = tfdoctor("report", url)
     assert done.returncode == 2
     assert why in done.stderr
     assert "Traceback" not in done.stderr
