@@ -20,13 +20,21 @@ def path(tmp_path: Path) -> str:
     return job_path(tmp_path)
 
 
-@pytest.fixture
-def runner(tmp_path: Path, path: str) -> Runner:
-    """A runner whose job has profiled the fixed example, and has reports of it."""
-    report = tmp_path / "report"
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fixed example with its reports."""
+    report = tmp_path_factory.mktemp("reported") / "report"
     shutil.copytree(SAMPLES / "cpu-input-bound-fixed", report)
     words = ["report", str(report), "--format", "json,md,html"]
     subprocess.run([sys.executable, "-m", "tfdoctor", *words], check=True, capture_output=True)
+    return report
+
+
+@pytest.fixture
+def runner(tmp_path: Path, path: str, reported: Path) -> Runner:
+    """A runner whose job has profiled the fixed example, and has reports of it."""
+    report = tmp_path / "report"
+    shutil.copytree(reported, report)
     made = Runner(tmp_path, tmp_path / "runner", inputs(command="train.py"), path)
     made.outputs = {"steps.profile.outputs.folder": str(report)}
     made.words |= {"github.token": "token", "github.event.pull_request.number": "7"}
