@@ -22,8 +22,8 @@ from tfdoctor.trace.wire import xplane_pb2
 RULES = tuple(all_rules())
 FACTS = measured()
 
-EXAMPLES = 60
-"""Traces of each recording: 12 s for all."""
+EXAMPLES = 15
+"""Traces of each recording: 3 s for all."""
 
 REMOVALS = st.lists(
     st.tuples(st.sampled_from(sparse.CHANGES), st.integers(0, 30)), min_size=1, max_size=5

@@ -19,7 +19,7 @@ from tfdoctor.terms.kinds import RunCall
 
 LOOP = "train.py:12"
 TIMES = np.arange(300.0)
-SEEDS = 500
+SEEDS = 150
 
 Random = np.random.Generator
 
