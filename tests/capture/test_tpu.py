@@ -5,8 +5,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,6 @@ from tfdoctor.capture.sampler import SamplingThread, tpu, tpu_sdk
 from tfdoctor.capture.sampler.tpu import TpuSampler, chips
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
 from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
-
-pytestmark = pytest.mark.alone
 
 
 def machine(tmp_path: Path, *devices: tuple[str, str]) -> Path:
@@ -54,14 +54,33 @@ def sleeping(ports: str) -> "subprocess.Popen[bytes]":
     return child
 
 
-def sampled(
-    tmp_path: Path, ports: str, devices: Path, seconds: float = 0.4
-) -> tuple[str, list[dict[str, object]]]:
-    """Sample for a while; return the reason why something is missing, and the samples."""
+class Noting(TpuSampler):
+    """A sampler that says when it has asked, or has nobody to ask."""
+
+    def __init__(self, devices: Path) -> None:
+        super().__init__(devices)
+        self.asked = threading.Event()
+
+    def start(self, pid: int) -> None:
+        try:
+            super().start(pid)
+        except SamplerUnavailable:
+            self.asked.set()
+            raise
+
+    def read(self) -> dict[str, Any]:
+        try:
+            return super().read()
+        finally:
+            self.asked.set()
+
+
+def sampled(tmp_path: Path, ports: str, devices: Path) -> tuple[str, list[dict[str, object]]]:
+    """Sample until something was read; return the reason why something is missing, and the samples."""
     child = sleeping(ports)
-    samples = SamplingThread(tmp_path / "samples.jsonl", 100, [TpuSampler(devices)])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 100, [Noting(devices)])
     samples.start(child.pid)
-    time.sleep(seconds)
+    samples.states[0].sampler.asked.wait(60)  # type: ignore[attr-defined]  # of Noting
     (summary,) = samples.stop()
     child.kill()
     child.wait()
@@ -115,7 +134,7 @@ def test_a_mute_listener_keeps_nobody_waiting(tmp_path: Path, v5e: Path) -> None
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
-        reason, samples = sampled(tmp_path, str(mute.getsockname()[1]), v5e, seconds=0.8)
+        reason, samples = sampled(tmp_path, str(mute.getsockname()[1]), v5e)
     assert "DEADLINE_EXCEEDED" in reason
     assert samples == []
 
