@@ -9,14 +9,14 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Location
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.alone]
+pytestmark = pytest.mark.tensorflow
 
 SCRIPT = Path(__file__).parent / "scripts" / "python_input.py"
 TEXT = SCRIPT.read_text(encoding="utf-8").splitlines()
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
 
 
-@pytest.mark.parametrize("kind", ["dataset", "workers", "generator"])
+@pytest.mark.parametrize("kind", ["workers", "generator"])
 def test_the_line_in_the_input_is_named(kind: str, tmp_path: Path) -> None:
     run = profiled(SCRIPT, tmp_path / "out", kind)
     assert (run.code, run.manifest.agent_errors) == (0, ())

@@ -5,10 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import tensorflow as tf
 
-FEATURES = 20
+FEATURES, DELAY_S = 20, 0.1
 
 
 def ports(count):
@@ -28,14 +29,25 @@ def batches(_context=None):
     return tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16)
 
 
+def delayed(x, y):
+    def wait(batch):
+        time.sleep(DELAY_S)
+        return batch
+
+    waited = tf.numpy_function(wait, [x], tf.float32)
+    waited.set_shape(x.shape)
+    return waited, y
+
+
 def mirrored():
-    """Start both workers, as a script that simulates a cluster does."""
+    """Start both workers, as a script that simulates a cluster does; the named one waits for its input."""
+    slow = sys.argv[2]
     cluster = {"worker": ports(2)}
     workers = []
     for index in (0, 1):
         config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
         environment = {**os.environ, "TF_CONFIG": json.dumps(config)}
-        command = [sys.executable, __file__, "worker"]
+        command = [sys.executable, __file__, "worker", "slow" if str(index) == slow else "even"]
         workers.append(subprocess.Popen(command, env=environment))
     return max(worker.wait() for worker in workers)
 
@@ -62,7 +74,8 @@ def worker():
     def train(batch):
         return strategy.run(replica, args=batch)
 
-    for number, batch in enumerate(strategy.distribute_datasets_from_function(batches)):
+    data = batches().map(delayed) if sys.argv[2] == "slow" else batches()
+    for number, batch in enumerate(strategy.distribute_datasets_from_function(lambda _: data)):
         train(batch)
         if number == 59:
             break

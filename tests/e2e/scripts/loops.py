@@ -1,12 +1,9 @@
-"""Training loops in styles that show no `Model.fit` and no dataset, and profilers in the way."""
+"""Training loops in styles that show no `Model.fit` and no dataset."""
 
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.profiler.internal import _pywrap_profiler
 
 FEATURES, HIDDEN = 8, 64
 
@@ -33,6 +30,11 @@ class Net:
 def repeated(steps=50):
     train = tf.function(Net().step)
     return [float(train(tf.constant(batch()))) for _ in range(steps)][-1]
+
+
+def eager(steps=40):
+    net = Net()
+    return [float(net.step(tf.constant(batch()))) for _ in range(steps)][-1]
 
 
 def gan():
@@ -88,24 +90,6 @@ def keras_2():
     x = np.tile(batch(), [40, 1])
     history = model.fit(x, x[:, :1], batch_size=4, epochs=2, verbose=0, validation_split=0.2)
     return history.history["loss"][-1]
-
-
-def refused():
-    """Somebody else's profiler is recording as the window opens, and has gone when it asks again."""
-    other = _pywrap_profiler.ProfilerSession()
-    other.start(str(Path(sys.argv[2], "theirs")), {})
-    repeated(25)
-    other.export_to_tb()
-    del other
-    return repeated(75)
-
-
-def unseen(seconds=14):
-    """TensorFlow at work without a training step."""
-    until, weight = time.time() + seconds, tf.ones([200, 200])
-    while time.time() < until:
-        weight = tf.tanh(weight @ weight)
-    return 0.0
 
 
 if __name__ == "__main__":

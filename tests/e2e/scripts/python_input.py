@@ -1,4 +1,4 @@
-"""Training whose batches are made in Python, by a Keras dataset, in one thread or several, or a generator."""
+"""Training whose batches are made in Python, by a Keras dataset in several threads, or by a generator."""
 
 import sys
 import zlib
@@ -37,7 +37,6 @@ def generate() -> object:
 
 signature = tf.TensorSpec(SHAPE), tf.TensorSpec((8, 1))
 data = {
-    "dataset": Batches,
     "workers": lambda: Batches(workers=2),
     "generator": lambda: tf.data.Dataset.from_generator(generate, output_signature=signature),
 }[sys.argv[1]]()

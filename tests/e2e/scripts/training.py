@@ -78,20 +78,6 @@ def execution():
     return model
 
 
-def short():
-    model = build()
-    model.fit(pipeline(8), epochs=1, verbose=0)
-    return model
-
-
-def two_fits():
-    model = build()
-    model.fit(pipeline(40), verbose=0)
-    other = build()
-    other.fit(pipeline(40), verbose=0)
-    return model
-
-
 def with_action(action, batches=40):
     model = build()
     model.fit(pipeline(batches), verbose=0, callbacks=[At(step15=action)])
@@ -141,7 +127,7 @@ def broken_agent():
     return fit()
 
 
-def custom(steps=None, epochs=3, batches=12, action=lambda epoch, number: None):
+def custom():
     model, optimizer = build(), keras.optimizers.Adam()
 
     @tf.function
@@ -155,14 +141,11 @@ def custom(steps=None, epochs=3, batches=12, action=lambda epoch, number: None):
     def check(x, y):
         return tf.reduce_mean((model(x) - y) ** 2)
 
-    data, held_out = pipeline(batches), pipeline(3)
+    data, held_out = pipeline(12), pipeline(3)
     next(iter(data))  # a look at one batch is no step
-    for epoch in range(epochs):
-        for number, (x, y) in enumerate(data):
-            if number == steps:
-                break
+    for _ in range(3):
+        for x, y in data:
             train(x, y)
-            action(epoch, number)
         for x, y in held_out:
             check(x, y)
     return model
@@ -212,22 +195,6 @@ def mirrored():
             train(batch)
 
 
-def eager():
-    weight = tf.Variable(tf.ones([FEATURES, 1]))
-    for x, y in pipeline(40):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((x @ weight - y) ** 2)
-        weight.assign_sub(0.001 * tape.gradient(loss, weight))
-
-
-def custom_exception():
-    custom(action=lambda epoch, number: broken() if (epoch, number) == (1, 4) else None)
-
-
-def custom_break():
-    return custom(steps=10)
-
-
 def on_batch():
     model = build()
     for x, y in pipeline(40):
@@ -246,10 +213,6 @@ def warm_up_only():
     for x, y in data:
         model.train_on_batch(x, y)
     return model
-
-
-def no_training():
-    return build()
 
 
 def pipelines():
