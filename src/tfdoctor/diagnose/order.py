@@ -114,13 +114,6 @@ def _turns(
     return _trimmed(turns, model)
 
 
-def _ready(left: Mapping[str, object], clashes: Iterable[Relation]) -> list[str]:
-    """Return the findings that wait for no other that is left; all of them where each waits."""
-    firsts = (clash for clash in clashes if clash.kind is Relationship.FIRST)
-    waiting = {clash.rule for clash in firsts if any(first in left for first in clash.others)}
-    return [name for name in left if name not in waiting] or list(left)
-
-
 def _trimmed(turns: list[Turn], model: StepModel) -> tuple[Turn, ...]:
     """Drop the last turns that save nothing worth reporting."""
     while turns:
@@ -129,6 +122,13 @@ def _trimmed(turns: list[Turn], model: StepModel) -> tuple[Turn, ...]:
             break
         turns.pop()
     return tuple(turns)
+
+
+def _ready(left: Mapping[str, object], clashes: Iterable[Relation]) -> list[str]:
+    """Return the findings that wait for no other that is left; all of them where each waits."""
+    firsts = (clash for clash in clashes if clash.kind is Relationship.FIRST)
+    waiting = {clash.rule for clash in firsts if any(first in left for first in clash.others)}
+    return [name for name in left if name not in waiting] or list(left)
 
 
 def _worth(saved: float, of: float, model: StepModel) -> bool:
@@ -144,17 +144,13 @@ def _unneeded(
     for name, own_effects in effects.items():
         if name in named or not _worth(model.saving(own_effects), model.step_ms, model):
             continue
-        enough = [n for n in named if not _worth(*_after(model, effects[n], own_effects), model)]
+        enough = []
+        for first in named:
+            now = model.predict(effects[first])
+            if not _worth(now - model.predict([*effects[first], *own_effects]), now, model):
+                enough.append(first)
         relations.append(Relation(Relationship.UNNEEDED, name, tuple(enough or named)))
     return tuple(relations)
-
-
-def _after(
-    model: StepModel, first: Iterable[Effect], then: Iterable[Effect]
-) -> tuple[float, float]:
-    """Return the ms that effects save after others, and the step time that remains before them."""
-    now = model.predict(first)
-    return now - model.predict([*first, *then]), now
 
 
 def _ceilings(effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Relation, ...]:

@@ -31,10 +31,8 @@ def _fallbacks(recording: Recording) -> Iterator[Place]:
             yield Place(at.shown(manifest.script), 1, PlaceKind.SCRIPT)
     described = [recording.root / MANIFEST] if recording.root else []
     for file in (*recording.traces, *described)[:1]:
-        yield Place(_from_here(file.resolve()), 1, PlaceKind.TRACE)
-
-
-def _from_here(file: Path) -> str:
-    """Return a path as code review names files: from the current folder, or the file's name alone."""
-    here = Path.cwd()
-    return file.relative_to(here).as_posix() if file.is_relative_to(here) else file.name
+        # As code review names files: from the current folder, or by the name alone.
+        whole, here = file.resolve(), Path.cwd()
+        within = whole.is_relative_to(here)
+        path = whole.relative_to(here).as_posix() if within else whole.name
+        yield Place(path, 1, PlaceKind.TRACE)

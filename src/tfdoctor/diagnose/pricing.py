@@ -23,11 +23,9 @@ def priced(
         f"saving per 1,000 steps with all changes{most}",
         usd(1000 * price.of_ms(together.per_step.value)),
     )
-    return tuple(_with(result, saved) for result in results)
-
-
-def _with(result: Result, measure: Measure) -> Result:
-    outcome = result.outcome
-    if not isinstance(outcome, Finding | Healthy) or outcome.concern is not Concern.MONEY:
-        return result
-    return replace(result, outcome=replace(outcome, evidence=(*outcome.evidence, measure)))
+    return tuple(
+        replace(result, outcome=replace(said, evidence=(*said.evidence, saved)))
+        if isinstance(said := result.outcome, Finding | Healthy) and said.concern is Concern.MONEY
+        else result
+        for result in results
+    )

@@ -32,7 +32,11 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
     steps, calls = chart.get(RunSteps), chart.get(RunCalls)
     return RunAccount(
         total_ms=phases.total_ms,
-        rows=_rows(phases),
+        rows=tuple(
+            PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
+            for phase in Phase
+            if phases.of(phase) > 0
+        ),
         segments=tuple(
             PhaseSegment(
                 phase=span.phase,
@@ -76,14 +80,6 @@ def epochs_to(chart: Chart, asked: int | None) -> int | None:
         return asked
     planned = calls.planned_epochs
     return planned if planned is not None and planned > calls.epochs else None
-
-
-def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:
-    return tuple(
-        PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
-        for phase in Phase
-        if phases.of(phase) > 0
-    )
 
 
 def _lines(lines: Iterable[RunLine]) -> tuple[PhaseLine, ...]:

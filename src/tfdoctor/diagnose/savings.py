@@ -167,15 +167,18 @@ def _hidden(
     enough = (
         rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
     )
-    best = min(enough, key=lambda rule: _preference(others[rule], model), default=None)
+    best = min(
+        enough,
+        key=lambda rule: (
+            # One that names a cause before one that bounds the whole stage, then the larger saving.
+            all(effect.is_ceiling for effect in others[rule]),
+            -model.saving(others[rule]),
+        ),
+        default=None,
+    )
     told = words.after_others(alone.per_step.value, later)
     how = f"{alone.how} {told}" + (f" {words.paced(model)}." if hides(model, effects[name]) else "")
     return replace(alone, how=how, after=(best,) if best else tuple(others))
-
-
-def _preference(effects: tuple[Effect, ...], model: StepModel) -> tuple[bool, float]:
-    """Put a finding that names a cause before one that bounds the whole stage, then the larger saving."""
-    return all(effect.is_ceiling for effect in effects), -model.saving(effects)
 
 
 def _gain(

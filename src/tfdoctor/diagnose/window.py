@@ -4,7 +4,7 @@ The profiler starts and ends in the traced window, and a window of 20 steps may 
 finding about such time would be one about the recording, not about the run.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
@@ -15,7 +15,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.verdict import Effect, Finding, NotApplicable, Outcome
+from tfdoctor.terms.verdict import Finding, NotApplicable, Outcome
 
 MOSTLY = 0.5
 """Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in
@@ -37,22 +37,17 @@ class OnlyTraced:
 
     def checked(self, outcome: Outcome) -> Outcome:
         """Return an outcome; a finding about these parts alone is not one about the run."""
-        if (
-            not isinstance(outcome, Finding)
-            or outcome.run_effects
-            or not self._holds(outcome.effects)
-        ):
+        if not isinstance(outcome, Finding) or outcome.run_effects or not outcome.effects:
             return outcome
-        added = milliseconds(max(self.parts_ms[effect.stage] for effect in outcome.effects))
+        stages = {effect.stage for effect in outcome.effects}
+        if not stages <= self.parts_ms.keys():
+            return outcome
+        added = milliseconds(max(self.parts_ms[stage] for stage in stages))
         return NotApplicable(
             reason=f"{outcome.summary}, but only the traced steps show it: few of them take this time, which adds "
             f"{added} to each, and in the other steps of the run everything that varies adds "
             f"{milliseconds(self.beyond_ms)}"
         )
-
-    def _holds(self, effects: Iterable[Effect]) -> bool:
-        stages = [effect.stage for effect in effects]
-        return bool(stages) and all(stage in self.parts_ms for stage in stages)
 
 
 def only_traced(chart: Chart) -> OnlyTraced:

@@ -62,22 +62,14 @@ def hosts(examined: Sequence[Examined]) -> Hosts:
         matched=matching.count if matching else 0,
         findings=_findings(examined, shown),
     )
-    return _with_skew(_with_straggler(compared, _straggler(comparison)), clocks)
-
-
-def _with_straggler(hosts: Hosts, lag: Lag | None) -> Hosts:
-    if lag is None:
-        return hosts
-    return replace(
-        hosts, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms
-    )
-
-
-def _with_skew(hosts: Hosts, clocks: ClockSkew | Unavailable) -> Hosts:
+    if lag := _straggler(comparison):
+        compared = replace(
+            compared, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms
+        )
     if isinstance(clocks, Unavailable):
-        return replace(hosts, skew=f"unknown ({clocks})")
+        return replace(compared, skew=f"unknown ({clocks})")
     return replace(
-        hosts, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis
+        compared, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis
     )
 
 
@@ -108,15 +100,11 @@ def _choose(
     stepping = stepping or [host for host in examined if host.steps]
     if stepping:
         best = max(stepping, key=_saving)  # the first of equals
-        return best.name, f"{_why_best(best, examined)}, and no host is slower than the others"
+        first = "it is the first" if best is examined[0] else "it is the first with known steps"
+        why = "its findings save most" if _saving(best) else first
+        return best.name, f"{why}, and no host is slower than the others"
     readable = next(host.name for host in examined if host.diagnosis)
     return readable, "it is the first host that can be read, and no host has known steps"
-
-
-def _why_best(best: Examined, examined: Sequence[Examined]) -> str:
-    if _saving(best):
-        return "its findings save most"
-    return "it is the first" if best is examined[0] else "it is the first with known steps"
 
 
 def _saving(host: Examined) -> float:
@@ -139,6 +127,9 @@ def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
         return HostRow(name=host.name, missing=host.missing)
     steps, subject = host.diagnosis.steps, host.diagnosis.subject
     late = clocks.late_ms.get(host.name) if isinstance(clocks, ClockSkew) else None
+    missing = host.missing
+    if host.steps:
+        missing = "" if host.steps.is_whole else "its trace does not show the parts of its steps"
     return HostRow(
         name=host.name,
         device=subject.device_name or subject.device or "",
@@ -149,14 +140,8 @@ def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
         own_ms=host.steps.median_own_ms if host.steps else None,
         breakdown_ms=steps.breakdown_ms,
         starts_late_ms=late,
-        missing=_why_left_out(host),
+        missing=missing,
     )
-
-
-def _why_left_out(host: Examined) -> str:
-    if host.steps is None:
-        return host.missing
-    return "" if host.steps.is_whole else "its trace does not show the parts of its steps"
 
 
 def _slowest(comparison: Comparison | None, compared: int) -> str:
@@ -232,20 +217,19 @@ def _merged(
     results: Sequence[tuple[str, Result]], shown: str, places: Mapping[str, int]
 ) -> HostFinding:
     ordered = sorted(results, key=lambda host_result: places[host_result[0]])
-    worst = max((result for _, result in ordered), key=_weight)
-    summary = worst.outcome.summary if isinstance(worst.outcome, Finding) else ""
+    worst = max(
+        (result for _, result in ordered),
+        key=lambda r: (r.severity or 0, r.saving.per_step.value if r.saving else 0.0),
+    )
+    finding = worst.outcome if isinstance(worst.outcome, Finding) else None
     return HostFinding(
         rule=worst.rule.name,
         title=worst.rule.doc.title,
         topic=worst.rule.topic,
-        summary=summary,
+        summary=finding.summary if finding else "",
         severity=max((r.severity for _, r in ordered if r.severity), default=None),
         saving=worst.saving,
         hosts=tuple(name for name, _ in ordered),
         shown=shown in dict(ordered),
-        at=worst.outcome.at if isinstance(worst.outcome, Finding) else None,
+        at=finding.at if finding else None,
     )
-
-
-def _weight(result: Result) -> tuple[int, float]:
-    return (result.severity or 0, result.saving.per_step.value if result.saving else 0.0)

@@ -111,8 +111,9 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
     if manifest := recording.manifest:
         reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
         reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
-        lost = [s for s in manifest.samplers if s.reason and not _is_absent(s, device)]
-        reasons += [f"sampler {sampling.name}: {sampling.reason}" for sampling in lost]
+        for sampling in manifest.samplers:
+            if sampling.reason and not _is_absent(sampling, device):
+                reasons.append(f"sampler {sampling.name}: {sampling.reason}")
     reasons += [
         str(device.missing or "") if device else "",
         *trace.errors,

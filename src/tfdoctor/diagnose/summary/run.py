@@ -29,7 +29,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.units import ms, ratio
@@ -53,26 +53,24 @@ def subject(chart: Chart, title: str) -> Subject:
         device_name=hardware.name if hardware else "",
         devices_used=seen.used if seen else None,
         devices_visible=seen.visible if seen else None,
-        framework=_framework(manifest) | _foreign(framework),
+        framework={
+            BUILD.get(name, name): version
+            for name, version in (manifest.versions if manifest else {}).items()
+            if version
+        }
+        # Of a framework that is not TensorFlow the trace alone gives the version.
+        | (
+            {framework.name: framework.version or "version unknown"}
+            if framework and framework.foreign
+            else {}
+        ),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
     )
 
 
-def _framework(manifest: Manifest | None) -> dict[str, str]:
-    versions = manifest.versions if manifest else {}
-    return {BUILD.get(name, name): version for name, version in versions.items() if version}
-
-
 BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
 """Versions that TensorFlow was built for; the machine may have others."""
-
-
-def _foreign(framework: Framework | None) -> dict[str, str]:
-    """Return a framework that is not TensorFlow, with the version that the trace gives."""
-    if framework is None or not framework.foreign:
-        return {}
-    return {framework.name: framework.version or "version unknown"}
 
 
 def steps(chart: Chart) -> StepsSummary:
@@ -153,12 +151,13 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     input_pipeline = chart.get(InputPipeline)
     if input_pipeline is None:
         return ()
-    paths = [stage.path for stage in input_pipeline.stages]
+    index = {stage.path: at for at, stage in enumerate(input_pipeline.stages)}
     limiting = input_pipeline.slowest.stages if input_pipeline.slowest else {}
     return tuple(
         PipelineStage(
             name=stage.kind,
-            parent=_parent(stage.path, paths),
+            # Above "Zip[1]" that is the Zip.
+            parent=index.get(re.sub(r"\[\d+\]$", "", stage.path.rpartition("::")[0])),
             self_ms=stage.work_ms,
             parallelism=stage.concurrency,
             calls=stage.calls,
@@ -169,11 +168,6 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
         )
         for stage in input_pipeline.stages
     )
-
-
-def _parent(path: str, paths: list[str]) -> int | None:
-    above = re.sub(r"\[\d+\]$", "", path.rpartition("::")[0])  # of "Zip[1]" that is the Zip
-    return paths.index(above) if above in paths else None
 
 
 def _written(stage: StageTime) -> str:
@@ -239,13 +233,13 @@ def rates(chart: Chart) -> DeviceRates | None:
 
 
 def _detail(row: OperationTime) -> str:
-    tensors = row.operation.inputs if row.operation else ()
-    shown = [f"{dtype}{_shape(shape)}" for dtype, shape in tensors[:2] if shape is not None]
-    return " x ".join(shown)
-
-
-def _shape(shape: tuple[int | None, ...]) -> str:
-    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+    """Return the types and shapes of the first two operands, as "float32[32,?] x float32[10]"."""
+    tensors = row.operation.inputs[:2] if row.operation else ()
+    return " x ".join(
+        f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"
+        for dtype, shape in tensors
+        if shape is not None
+    )
 
 
 def model(chart: Chart) -> tuple[Measure, ...]:
