@@ -13,7 +13,7 @@ from tfdoctor.facts.phases.call_phases import CallPhases
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
 from tfdoctor.facts.phases.run_course import RunCourse, Shares
 from tfdoctor.facts.phases.step_times import usual_step
-from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
+from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
 
 MS = 1000.0
@@ -192,12 +192,11 @@ class BucketPieces:
     def _piece(
         self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float
     ) -> RunPiece:
-        place = self.phases.tree.places.get(call)
-        exact = place is not None and self._is_exact(place, stack)
+        line, exact = self._line(call, stack)
         return RunPiece(
             phase=phase,
             ms=ms,
-            line=self._line_of_call(place, stack) if place and exact else self._line(place, stack),
+            line=line,
             runs=stack.runs or "",
             samples=samples,
             long=stack.long,
@@ -206,27 +205,21 @@ class BucketPieces:
             loops=stack.loops,
         )
 
-    def _is_exact(self, place: CallPlace, stack: SeenStack) -> bool:
-        """Return whether time belongs to the line of a call, not to one of the user's within it."""
-        if place.call not in EXACT or not place.at:
-            return False
-        return place.call not in WITH_OWN_LINES or not stack.at or stack.at == place.at
+    def _line(self, call: int, stack: SeenStack) -> tuple[PieceLine, bool]:
+        """Return the line of a call's time, and whether it is that of the call itself, so that it was timed.
 
-    def _line_of_call(self, place: CallPlace, stack: SeenStack) -> PieceLine:
-        function = self.functions.get(place.at, "") if place.at else ""
-        caller = stack.caller if stack.at == place.at else None
-        return PieceLine(place.at, caller, self._label(place, stack), function)
-
-    def _label(self, place: CallPlace, stack: SeenStack) -> str:
-        return self.phases.tree.label(place.id) or stack.calls or ""
-
-    def _line(self, place: CallPlace | None, stack: SeenStack) -> PieceLine:
-        """Return the line that a sample shows; without a sample, that of the call."""
-        if place is not None and place.at and not stack.at and not stack.runs:
-            return PieceLine(
-                place.at, None, self._label(place, stack), self.functions.get(place.at, "")
-            )
-        return PieceLine(stack.at, stack.caller, stack.calls or "", stack.function)
+        It is where the call runs no code of the user's, or the sample shows none; else the sample's line counts.
+        """
+        place = self.phases.tree.places.get(call)
+        if place is not None and place.at:
+            own = place.call not in WITH_OWN_LINES or not stack.at or stack.at == place.at
+            exact = own and place.call in EXACT
+            if exact or not (stack.at or stack.runs):
+                caller = stack.caller if stack.at == place.at else None
+                label = self.phases.tree.label(place.id) or stack.calls or ""
+                line = PieceLine(place.at, caller, label, self.functions.get(place.at, ""))
+                return line, exact
+        return PieceLine(stack.at, stack.caller, stack.calls or "", stack.function), False
 
 
 def _seen(bucket: Bucket, log: RunLog) -> dict[int, list[Seen]]:

@@ -64,7 +64,12 @@ class CallPhases:
         """Return the phase of a sample of a call in a bucket, by its number."""
         match self.tree.kind(call):
             case RunCall.FIT | RunCall.EPOCH as kind:
-                return ((self._in_loop(kind, stack, number), 1.0),)
+                phase = self.of_loop(kind, number)
+                if stack.work is RunWork.SAVING:
+                    phase = Phase.SAVING
+                elif stack.work is RunWork.BUILDING and phase is Phase.PREPARING:
+                    phase = Phase.BUILDING
+                return ((phase, 1.0),)
             case RunCall.BETWEEN if self.in_fit(call):
                 saves = stack.work is RunWork.SAVING
                 return ((Phase.SAVING if saves else Phase.STEPS, 1.0),)
@@ -77,13 +82,6 @@ class CallPhases:
         """Return the phase of the own time of Keras' fit, or of an epoch."""
         first = kind is RunCall.FIT and self.course.before_training(number)
         return Phase.PREPARING if first else Phase.BOUNDARIES
-
-    def _in_loop(self, kind: RunCall, stack: SeenStack, number: int) -> Phase:
-        phase = self.of_loop(kind, number)
-        if stack.work is RunWork.SAVING:
-            return Phase.SAVING
-        builds = stack.work is RunWork.BUILDING and phase is Phase.PREPARING
-        return Phase.BUILDING if builds else phase
 
     def _of_function(self, stack: SeenStack, number: int) -> Phase:
         if stack.looped:
@@ -100,11 +98,10 @@ class CallPhases:
         if stack.looped and self.course.own_loop:
             over = self.course.after_steps(number)
             return ((Phase.BOUNDARIES if over else Phase.STEPS, 1.0),)
-        if self.course.tests(stack) or stack.work is RunWork.MODEL:
-            return ((self._of_model(stack, number), 1.0),)
+        tested = self.course.tests(stack)
+        if tested or stack.work is RunWork.MODEL:
+            # A model's call alone, before the first step, only builds the model.
+            alone = not tested and self.course.before_training(number)
+            builds = self.course.trains and alone
+            return ((Phase.BUILDING if builds else self.course.models, 1.0),)
         return self.course.ordinary(stack, number)
-
-    def _of_model(self, stack: SeenStack, number: int) -> Phase:
-        """Return what a model's call is: one alone before the first step only builds the model."""
-        alone = not self.course.tests(stack) and self.course.before_training(number)
-        return Phase.BUILDING if self.course.trains and alone else self.course.models

@@ -11,7 +11,7 @@ from typing import Self
 from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.recording.run_log import LongStep, RunLog
+from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.kinds import Phase
 
 MS = 1000.0
@@ -31,14 +31,24 @@ class FirstSteps:
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
         """Take those that the log names."""
-        others = union(_others(log, tree))
-        first = [long for long in log.long_steps if long.first and long.ms > LONG * long.usual_ms]
-        found = [(step.start, step.start + step.ms / MS, _beyond(step, others)) for step in first]
+        calls = [(span.start, span.end) for span in log.spans if tree.kind(span.call) in OF_CALL]
+        traces = [(trace.start, trace.start + trace.ms / MS) for trace in log.traces]
+        others, found = union(calls + traces), []
+        for step in log.long_steps:
+            end = step.start + step.ms / MS
+            if step.first and step.ms > LONG * step.usual_ms and end > step.start:
+                # A call that traces contains its step.
+                explained = MS * overlap(others, step.start, end)
+                beyond = max(0.0, step.ms - max(step.usual_ms, explained))
+                found.append((step.start, end, beyond))
         return cls(tuple(sorted(found)))
 
     def move(self, start: float, end: float, pieces: list[RunPiece]) -> list[RunPiece]:
         """Return the pieces of a bucket, from s to s, with its part of these steps moved to the boundaries."""
-        left = sum(ms * _share(step, start, end) for *step, ms in self._near(start, end))
+        left = sum(
+            ms * ((min(ended, end) - max(begun, start)) / (ended - begun))
+            for begun, ended, ms in self._near(start, end)
+        )
         steps = sorted(
             (piece for piece in pieces if piece.phase is Phase.STEPS),
             key=lambda piece: not piece.long,
@@ -61,27 +71,6 @@ class FirstSteps:
             if step[1] <= start:
                 return
             yield step
-
-
-def _share(step: Sequence[float], start: float, end: float) -> float:
-    """Return which share of a step lies in a bucket."""
-    begun, ended = step
-    return (min(ended, end) - max(begun, start)) / (ended - begun) if ended > begun else 0.0
-
-
-def _others(log: RunLog, tree: CallTree) -> Iterator[Interval]:
-    """Yield the times that are accounted for elsewhere: traces, evaluations, saves and the like."""
-    for span in log.spans:
-        if tree.kind(span.call) in OF_CALL:
-            yield span.start, span.end
-    for trace in log.traces:
-        yield trace.start, trace.start + trace.ms / MS
-
-
-def _beyond(step: LongStep, others: Sequence[Interval]) -> float:
-    """Return the ms of a step beyond a usual one, without other calls; a call that traces contains its step."""
-    explained = MS * overlap(others, step.start, step.start + step.ms / MS)
-    return max(0.0, step.ms - max(step.usual_ms, explained))
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:

@@ -74,10 +74,15 @@ def phase_spans(
     for stretch in parts:
         while at < len(exact) and exact[at].end <= stretch.start:
             at += 1
-        _add(found, _in_stretch(stretch, _cut(exact[at:], stretch)))
+        found += _in_stretch(stretch, list(_cut(exact[at:], stretch)))
     return tuple(
-        PhaseSpan(part.phase, part.start - begin, part.end - begin, place(_top(part)))
-        for part in _fewer(found)
+        PhaseSpan(
+            part.phase,
+            part.start - begin,
+            part.end - begin,
+            place(max(part.lines, key=lambda line: part.lines[line], default=None)),
+        )
+        for part in _fewer(_joined((part for part in found if part.length > 0), least=0.0))
     )
 
 
@@ -117,9 +122,8 @@ def _cut(exact: Iterable[_Part], stretch: Stretch) -> Iterator[_Part]:
             yield _Part(part.phase, start, end, dict(part.lines))
 
 
-def _in_stretch(stretch: Stretch, exact: Iterable[_Part]) -> list[_Part]:
+def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> list[_Part]:
     """Return the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are."""
-    exact = list(exact)
     left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
     for piece in stretch.pieces:
         left[piece.phase][piece.line.at] += piece.ms
@@ -131,17 +135,14 @@ def _in_stretch(stretch: Stretch, exact: Iterable[_Part]) -> list[_Part]:
     shares = {
         phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total
     }
+    largest = max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
     found: list[_Part] = []
     edges = [stretch.start, *(edge for part in exact for edge in (part.start, part.end))]
     gaps = zip(edges[::2], [*edges[1::2], stretch.end], strict=True)
     for number, (start, end) in enumerate(gaps):
-        found += _gap_parts(start, end, shares or {_largest(times): 1.0}, left)
+        found += _gap_parts(start, end, shares or {largest: 1.0}, left)
         found += exact[number : number + 1]
     return found
-
-
-def _largest(times: dict[Phase, float]) -> Phase:
-    return max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
 
 
 def _gap_parts(
@@ -159,32 +160,24 @@ def _gap_parts(
         start = until
 
 
-def _add(found: list[_Part], parts: list[_Part]) -> None:
-    """Append parts; the first may be one of the phase that the last one has."""
+def _joined(parts: Iterable[_Part], least: float) -> list[_Part]:
+    """Return parts with neighbours of one phase as one, and those shorter than so many s with the one before."""
+    kept: list[_Part] = []
     for part in parts:
-        if part.length <= 0:
-            continue
-        if found and found[-1].phase == part.phase:
-            found[-1].join(part)
+        same = kept and kept[-1].phase == part.phase
+        if kept and (same or min(part.length, kept[-1].length) < least):
+            kept[-1].join(part)
         else:
-            found.append(part)
+            kept.append(part)
+    return kept
 
 
 def _fewer(parts: list[_Part]) -> list[_Part]:
     """Return at most so many parts as a bar shows, none too short to be seen; longer ones go as long as needed."""
     whole = parts[-1].end - parts[0].start if parts else 0.0
-    least, merged = whole / (4 * MOST_SPANS), False
-    while not merged or len(parts) > MOST_SPANS:
-        kept: list[_Part] = []
-        for part in parts:
-            same = kept and kept[-1].phase == part.phase
-            if kept and (same or min(part.length, kept[-1].length) < least):
-                kept[-1].join(part)
-            else:
-                kept.append(part)
-        parts, least, merged = kept, 2 * least, True
+    least = whole / (4 * MOST_SPANS)
+    parts = _joined(parts, least)
+    while len(parts) > MOST_SPANS:
+        least *= 2
+        parts = _joined(parts, least)
     return parts
-
-
-def _top(part: _Part) -> Line | None:
-    return max(part.lines, key=lambda line: part.lines[line], default=None)

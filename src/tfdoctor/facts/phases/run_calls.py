@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.step_times import main_loop, of_loop
 from tfdoctor.facts.run.program import Places
@@ -86,18 +86,19 @@ class RunCalls:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log = recording.run
-        if log is None:
-            raise Unavailable("the run as a whole was not recorded")
+        log = whole_run(recording)
         totals = _Totals.of(log)
         place = Places.of(recording)
         calls = [_made(places, totals, place) for places in _groups(totals.tree)]
         fits = totals.count(totals.tree.of_kind(RunCall.FIT))
         epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
+        loop = main_loop(log)
+        passes = sum(steps.passes for bucket in log.buckets for steps in of_loop(bucket, loop))
+        planned = recording.program.run.epochs if recording.program else None
         return cls(
             tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs or _passes(log),
-            _planned(recording, fits),
+            epochs or passes,
+            int(planned) if planned and fits == 1 else None,
             fits,
         )
 
@@ -177,8 +178,7 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
         key=lambda span: span.start,
     )
     count, within = totals.count(places), totals.tree.parent(one.id)
-    first = min((totals.first[p.id] for p in places if p.id in totals.first), default=0)
-    last = max((totals.last[p.id] for p in places if p.id in totals.last), default=0)
+    before, after = _apart(places, spans, totals)
     return MadeCall(
         call=one.call,
         name=one.name,
@@ -192,8 +192,8 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
         times_ms=tuple((span.end - span.start) * MS for span in spans),
         examples=_mean(span.examples for span in spans),
         batches=_mean(span.steps for span in spans),
-        before_training=_before(totals.course.first_step, last, count),
-        after_training=_after(totals.course.last_step, first, count) or _after_fits(spans, totals),
+        before_training=before,
+        after_training=after,
         models=len({span.model for span in spans if span.model is not None}) or None,
     )
 
@@ -210,38 +210,25 @@ def _callers(places: Sequence[CallPlace], log: RunLog) -> int:
     return max(1, len(callers))
 
 
+def _apart(
+    places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals
+) -> tuple[bool, bool]:
+    """Return whether all of some calls are made before the first training step, and whether after the last one.
+
+    A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after it.
+    """
+    course, once = totals.course, totals.count(places) == 1
+    first = min((totals.first[one.id] for one in places if one.id in totals.first), default=0)
+    last = max((totals.last[one.id] for one in places if one.id in totals.last), default=0)
+    before = after = False
+    if course.first_step is not None and course.last_step is not None:
+        before = last < course.first_step or (last == course.first_step and once)
+        after = first > course.last_step or (first == course.last_step and once)
+    fits = totals.tree.of_kind(RunCall.FIT) if not course.own_loop else ()
+    ended = [span.end for one in fits for span in totals.spans.get(one.id, ())]
+    return before, after or bool(spans and ended and spans[0].start >= max(ended))
+
+
 def _mean(values: Iterable[int | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _before(first_step: int | None, last: int, count: int) -> bool:
-    """Return whether calls, the last of them in a bucket of this number, are made before the first step."""
-    return first_step is not None and (last < first_step or (last == first_step and count == 1))
-
-
-def _after(last_step: int | None, first: int, count: int) -> bool:
-    return last_step is not None and (first > last_step or (first == last_step and count == 1))
-
-
-def _after_fits(spans: Sequence[Span], totals: _Totals) -> bool:
-    """Return whether all of some calls begin after the last fit, where only fit trains; a bucket may hold both."""
-    fits = [
-        span for one in totals.tree.of_kind(RunCall.FIT) for span in totals.spans.get(one.id, ())
-    ]
-    ended = max((span.end for span in fits), default=None)
-    return (
-        bool(spans) and ended is not None and not totals.course.own_loop and spans[0].start >= ended
-    )
-
-
-def _passes(log: RunLog) -> int:
-    """Return how often the loop with the most steps began to go through its data."""
-    loop = main_loop(log)
-    return sum(steps.passes for bucket in log.buckets for steps in of_loop(bucket, loop))
-
-
-def _planned(recording: Recording, fits: int) -> int | None:
-    """Return the epochs that the only call of fit was told to train."""
-    planned = recording.program.run.epochs if recording.program else None
-    return int(planned) if planned and fits == 1 else None

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.recording.manifest import Manifest, RunTimes
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
 
 NS = 1_000_000_000
@@ -30,8 +32,12 @@ class RunClock:
         )
         last = max(known, _told(log))
         times = manifest.times if manifest else None
-        begin, end = _launched(log, times) if times else (0.0, None)
-        return cls(begin, max(last, end or 0.0), known, log.end is not None)
+        zero = log.process.started_monotonic_ns
+        begin = end = 0.0
+        if times and zero and times.started_ns and times.pid == log.process.pid:
+            begin = min(0.0, (times.started_ns - zero) / NS)
+            end = 0.0 if times.ended_ns is None else (times.ended_ns - zero) / NS
+        return cls(begin, max(last, end), known, log.end is not None)
 
     @property
     def total_ms(self) -> float:
@@ -43,10 +49,12 @@ def _told(log: RunLog) -> float:
     return max(log.process.began, log.end.end if log.end else 0.0)
 
 
-def _launched(log: RunLog, times: RunTimes) -> tuple[float, float | None]:
-    """Return when the launcher started this process, and saw its end, in s since it began."""
-    zero = log.process.started_monotonic_ns
-    if not (zero and times.started_ns and times.pid == log.process.pid):
-        return 0.0, None
-    ended = None if times.ended_ns is None else (times.ended_ns - zero) / NS
-    return min(0.0, (times.started_ns - zero) / NS), ended
+def whole_run(recording: Recording) -> RunLog:
+    """Return the log of the run.
+
+    Raises:
+        Unavailable: it was not recorded.
+    """
+    if recording.run is None:
+        raise Unavailable("the run as a whole was not recorded")
+    return recording.run

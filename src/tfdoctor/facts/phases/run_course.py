@@ -1,6 +1,6 @@
 """The course of a run: in which buckets its first and last steps and other work on models lie."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -99,7 +99,8 @@ class RunCourse:
 
     def ordinary(self, stack: SeenStack, number: int) -> Shares:
         """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
-        if self.last_step is not None and number >= self.last_step and self._repeats(stack):
+        repeats = stack.at is not None and (stack.at, stack.caller) in self.repeated
+        if repeats and self.last_step is not None and number >= self.last_step:
             return ((Phase.BOUNDARIES, 1.0),)
         if self.last_work is None or number < self.last_work:
             return ((self._between(number), 1.0),)
@@ -110,9 +111,6 @@ class RunCourse:
     def after_steps(self, number: int) -> bool:
         """Return whether a bucket lies after the last step: the training loop has no data any more."""
         return self.last_step is not None and number > self.last_step
-
-    def _repeats(self, stack: SeenStack) -> bool:
-        return stack.at is not None and (stack.at, stack.caller) in self.repeated
 
     def tests(self, stack: SeenStack) -> bool:
         """Return whether a sample lies in a loop around calls of a model that do not train."""
@@ -171,15 +169,13 @@ def _shows_user(bucket: Bucket, log: RunLog, tree: CallTree) -> bool:
 
 def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:
     """Return which share of the script's own time in a bucket comes after its last evaluation or prediction."""
-    ends = list(_ends(log, tree, bucket))
+    ends = [
+        span.end
+        for span in log.spans
+        if tree.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}
+        and bucket.start < span.end <= bucket.end
+    ]
     loose = sum(ms for call, ms in numbered(bucket.calls).items() if tree.kind(call) in LOOSE)
     if not ends or not loose:
         return 1.0
     return min(1.0, (bucket.end - max(ends)) * MS / loose)
-
-
-def _ends(log: RunLog, tree: CallTree, bucket: Bucket) -> Iterable[float]:
-    for span in log.spans:
-        known = tree.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}
-        if known and bucket.start < span.end <= bucket.end:
-            yield span.end

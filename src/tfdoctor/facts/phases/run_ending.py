@@ -66,7 +66,9 @@ class RunEnding:
         if log is None and recording.manifest is None:
             raise Unavailable("how the run ended was not recorded")
         end = (log.end if log else None) or ProcessEnd()
-        times = manifest.times
+        limit = (manifest.times and manifest.times.limit_bytes) or manifest.host.memory_bytes
+        in_use = [bucket.counters.device for bucket in log.buckets] if log else []
+        device = [float(amount) for amount in in_use if amount is not None]
         kind = _told(end) or _seen(manifest, log)
         wanted = MemoryWanted.of(end.message)
         return cls(
@@ -81,8 +83,8 @@ class RunEnding:
             allocator=wanted.allocator,
             wanted_bytes=wanted.nbytes,
             peak_bytes=max(_resident(recording), default=None),
-            limit_bytes=_first(times.limit_bytes if times else None, manifest.host.memory_bytes),
-            device_peak_bytes=max(_device(log), default=None) if log else None,
+            limit_bytes=float(limit) if limit else None,
+            device_peak_bytes=max(device, default=None),
         )
 
 
@@ -128,11 +130,3 @@ def _resident(recording: Recording) -> Iterator[float]:
     for sample in recording.samples:
         if sample.host and sample.host.run_rss_bytes:
             yield float(sample.host.run_rss_bytes)
-
-
-def _device(log: RunLog) -> Iterator[float]:
-    return (float(b.counters.device) for b in log.buckets if b.counters.device is not None)
-
-
-def _first(*amounts: int | None) -> float | None:
-    return next((float(amount) for amount in amounts if amount), None)

@@ -11,11 +11,12 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepDurations, main_loop, of_loop
 from tfdoctor.facts.phases.trend_line import TrendLine
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
+from tfdoctor.recording.run_log import Bucket, RunLog
 
 FEWEST_CENSUSES = 3
 """Counts of live objects from which a type has a trend; from five on it can be certain."""
@@ -86,11 +87,9 @@ class RunGrowth:
         Raises:
             Unavailable: the run as a whole was not recorded, or it is too short for a trend.
         """
-        log = recording.run
-        if log is None:
-            raise Unavailable("the run as a whole was not recorded")
+        log = whole_run(recording)
         buckets = _at_work(log)
-        found = [*_steps(log), *_counters(buckets), *_objects(log, buckets)]
+        found = [*_lines(log, buckets), *_objects(log, buckets)]
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
         covered = max(trend.end_s for _, _, trend in found) - min(t.begin_s for _, _, t in found)
@@ -140,46 +139,37 @@ def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
     )
 
 
-def _steps(log: RunLog) -> Iterator[Measured]:
-    """Yield the trend of the steps of the main loop that the profiler did not slow."""
+def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
+    """Yield the trends of the main loop's steps and of the counters."""
+    series = {Grows.STEP: list(_steps(log))}
+    for what, counter in COUNTERS.items():
+        counts = [(bucket.end, getattr(bucket.counters, counter)) for bucket in buckets]
+        series[what] = [(end, count) for end, count in counts if count is not None]
+    for what, points in series.items():
+        line = TrendLine.through(*_columns(points))
+        if line is not None:
+            yield what, "", line
+
+
+def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
+    """Yield the main loop's steps that the profiler did not slow, those of a bucket evenly over it.
+
+    Where the recorder only counted them, their median stands for those of a bucket.
+    """
     loop = main_loop(log)
-    points = [
-        point
-        for bucket in log.buckets
-        for steps in of_loop(bucket, loop)
-        if not steps.traced
-        for point in _points(bucket, steps)
-    ]
-    line = TrendLine.through(*_columns(points))
-    if line is not None:
-        yield Grows.STEP, "", line
-
-
-def _points(bucket: Bucket, steps: BucketSteps) -> Iterator[tuple[float, float]]:
-    """Yield the steps of a bucket evenly over it; where the recorder only counted them, their median alone."""
-    width, times = bucket.end - bucket.start, StepDurations.within(steps)
-    if not steps.each:
-        yield bucket.start + width / 2, times.quantile(MIDDLE)
-        return
-    for number, ms in enumerate(times.ms):
-        yield bucket.start + width * (number + MIDDLE) / len(times.ms), float(ms)
+    for bucket in log.buckets:
+        width = bucket.end - bucket.start
+        for steps in of_loop(bucket, loop):
+            if not steps.traced:
+                times = StepDurations.within(steps)
+                each = times.ms if steps.each else [times.quantile(MIDDLE)]
+                for number, ms in enumerate(each):
+                    yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
     columns = np.array(points, np.float64).reshape(-1, 2).T
     return columns[0], columns[1]
-
-
-def _counters(buckets: Sequence[Bucket]) -> Iterator[Measured]:
-    for what, counter in COUNTERS.items():
-        points = [
-            (bucket.end, value)
-            for bucket in buckets
-            if (value := getattr(bucket.counters, counter)) is not None
-        ]
-        line = TrendLine.through(*_columns(points))
-        if line is not None:
-            yield what, "", line
 
 
 def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:

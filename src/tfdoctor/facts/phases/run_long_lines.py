@@ -15,6 +15,10 @@ TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 """The calls that a step is in, at whose lines the stack of every step is."""
 
 
+SeenLine = tuple[Location | None, str, RunWork]
+"""A line of the user's, what it calls of a library, and what that does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongLine:
     """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run.
@@ -51,33 +55,27 @@ class RunLongLines:
         if recording.run is None:
             raise Unavailable("the run outside of the traced steps was not recorded")
         long = {number: seen for number, seen in recording.run.stacks.items() if seen.long}
-        times: dict[tuple[Location | None, str, RunWork], float] = defaultdict(float)
-        samples: dict[tuple[Location | None, str, RunWork], int] = defaultdict(int)
+        times: dict[SeenLine, float] = defaultdict(float)
+        samples: dict[SeenLine, int] = defaultdict(int)
         locate = Places.of(recording)
-        training = {
-            locate(call.at) for call in recording.run.calls.values() if call.call in TRAINING
-        }
+        made = recording.run.calls.values()
+        training = {locate(call.at) for call in made if call.call in TRAINING}
         for bucket in recording.run.buckets:
             for number, seen in long.items():
                 line = (locate(seen.at), seen.calls or "", seen.work)
                 times[line] += bucket.stacks.get(str(number), 0.0)
                 samples[line] += bucket.samples.get(str(number), 0)
-        lines = (
-            LongLine(
-                at=at,
-                ms=ms,
-                samples=samples[at, calls, work],
-                calls=calls,
-                work=work,
-                trains=at in training and work in (RunWork.OTHER, RunWork.MODEL),
+        lines = []
+        for (at, calls, work), ms in times.items():
+            trains = at in training and work in (RunWork.OTHER, RunWork.MODEL)
+            number = samples[at, calls, work]
+            lines.append(
+                LongLine(at=at, ms=ms, samples=number, calls=calls, work=work, trains=trains)
             )
-            for (at, calls, work), ms in times.items()
-            if ms
-        )
-        ordered = tuple(sorted(lines, key=lambda line: -line.ms))
+        ordered = sorted((line for line in lines if line.ms), key=lambda line: -line.ms)
         if not ordered:
             raise Unavailable("no step that takes long was sampled")
-        return cls(ordered)
+        return cls(tuple(ordered))
 
     @property
     def ms(self) -> float:

@@ -96,14 +96,18 @@ class RunPhases:
         """Return the account of a traced window: its steps, and nothing known about the rest of it."""
         stepping = sum(step.total_ms * step.calls for step in steps.steps)
         first, last = min(s.start_ps for s in steps.steps), max(s.end_ps for s in steps.steps)
-        extent = (last - first) / PS_PER_MS
-        total = max(stepping, extent)
+        total = max(stepping, (last - first) / PS_PER_MS)
+        missing = "this recording contains the traced window only"
+        if recording.manifest is None:
+            missing = "a trace contains the traced window only"
+        elif recording.manifest.times is not None:
+            missing = "its log is missing"
         times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
         return cls(
             total_ms=total,
             times={phase: ms for phase, ms in times.items() if ms > 0},
             whole=False,
-            missing=f"the rest of the run was not recorded: {_why(recording.manifest)}",
+            missing=f"the rest of the run was not recorded: {missing}",
         )
 
     def of(self, *phases: Phase) -> float:
@@ -136,15 +140,15 @@ def _once(
     parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float
 ) -> float:
     first = course.first_step if course.trains else course.first_work
-    begin = [part for part in parts if part.number is not None and _until(first, part.number)]
+    begin = [
+        part
+        for part in parts
+        if part.number is not None and (first is None or part.number <= first)
+    ]
     early = _times(piece for part in begin for piece in part.pieces)
     once = sum(times.get(phase, 0.0) for phase in ONCE)
     once += sum(early.get(phase, 0.0) for phase in FIRST)
     return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
-
-
-def _until(first: int | None, number: int) -> bool:
-    return first is None or number <= first
 
 
 def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
@@ -168,12 +172,3 @@ def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
         )
     if log.dropped:
         yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."
-
-
-def _why(manifest: Manifest | None) -> str:
-    """Return why there is no log, as a clause."""
-    if manifest is None:
-        return "a trace contains the traced window only"
-    if manifest.times is None:
-        return "this recording contains the traced window only"
-    return "its log is missing"

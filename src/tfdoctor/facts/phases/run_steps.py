@@ -7,6 +7,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -86,16 +87,14 @@ class RunSteps:
         Raises:
             Unavailable: the run as a whole was not recorded, or it trains nothing.
         """
-        log = recording.run
-        if log is None:
-            raise Unavailable("the run as a whole was not recorded")
+        log = whole_run(recording)
         source, at = main_loop(log)
         steps = [one for bucket in log.buckets for one in of_loop(bucket, (source, at))]
         times = StepDurations.of(log)
         count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
-        traced, like = _window(log, times, recording.manifest)
+        traced, share = _window(log, times, recording.manifest)
         return cls(
             at=Places.of(recording)(at),
             source=source,
@@ -106,10 +105,10 @@ class RunSteps:
             median_ms=times.quantile(MIDDLE),
             p10_ms=times.quantile(0.1),
             p90_ms=times.quantile(0.9),
-            series=_thinned(_series(log, (source, at))),
+            series=_series(log, (source, at)),
             long=long_steps(log.long_steps),
             traced_ms=traced,
-            window_share=_share_like(times, like) if like else None,
+            window_share=share,
             loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
         )
 
@@ -127,14 +126,27 @@ class RunSteps:
         return beyond_ms < share / 2 * self.total_ms
 
 
-def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> list[RunStep]:
-    """Return each call where the recorder told them one by one, else one stretch for each bucket."""
-    return [
+def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> tuple[RunStep, ...]:
+    """Return each call where the recorder told them one by one, else one stretch for each bucket.
+
+    Where these are too many, neighbours are one, with their mean.
+    """
+    series = [
         step
         for bucket in log.buckets
         for steps in of_loop(bucket, loop)
         for step in _in_bucket(bucket, steps)
     ]
+    size = -(-len(series) // MOST_STRETCHES)
+    if size <= 1:
+        return tuple(series)
+    thinned = []
+    for first in range(0, len(series), size):
+        group = series[first : first + size]
+        calls = sum(step.calls for step in group)
+        ms = sum(step.calls * step.ms for step in group) / calls
+        thinned.append(RunStep(start_s=group[0].start_s, calls=calls, ms=ms))
+    return tuple(thinned)
 
 
 def _in_bucket(bucket: Bucket, steps: BucketSteps) -> list[RunStep]:
@@ -151,23 +163,10 @@ def _in_bucket(bucket: Bucket, steps: BucketSteps) -> list[RunStep]:
     ]
 
 
-def _thinned(series: list[RunStep]) -> tuple[RunStep, ...]:
-    """Return at most so many stretches: neighbours as one, with their mean."""
-    size = -(-len(series) // MOST_STRETCHES)
-    groups = [series[at : at + size] for at in range(0, len(series), size)] if size > 1 else []
-    return tuple(map(_joined, groups)) if groups else tuple(series)
-
-
-def _joined(group: list[RunStep]) -> RunStep:
-    calls = sum(step.calls for step in group)
-    ms = sum(step.calls * step.ms for step in group) / calls
-    return RunStep(start_s=group[0].start_s, calls=calls, ms=ms)
-
-
 def _window(
     log: RunLog, times: StepDurations, manifest: Manifest | None
 ) -> tuple[float | None, float | None]:
-    """Return the median traced step, and what such a step takes without the profiler; None without a window.
+    """Return the median traced step, and the share of all time that is in steps like it; None without a window.
 
     The profiler only makes steps slower. Where traced ones are slower than the untraced ones around them, those say
     what they take.
@@ -187,7 +186,8 @@ def _window(
     known = manifest.steps.untraced if manifest else None
     told = known.traced_ms if known is not None and known.of == "steps" else None
     median = told or inside.quantile(MIDDLE)
-    return median, min(median, others.quantile(MIDDLE))
+    usual = min(median, others.quantile(MIDDLE))
+    return median, _share_like(times, usual) if usual else None
 
 
 def _share_like(times: StepDurations, usual: float) -> float:

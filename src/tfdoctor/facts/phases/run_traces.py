@@ -1,12 +1,12 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.traced_calls import Definition, Tracings, tracings
+from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.traced_calls import Tracings, tracings
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
@@ -73,11 +73,11 @@ class RunTraces:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log = recording.run
-        if log is None:
-            raise Unavailable("the run as a whole was not recorded")
+        log = whole_run(recording)
         place = Places.of(recording)
-        groups = tracings(log, CallTree.of(log), _usual_calls(recording))
+        timed = recording.manifest.steps.functions if recording.manifest else ()
+        usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
+        groups = tracings(log, CallTree.of(log), usual_ms)
         found = sorted((_definition(group, place) for group in groups), key=lambda one: -one.ms)
         return cls(tuple(found), sum(one.ms for one in found))
 
@@ -113,7 +113,10 @@ def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[Changi
             if one.value not in TRUTHS:
                 given.setdefault(one.name, []).append(one)
     changing = {name: found for name, found in given.items() if len(_values(found)) > 1}
-    new = {_of_names(trace, changing) for trace in told}
+    new = {
+        tuple(replace(one, at=None) for one in trace.numbers if one.name in changing)
+        for trace in told
+    }
     if len(new) - 1 < LEAST_NEW * (len(told) - 1):
         return
     for name, found in changing.items():
@@ -136,10 +139,6 @@ def _values(found: Iterable[TracedNumber]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.value for one in found))
 
 
-def _of_names(trace: FunctionTrace, names: Container[str]) -> tuple[TracedNumber, ...]:
-    return tuple(replace(one, at=None) for one in trace.numbers if one.name in names)
-
-
 def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:
     """Yield the calls that built a graph of as many operations and weights as an earlier one did."""
     known: set[tuple[int, int]] = set()
@@ -148,9 +147,3 @@ def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:
         if trace.operations and size in known:
             yield trace
         known.add(size)
-
-
-def _usual_calls(recording: Recording) -> dict[Definition, float]:
-    """Return the time of a call of each function that the recorder timed without tracing, in ms."""
-    seen = recording.manifest.steps.functions if recording.manifest else ()
-    return {(one.name, one.at): one.call_ms for one in seen if one.call_ms}

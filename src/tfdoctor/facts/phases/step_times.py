@@ -57,10 +57,9 @@ class StepDurations:
 
     def quantile(self, share: float) -> float:
         """Return the duration that this share of the calls does not exceed; 0 where there is none."""
-        return self._shortest(share * (self.count - 1)) if len(self.ms) else 0.0
-
-    def _shortest(self, position: float) -> float:
-        """Return the duration at a position in the order of length, from 0 on."""
+        if not len(self.ms):
+            return 0.0
+        position = share * (self.count - 1)
         order = np.argsort(self.ms, kind="stable")
         last = np.cumsum(self.calls[order]) - 1.0
         at = np.searchsorted(last, np.array([np.floor(position), np.ceil(position)]) - ROUNDING)

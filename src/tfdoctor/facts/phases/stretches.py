@@ -48,13 +48,8 @@ def stretches(log: RunLog, tree: CallTree, course: RunCourse, clock: RunClock) -
     if not found:
         began = min(clock.end, log.process.began)
         found, at = list(_gap(at, began, Phase.START)), began
-    return [*found, *_gap(at, clock.end, _unseen(clock, at))]
-
-
-def _unseen(clock: RunClock, at: float) -> Phase:
-    """Return what the time after the last record is."""
     ends = clock.finished or clock.end - at <= UNSEEN_END_S
-    return Phase.END if ends else Phase.UNNAMED
+    return [*found, *_gap(at, clock.end, Phase.END if ends else Phase.UNNAMED)]
 
 
 def _gap(start: float, end: float, phase: Phase) -> Iterator[Stretch]:

@@ -50,7 +50,9 @@ def tracings(
             name,
             at,
             tuple(traces),
-            step if _in_step(traces, tree) else usual_ms.get((name, at), 0.0),
+            step
+            if any(tree.trains(trace.call) for trace in traces)
+            else usual_ms.get((name, at), 0.0),
             within,
         )
         for (name, at, within), traces in by_definition.items()
@@ -72,10 +74,6 @@ def outermost(traces: Sequence[FunctionTrace]) -> list[FunctionTrace]:
 def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
     """Return the time of the first tracing of each definition."""
     return sum(group.own_ms(group.traces[0]) for group in tracings(log, tree))
-
-
-def _in_step(traces: Sequence[FunctionTrace], tree: CallTree) -> bool:
-    return any(tree.trains(trace.call) for trace in traces)
 
 
 def _within(trace: FunctionTrace, tree: CallTree) -> RunCall:

@@ -72,7 +72,9 @@ class TrendLine:
     def through(cls, times: Floats, values: Floats) -> "TrendLine | None":
         """Return the trend of many points in order; None where they are too few."""
         start = int(len(times) * WARM_UP)
-        times, values = _medians(times[start:], values[start:])
+        times, values = times[start:], values[start:]
+        if len(times) > MOST_POINTS:
+            times, values = _medians(times, values, MOST_POINTS)
         if len(times) < FEWEST_POINTS or not times[-1] > times[0]:
             return None
         slope, low, high = _sen(times, values, SURE)
@@ -113,11 +115,9 @@ class TrendLine:
         )
 
 
-def _medians(times: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return at most so many points: the medians of neighbours."""
-    if len(times) <= MOST_POINTS:
-        return times, values
-    groups = np.array_split(np.arange(len(times)), MOST_POINTS)
+def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats]:
+    """Return so many points: the medians of neighbours."""
+    groups = np.array_split(np.arange(len(times)), number)
     return (
         np.array([np.median(times[group]) for group in groups]),
         np.array([np.median(values[group]) for group in groups]),
@@ -132,7 +132,11 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     if not len(slopes):
         return 0.0, -np.inf, np.inf
     slope = float(np.median(slopes))
-    open_ranks = errors * np.sqrt(_variance(values))
+    points = len(values)
+    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
+    tied = float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    variance = max(0.0, (points * (points - 1) * (2 * points + 5) - tied) / 18)  # of Kendall's S
+    open_ranks = errors * np.sqrt(variance)
     low = int(np.floor((len(slopes) - open_ranks) / 2))
     high = int(np.ceil((len(slopes) + open_ranks) / 2))
     return (
@@ -142,19 +146,9 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     )
 
 
-def _variance(values: Floats) -> float:
-    """Return the variance of Kendall's S where nothing grows, with ties."""
-    points = len(values)
-    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
-    tied = float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    return max(0.0, (points * (points - 1) * (2 * points + 5) - tied) / 18)
-
-
 def _drift(times: Floats, values: Floats) -> tuple[float, float]:
     """Return the interval of the mean increment per s between the medians of a few stretches."""
-    groups = np.array_split(np.arange(len(times)), STRETCHES)
-    at = np.array([np.median(times[group]) for group in groups])
-    level = np.array([np.median(values[group]) for group in groups])
+    at, level = _medians(times, values, STRETCHES)
     rates = np.diff(level) / np.maximum(np.diff(at), LEAST_S)
     error = student(len(rates) - 1) * float(rates.std(ddof=1)) / np.sqrt(len(rates))
     return float(rates.mean() - error), float(rates.mean() + error)
