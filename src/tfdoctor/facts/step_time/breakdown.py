@@ -28,6 +28,9 @@ UNKNOWN = "unknown"
 
 PARTS = (*Stage, UNKNOWN)
 
+WORKING = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT)
+"""The parts that a trace shows at work, by priority; the rest is Python's."""
+
 INPUT_SHARE = 0.05
 """Share of the step from which xprof's analyzer and DLProf call a run input-bound."""
 
@@ -113,7 +116,7 @@ def _layers(activity: Activity) -> dict[Stage, Intervals]:
     """Return disjoint intervals of the stages that a trace shows, by priority."""
     taken = Intervals()
     layers: dict[Stage, Intervals] = {}
-    for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
+    for stage in WORKING:
         working = activity.of(stage)
         if stage is Stage.INPUT:
             working |= activity.wait
@@ -122,15 +125,17 @@ def _layers(activity: Activity) -> dict[Stage, Intervals]:
     return layers
 
 
+def working(activity: Activity, *stages: Stage) -> Intervals:
+    """Return when any of some stages was at work, or a batch was awaited."""
+    return Intervals.any_of([activity.wait, *map(activity.of, stages)])
+
+
 def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Intervals]:
     """Return when each part of one step was at work, in ps: disjoint intervals that cover the step."""
-    return _parts(step, _layers(activity), _owner_of_rest(activity, device))
-
-
-def _parts(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, Intervals]:
+    owner = _owner_of_rest(activity, device)
     parts = {
         str(stage): intervals.within(step.start_ps, step.end_ps)
-        for stage, intervals in layers.items()
+        for stage, intervals in _layers(activity).items()
     }
     inside = reduce(or_, parts.values(), Intervals())
     whole = Intervals.union([(step.start_ps, step.end_ps)])

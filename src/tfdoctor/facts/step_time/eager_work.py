@@ -65,26 +65,23 @@ class EagerWork:
             raise Unavailable(f"a run of {framework.title} compiles its steps")
         lines = trainers(line for line in trace.host_lines if len(line))
         steady = SteadySteps.of(steps)
-        single, whole, begun = Intervals(), Intervals(), 0
-        for line in lines:
-            mask = is_named(line, EAGER_OPERATION.fullmatch)
-            begun += int(steady.holds(line.start_ps[mask]).sum())
-            single |= spans_of(line, mask)
-            whole |= spans_of(line, is_named(line, _is_function))
+        operations = [(line, is_named(line, EAGER_OPERATION.fullmatch)) for line in lines]
+        begun = sum(int(steady.holds(line.start_ps[mask]).sum()) for line, mask in operations)
+        single = Intervals.any_of(spans_of(line, mask) for line, mask in operations)
+        whole = Intervals.any_of(spans_of(line, is_named(line, _is_function)) for line in lines)
         if not single and not whole:
             raise Unavailable("the trace does not show what Python ran (TensorFlow before 2.4)")
-        single -= whole  # within a function that runs on the thread of Python
-        on_cpu = device.kind == DeviceKind.CPU
-        least_ms = _least(lines, whole, steady) if on_cpu else 0.0
         settings = recording.program.run if recording.program else RunSettings()
+        loop_at = recording.manifest.steps.at if recording.manifest else None
+        locate = Places.of(recording)
         return cls(
             begun / steady.rounds,
-            steady.ms(single),
+            steady.ms(single - whole),  # not within a function that runs on the thread of Python
             steady.ms(whole),
             settings.run_eagerly,
-            _line(recording),
-            least_ms,
-            *map(Places.of(recording), _step_function(recording)),
+            locate(settings.fit_at or loop_at),
+            _least(lines, whole, steady) if device.kind == DeviceKind.CPU else 0.0,
+            *map(locate, _step_function(recording)),
         )
 
 
@@ -115,12 +112,6 @@ def _kernel_times(line: Line, whole: Intervals, steady: SteadySteps) -> NDArray[
 
 def _is_function(name: str) -> bool:
     return name in FUNCTION_RUNS or FUNCTION.fullmatch(name) is not None
-
-
-def _line(recording: Recording) -> Location | None:
-    manifest = recording.manifest
-    fit_at = recording.program.run.fit_at if recording.program else None
-    return Places.of(recording)(fit_at or (manifest.steps.at if manifest else None))
 
 
 def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:

@@ -1,7 +1,7 @@
 """The user's lines that the host's time of a step goes to, by stack samples on the trace's clock."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self, TypeVar
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
@@ -160,24 +160,27 @@ class HostTime:
     @classmethod
     def of(cls, steps: Steps, activity: Activity) -> Self:
         """Take what Breakdown gives to the device, copies, collectives and input for other work."""
-        busy = activity.wait
-        for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
-            busy |= activity.of(stage)
         device, chosen = activity.of(Stage.DEVICE), steps.steady_steps
         ends = np.array([step.call_end_ps for step in chosen], np.int64)
         works = pairs_of(device.within(one.start_ps, one.call_end_ps).bounds_ps for one in chosen)
-        return cls(StepSpans.of(steps), ends, works, busy)
+        return cls(StepSpans.of(steps), ends, works, working(activity, *WORKING))
 
     def sort(
         self, stage: Stage, times_ps: Mapping[SeenPlace, NDArray[np.int64]]
     ) -> dict[tuple[SeenPlace, LineWork], int]:
         """Return how many samples of each place lie in a part, by what the place does at those times."""
         counts: dict[tuple[SeenPlace, LineWork], int] = {}
-        for place, times in times_ps.items():
-            work, inside = work_of(place), times[self._in(stage, times)]
-            waits = self._between_operations(inside) if work is LineWork.ENTERING else 0
+        for place, every in times_ps.items():
+            latest = np.searchsorted(self.spans.starts_ps, every, side="right") - 1
+            between = every >= self.call_ends_ps[latest]
+            part = between if stage is Stage.BETWEEN else ~between
+            chosen = self.spans.holds(every) & part & ~self.busy.holds(every)
+            times, work, waits = every[chosen], work_of(place), 0
+            if work is LineWork.ENTERING:  # after the call's first operation and before its last
+                first, last = self.works_ps[latest[chosen]].T
+                waits = int(((first < times) & (times < last)).sum())
             counts[place, LineWork.DISPATCHING] = waits
-            counts[place, work] = len(inside) - waits
+            counts[place, work] = len(times) - waits
         return {key: count for key, count in counts.items() if count}
 
     def part(self, time_ps: int, others: Mapping[Stage, Intervals]) -> Stage | None:
@@ -190,18 +193,6 @@ class HostTime:
             return next((stage for stage, spans in others.items() if spans.holds(at)[0]), None)
         latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
         return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
-
-    def _between_operations(self, times_ps: NDArray[np.int64]) -> int:
-        """Return how many times lie after a call's first operation and before its last."""
-        works = self.works_ps[np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1]
-        return int(((works[:, 0] < times_ps) & (times_ps < works[:, 1])).sum())
-
-    def _in(self, stage: Stage, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (n,) whether times lie in the host's part of a steady step, or between two calls."""
-        latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
-        between = times_ps >= self.call_ends_ps[latest]
-        part = between if stage is Stage.BETWEEN else ~between
-        return self.spans.holds(times_ps) & part & ~self.busy.holds(times_ps)
 
 
 def _lines(
@@ -250,15 +241,13 @@ def by_caller(lines: Iterable[HostLine]) -> tuple[HostLine, ...]:
     for line in lines:
         if line.caller and not line.callback:
             groups[line.caller].append(line)
-    merged = [_merged(caller, group) for caller, group in groups.items()]
+    merged = []
+    for caller, group in groups.items():
+        calls = _summed((name, number) for line in group for name, number in line.calls.items())
+        work = next(iter(_summed((line.work, line.seen) for line in group)))
+        seen, time_ms = sum(line.seen for line in group), sum(line.ms for line in group)
+        merged.append(HostLine(caller, seen, time_ms, calls=calls, work=work))
     return tuple(sorted(merged, key=lambda line: -line.seen))
-
-
-def _merged(at: Location, group: Sequence[HostLine]) -> HostLine:
-    calls = _summed((name, number) for line in group for name, number in line.calls.items())
-    work = next(iter(_summed((line.work, line.seen) for line in group)))
-    seen, time_ms = sum(line.seen for line in group), sum(line.ms for line in group)
-    return HostLine(at, seen, time_ms, calls=calls, work=work)
 
 
 def work_of(place: SeenPlace) -> LineWork:

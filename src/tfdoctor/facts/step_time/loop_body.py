@@ -5,12 +5,12 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.step_time.breakdown import WORKING, working
 from tfdoctor.facts.step_time.retracing import function_calls
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import trainers
-from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 
 
@@ -39,13 +39,11 @@ class LoopBody:
             why = "tf.data itself runs the training, so the loop has no body in Python"
             raise Unavailable(activity.missing or why)
         lines = trainers(line for line in trace.host_lines if len(line))
-        taken = Intervals.union(span for line in lines for span in function_calls(line).spans)
+        taken = Intervals.any_of(map(function_calls, lines))
         if not taken:
             raise Unavailable("the trace does not show a tf.function that Python calls")
-        for stage in (Stage.DEVICE, Stage.TRANSFER, Stage.COLLECTIVE, Stage.INPUT):
-            taken |= activity.of(stage)
         steady = SteadySteps.of(steps)
-        own = Intervals.union(steady.stretches) - (taken | activity.wait)
+        own = Intervals.union(steady.stretches) - taken - working(activity, *WORKING)
         inside = steady.ms(own & steady.calls)
         return cls(inside, steady.ms(own) - inside)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.verdict import Stage
@@ -18,8 +18,6 @@ from tfdoctor.trace import Intervals, Line, Trace
 
 SAMPLED_STEPS = 5
 """Steady steps that are read: events of every step alike show in a few."""
-
-WORKING = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +46,10 @@ class PartEvents:
         if not lines:
             raise Unavailable("the trace has no events of the host's threads")
         chosen = steps.steady_steps[:SAMPLED_STEPS]
-        working = activity.wait
-        for stage in WORKING:
-            working |= activity.of(stage)
+        busy = working(activity, *WORKING)
         calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
         pauses = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
-        parts = {Stage.HOST: calls - working, Stage.BETWEEN: pauses - working}
+        parts = {Stage.HOST: calls - busy, Stage.BETWEEN: pauses - busy}
         return cls({stage: _events(lines, part, breakdown[stage]) for stage, part in parts.items()})
 
 

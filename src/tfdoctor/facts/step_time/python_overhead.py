@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.step_time.breakdown import working
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
@@ -40,34 +41,26 @@ class PythonOverhead:
         Raises:
             Unavailable: the device's work was not recorded, or tf.data itself runs the training.
         """
+        in_data = "tf.data itself runs the training, so there are no calls from Python"
         if activity.missing or activity.within_data:
-            raise Unavailable(
-                activity.missing
-                or "tf.data itself runs the training, so there are no calls from Python"
-            )
-        device, waits = activity.of(Stage.DEVICE), activity.wait
-        for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
-            waits |= activity.of(stage)
-        busy = device | waits
-        executors = [
-            spans_of(line, is_named(line, EXECUTOR.__eq__))
-            for line in trace.host_lines
-            if len(line) and not line.name.startswith(INPUT_THREAD)
-        ]
-        working = Intervals.any_of([busy, *executors])
+            raise Unavailable(activity.missing or in_data)
+        device = activity.of(Stage.DEVICE)
+        waits = working(activity, Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE)
+        lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
+        executors = [spans_of(line, is_named(line, EXECUTOR.__eq__)) for line in lines if len(line)]
+        executing = Intervals.any_of([device, waits, *executors])
         chosen = steps.steady_steps
-        whole = sum(step.end_ps - step.start_ps for step in chosen)
-        calls = sum(step.calls for step in chosen)
+        whole, calls = sum(s.end_ps - s.start_ps for s in chosen), sum(s.calls for s in chosen)
         mean = whole / PS_PER_MS / calls
         scale = steps.usual_ms / mean / PS_PER_MS / calls if whole else 0.0
         own = None if steps.source in OF_KERAS else body
         inside_ms, after_ms = (own.host_ms, own.between_ms) if own else (0.0, 0.0)
-        edges_ms = scale * sum(_edges(step, device, waits) for step in chosen)
-        between_ms = scale * sum(_between(step, busy) for step in chosen)
+        idle = [_idle_ps(step, device, waits, executing) for step in chosen]
+        edges_ms, between_ms, pauses_ms = (scale * sum(ps) for ps in zip(*idle, strict=True))
         return cls(
             max(0.0, edges_ms - inside_ms),
             max(0.0, between_ms - after_ms),
-            scale * sum(_pauses(step, device, working) for step in chosen),
+            pauses_ms,
             min(between_ms, after_ms),
         )
 
@@ -77,25 +70,18 @@ class PythonOverhead:
         return self.edges_ms + self.between_ms
 
 
-def _edges(step: Step, device: Intervals, waits: Intervals) -> int:
-    """Return the ps of a call before its first operation and after its last."""
+def _idle_ps(
+    step: Step, device: Intervals, waits: Intervals, executing: Intervals
+) -> tuple[int, int, int]:
+    """Return the ps in which nothing works: at the edges of a call, between it and the next, and in its pauses.
+
+    The edges lie before its first operation and after its last, the pauses between two.
+    """
+    after = step.call_end_ps, step.end_ps
+    between = after[1] - after[0] - (device.within(*after) | waits.within(*after)).total
     work = device.within(step.start_ps, step.call_end_ps)
     if not work:
-        return 0  # its operations were not recorded
+        return 0, between, 0  # its operations were not recorded
     first, last = work.bounds_ps
-    edges = Intervals.union(((step.start_ps, first), (last, step.call_end_ps)))
-    return (edges - waits).total
-
-
-def _between(step: Step, work: Intervals) -> int:
-    """Return the ps between two calls in which nothing works."""
-    return step.end_ps - step.call_end_ps - work.within(step.call_end_ps, step.end_ps).total
-
-
-def _pauses(step: Step, device: Intervals, working: Intervals) -> int:
-    """Return the ps between the first and the last operation of a call in which nothing works."""
-    work = device.within(step.start_ps, step.call_end_ps)
-    if not work:
-        return 0
-    first, last = work.bounds_ps
-    return last - first - working.within(first, last).total
+    edges = Intervals.union(((step.start_ps, first), (last, step.call_end_ps))) - waits
+    return edges.total, between, last - first - executing.within(first, last).total

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.compilations import compilations
-from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.facts.steps.markers import marked_step
+from tfdoctor.facts.steps.step import chain
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.trace import Event, Trace
+from tfdoctor.trace import Trace
 from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
@@ -41,7 +42,7 @@ class SampledSteps:
         whole = trace.sampled
         if whole is None:
             return cls(trace, steps, activity, python)
-        together = _with(steps, _calls(whole, recording), whole)
+        together = _with_calls(steps, whole, recording)
         if python is not None:
             python = _within(python, steps.steps[-1].end_ps, together, whole)
         return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
@@ -60,29 +61,22 @@ def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
     return np.array([min(max(time, -LIMIT_PS), LIMIT_PS) for time in times], np.int64)
 
 
-def _calls(trace: Trace, recording: Recording) -> list[Step]:
-    """Return the calls for samples but the last, after which the loop may have been left."""
+def _with_calls(steps: Steps, trace: Trace, recording: Recording) -> Steps:
+    """Add the calls for samples to the measured steps; whether one is steady is judged beside these.
+
+    After the last one the loop may have been left: it is none of them.
+    """
     seen = recording.manifest.steps if recording.manifest else None
-    known = (event for event in trace.host_events(SAMPLED) if "step_num" in event.stats)
-    calls = chain(map(_call, known))[:-1]
-    return [call for call in calls if not seen or call.number not in seen.discarded]
-
-
-def _call(event: Event) -> Step:
-    steps = max(1, int(event.stats.get("steps", 1)))
-    return Step(int(event.stats["step_num"]), event.start_ps, event.end_ps, event.end_ps, steps)
-
-
-def _with(steps: Steps, calls: list[Step], trace: Trace) -> Steps:
-    """Add calls to the measured steps; whether one is steady is judged beside these."""
-    every = (*steps.steps, *calls)
+    calls = chain(
+        marked_step(event, max(1, int(event.stats.get("steps", 1))))
+        for event in trace.host_events(SAMPLED)
+        if "step_num" in event.stats
+    )[:-1]
+    added = [call for call in calls if not seen or call.number not in seen.discarded]
+    every = (*steps.steps, *added)
     judged = Steps.of(every, steps.source, compiling=compilations(trace))
-    return replace(
-        steps,
-        steps=every,
-        steady=(*steps.steady, *judged.steady[len(steps.steps) :]),
-        stalled=(),
-    )
+    steady = (*steps.steady, *judged.steady[len(steps.steps) :])
+    return replace(steps, steps=every, steady=steady, stalled=())
 
 
 def _within(python: PythonRecord, end_ps: int, steps: Steps, trace: Trace) -> PythonRecord:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown, working
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import (
     HostTime,
@@ -20,7 +20,6 @@ from tfdoctor.facts.step_time.host_lines import (
     work_of,
 )
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
@@ -134,21 +133,17 @@ class SlowCalls:
         if began_ps is None:
             raise Unavailable("the stack samples have no time in the trace")
         steps, activity = sampled_steps.steps, sampled_steps.activity
-        time, others = HostTime.of(steps, activity), _others(activity)
+        waits = working(activity, Stage.INPUT)
+        others = {Stage.DEVICE: activity.of(Stage.DEVICE), Stage.INPUT: waits}
+        time, locate = HostTime.of(steps, activity), Places.of(recording)
         sampled = [Sampled.of(place, began_ps, time, others) for place in record.places]
-        total = sum(one.seen for one in sampled)
-        each_ms = breakdown.step_ms / max(1, total)
-        count = len(steps.steady_steps)
+        each_ms = breakdown.step_ms / max(1, sum(one.seen for one in sampled))
         groups = _slow_groups([one for one in sampled if one.seen])
-        locate = Places.of(recording)
-        lines = [_line(kind, group, each_ms, locate) for kind, group in groups]
-        regular = _regular(groups, _per_step(sampled))
-        if not _fits_are_short(recording):
-            regular -= {SlowCall.FIT}
-        if eager and eager.operations_ms > eager.functions_ms:
-            regular -= {SlowCall.MODEL}
-        kept = [line for line in lines if line and line.call in regular]
-        return cls(tuple(sorted(kept, key=lambda line: -line.ms)), count)
+        wanted = _regular(groups, sampled) - _own_calls(recording, eager)
+        lines = (_line(kind, group, each_ms, locate) for kind, group in groups if kind in wanted)
+        return cls(
+            tuple(sorted(filter(None, lines), key=lambda line: -line.ms)), len(steps.steady_steps)
+        )
 
     @property
     def ms(self) -> float:
@@ -181,7 +176,7 @@ class Sampled:
         time: HostTime,
         others: Mapping[Stage, Intervals],
     ) -> Self:
-        """Sort the samples of a place."""
+        """Sort the samples of a place; what a call does in ``others``, where other work counts first, is its own."""
         times = times_of(place, began_ps)
         times = times[time.spans.holds(times)]
         steps = np.searchsorted(time.spans.starts_ps, times, side="right") - 1
@@ -204,21 +199,17 @@ class Sampled:
         return trains or work_of(self.place) is LineWork.ENTERING
 
 
-def _fits_are_short(recording: Recording) -> bool:
-    """Say whether ``fit`` is called again and again, each time for a few steps."""
+def _own_calls(recording: Recording, eager: EagerWork | None) -> set[SlowCall]:
+    """Return the calls that are the training: models of eager steps, and ``fit``, unless each has few steps."""
+    own = {SlowCall.MODEL} if eager and eager.operations_ms > eager.functions_ms else set()
     seen = recording.manifest.steps if recording.manifest else None
     settings = recording.program.run if recording.program else None
     if seen is None or settings is None:
-        return False
+        return own | {SlowCall.FIT}
     steps, epochs = settings.steps_per_epoch, settings.epochs
     fits = seen.rounds or (seen.seen / (steps * epochs) if steps and epochs else 0)
-    return fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
-
-
-def _others(activity: Activity) -> dict[Stage, Intervals]:
-    """Return when operations run and when a batch is awaited: what a call does there is its own, too."""
-    waits = activity.of(Stage.INPUT) | activity.wait
-    return {Stage.DEVICE: activity.of(Stage.DEVICE), Stage.INPUT: waits}
+    are_short = fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
+    return own if are_short else own | {SlowCall.FIT}
 
 
 Group = list[Sampled]
@@ -269,28 +260,23 @@ def _between_weights(group: Sequence[Sampled], weights: Sequence[Sampled]) -> Sl
     return None
 
 
-def _per_step(sampled: Iterable[Sampled]) -> NDArray[np.int64]:
-    """Return the number of samples in each steady step that has any: some are sampled more often than others."""
-    steps = [one.steps for one in sampled]
-    return (
-        np.unique(np.concatenate(steps), return_counts=True)[1] if steps else np.zeros(0, np.int64)
-    )
+def _regular(groups: Iterable[tuple[SlowCall, Group]], sampled: Iterable[Sampled]) -> set[SlowCall]:
+    """Return the calls whose samples are spread over the steps as those of work in every step are.
 
-
-def _regular(
-    groups: Iterable[tuple[SlowCall, Group]], per_step: NDArray[np.int64]
-) -> set[SlowCall]:
-    """Return the calls whose samples are spread over the steps as those of work in every step are."""
+    Their steps are compared with those that as many of all samples would hit by chance: some steps are sampled more
+    often than others.
+    """
+    every = np.concatenate([np.zeros(0, np.int64), *(one.steps for one in sampled)])
+    per_step = np.unique(every, return_counts=True)[1]
     steps: dict[SlowCall, list[int]] = defaultdict(list)
     for kind, group in groups:
         steps[kind] += [int(step) for one in group for step in one.steps]
-    return {kind for kind, seen in steps.items() if _spread(seen, per_step)}
-
-
-def _spread(steps: Sequence[int], per_step: NDArray[np.int64]) -> bool:
-    """Compare the steps seen with those that as many of all samples would hit by chance."""
-    missed = (1.0 - len(steps) / per_step.sum()) ** per_step if len(steps) else np.ones(1)
-    return len(set(steps)) >= SPREAD * float((1.0 - missed).sum())
+    regular = set()
+    for kind, seen in steps.items():
+        missed = (1.0 - len(seen) / per_step.sum()) ** per_step if seen else np.ones(1)
+        if len(set(seen)) >= SPREAD * float((1.0 - missed).sum()):
+            regular.add(kind)
+    return regular
 
 
 def _line(kind: SlowCall, group: Group, each_ms: float, locate: Places) -> SlowLine | None:

@@ -14,11 +14,7 @@ are the exception."""
 
 def compilations(trace: Trace) -> Intervals:
     """Return when the compiler worked, by its own events, in ps."""
-    compiling = Intervals()
-    for line in trace.host_lines:
-        if len(line):
-            compiling |= matching(line, COMPILES)
-    return compiling
+    return Intervals.any_of(matching(line, COMPILES) for line in trace.host_lines if len(line))
 
 
 def exceptions(steps: Sequence[Step], compiling: Intervals) -> tuple[bool, ...]:

@@ -46,14 +46,10 @@ class Cycle:
         """The total time of the rounds, in ps."""
         return int((self.ends_ps - self.starts_ps).sum())
 
-    def holding(self, times: NDArray[np.int64]) -> int:
-        """Return how many rounds hold one of these times, which are sorted."""
-        first = np.searchsorted(times, self.starts_ps)
-        return int(np.count_nonzero(np.searchsorted(times, self.ends_ps) > first))
-
     def takes_gradients(self, gradients: NDArray[np.int64]) -> bool:
         """Whether gradients are computed in it, round by round."""
-        return len(self) > 0 and self.holding(gradients) >= MOSTLY * len(self)
+        held = holding(gradients, np.stack((self.starts_ps, self.ends_ps), axis=1))
+        return len(self) > 0 and int(held.sum()) >= MOSTLY * len(self)
 
     def contains(self, other: "Cycle") -> bool:
         """Whether the other's rounds lie in this one's, between its first and its last whole round."""
@@ -74,6 +70,18 @@ class Cycle:
             return False
         place = np.searchsorted(many, few)
         return bool(np.all(np.diff(place) == 1))
+
+
+def from_each_to_next(edges: NDArray[np.int64]) -> Spans:
+    """Return (n - 1, 2) spans between (n,) edges."""
+    return np.stack((edges[:-1], edges[1:]), axis=1)
+
+
+def holding(times: NDArray[np.int64], spans: Spans) -> NDArray[np.bool_]:
+    """Return (n,) which spans hold one of some times, or of some positions, which are sorted."""
+    place = times.searchsorted(spans)
+    held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
+    return held
 
 
 def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import CALL, MOSTLY, Cycle
+from tfdoctor.facts.steps.cycle import CALL, MOSTLY, Cycle, from_each_to_next, holding
 from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork, covering
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, UPDATE
 
@@ -22,11 +23,11 @@ FEWEST_PERIODS = 4
 
 def eager_cycles(trace: Trace) -> list[Cycle]:
     """Return the cycles of the thread that runs the most operations, the shortest first."""
-    threads = [(line, kinds) for line in trace.host_lines if (kinds := _eager_kinds(line))]
-    if not threads:
+    number = [int(is_named(line, _is_eager).sum()) for line in trace.host_lines]
+    if not any(number):
         return []
-    line, kinds = max(threads, key=lambda thread: int(np.isin(thread[0].kind, thread[1]).sum()))
-    sequence = OperationSequence.of(line, kinds, TrainingWork.gather(trace))
+    line = trace.host_lines[number.index(max(number))]
+    sequence = OperationSequence.of(line, TrainingWork.gather(trace))
     finer: Periods | None = None
     cycles = []
     for periods in sequence.levels():
@@ -37,8 +38,8 @@ def eager_cycles(trace: Trace) -> list[Cycle]:
     return cycles
 
 
-def _eager_kinds(line: Line) -> list[int]:
-    return [i for i, kind in enumerate(line.types) if kind.name.startswith(EAGER_CALL)]
+def _is_eager(name: str) -> bool:
+    return name.startswith(EAGER_CALL)
 
 
 class Periods:
@@ -47,23 +48,17 @@ class Periods:
     def __init__(self, sequence: "OperationSequence", kind: int) -> None:
         """Divide the sequence before each operation of this kind."""
         cuts = np.flatnonzero(sequence.kind == kind)
-        spans = np.stack((cuts[:-1], cuts[1:]), axis=1)
-        trains = sequence.holding(sequence.gradients, spans) & sequence.holding(
-            sequence.changes, spans
-        )
+        spans = from_each_to_next(cuts)
+        trains = holding(sequence.gradients, spans) & holding(sequence.changes, spans)
         self.kind = kind
         self.spans = spans[trains]  # (n, 2) positions
         self.share = len(self.spans) / max(1, len(spans))
-        self.steady, self.alike = self._most_common(sequence)
-
-    def _most_common(self, sequence: "OperationSequence") -> tuple[tuple[int, int], float]:
-        """Return the positions of one of the most common periods, and their share."""
-        if not len(self.spans):
-            return (0, 0), 0.0
-        contents = [sequence.kind[start:end].tobytes() for start, end in self.spans]
-        content, often = Counter(contents).most_common(1)[0]
-        start, end = self.spans[contents.index(content)].tolist()
-        return (start, end), often / len(contents)
+        self.steady, self.alike = (0, 0), 0.0  # one of the most common periods, and their share
+        if len(self.spans):
+            contents = [sequence.kind[start:end].tobytes() for start, end in self.spans]
+            content, often = Counter(contents).most_common(1)[0]
+            start, end = self.spans[contents.index(content)].tolist()
+            self.steady, self.alike = (start, end), often / len(contents)
 
     def regular(self, name: str) -> bool:
         """Whether the periods are steps; a request for a batch may occur in evaluation as well."""
@@ -87,22 +82,15 @@ class OperationSequence:
         self.changes = np.flatnonzero(self.update | self.assign)
 
     @classmethod
-    def of(cls, line: Line, kinds: list[int], work: TrainingWork) -> "OperationSequence":
+    def of(cls, line: Line, work: TrainingWork) -> "OperationSequence":
         """Take a thread's operations; functions that it calls take gradients if their graphs do."""
-        rows = np.flatnonzero(np.isin(line.kind, kinds))
+        rows = np.flatnonzero(is_named(line, _is_eager))
         starts = line.start_ps[rows]
         gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
         held = covering(starts, starts + line.duration_ps[rows], gradients)
         inside = np.zeros(len(rows), dtype=bool)
         inside[held[held >= 0]] = True
         return cls(line, rows, inside)
-
-    @staticmethod
-    def holding(positions: NDArray[np.intp], spans: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return (n,) which spans hold one of some positions."""
-        place = np.searchsorted(positions, spans)
-        held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
-        return held
 
     def levels(self) -> Iterator[Periods]:
         """Yield the ways to divide it into equal periods, the shortest first, one for each length."""

@@ -37,29 +37,18 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
 def _of_line(line: Line) -> Iterator[GraphCall]:
     events = line.stats.having("id")
     runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
-    yield from _from_python(line, runs)
+    called = line.stats.having("tf_function_call").tolist()
+    is_function = zip(*line.stats.values("is_func"), strict=True)
+    eager = [int(event) for event, value in is_function if value]
+    asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
+    for run, inner, outer in zip(runs, asked, callers, strict=True):
+        yield _call(line, run, outer, str(line.stats.of(inner).get("eager_op", "")))
     captured = events[is_named(line, is_captured)[events]].tolist()
     if captured:
-        kinds = [i for i, kind in enumerate(line.types) if PIPELINE_CALL.match(kind.name)]
-        iterators = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
+        iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist()
         for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
             which = str(line.stats.of(call).get("id", ""))
             yield _call(line, run, call, which, in_pipeline=True)
-
-
-def _from_python(line: Line, runs: list[int]) -> Iterator[GraphCall]:
-    called = line.stats.having("tf_function_call").tolist()
-    eager = [
-        int(event) for event, value in zip(*line.stats.values("is_func"), strict=True) if value
-    ]
-    asked = _holders(line, runs, eager)
-    for run, inner, outer in zip(runs, asked, _holders(line, runs, called or eager), strict=True):
-        function = str(line.stats.of(inner).get("eager_op", ""))
-        yield _call(line, run, outer, function)
-
-
-def _name(line: Line, index: int) -> str:
-    return line.types[int(line.kind[index])].name
 
 
 def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
@@ -74,17 +63,13 @@ def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
 def _call(
     line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False
 ) -> GraphCall:
-    start = int(line.start_ps[call])
+    name, start = line.types[int(line.kind[call])].name, int(line.start_ps[call])
     end = start + int(line.duration_ps[call])
     run_id = int(line.stats.of(run)["id"])
-    return GraphCall(_name(line, call), function, run_id, start, end, in_pipeline)
+    return GraphCall(name, function, run_id, start, end, in_pipeline)
 
 
 def batch_requests(trace: Trace) -> NDArray[np.int64]:
     """Return when Python asked an iterator for a batch, in ps, sorted."""
-    starts = [
-        line.start_ps[np.isin(line.kind, kinds)]
-        for line in trace.host_lines
-        if (kinds := [i for i, kind in enumerate(line.types) if EAGER_NEXT.fullmatch(kind.name)])
-    ]
+    starts = [line.start_ps[is_named(line, EAGER_NEXT.fullmatch)] for line in trace.host_lines]
     return np.sort(np.concatenate([np.zeros(0, np.int64), *starts]))

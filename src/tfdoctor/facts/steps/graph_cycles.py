@@ -7,7 +7,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import CALL, GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, weigh
+from tfdoctor.facts.steps.cycle import (
+    CALL,
+    GRAPH,
+    MOSTLY,
+    Cycle,
+    Rows,
+    Spans,
+    cycle_of,
+    from_each_to_next,
+    holding,
+    weigh,
+)
 from tfdoctor.facts.steps.graph_calls import GraphCall, batch_requests, graph_calls
 from tfdoctor.facts.steps.graph_loops import beginnings, conditions, graph_loops, most
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
@@ -22,7 +33,13 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     """Return the cycles that change weights and take gradients."""
     calls = graph_calls(trace)
     cycles = [*graph_loops(work, calls), *_calls(work, calls, batch_requests(trace))]
-    return cycles or list(_calls(work, list(_cut_off(work, calls)), np.zeros(0, np.int64)))
+    if cycles:
+        return cycles
+    cut_off = []  # stand-ins for calls that began before the trace, from their first operation to their last
+    for run in _runs(work, work.having(TRAINS)) - {call.run for call in calls}:
+        times = work.start_ps[work.run == np.uint64(run)]
+        cut_off.append(GraphCall("a graph", "", run, int(times[0]), int(times[-1])))
+    return list(_calls(work, cut_off, np.zeros(0, np.int64)))
 
 
 def _calls(
@@ -78,13 +95,6 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
     return [call for call in group if call.function in functions or call.run in runs]
 
 
-def _cut_off(work: TrainingWork, calls: list[GraphCall]) -> Iterator[GraphCall]:
-    """Yield stand-ins for calls that began before the trace, from their first to their last operation."""
-    for run in _runs(work, work.having(TRAINS)) - {call.run for call in calls}:
-        times = work.start_ps[work.run == np.uint64(run)]
-        yield GraphCall("a graph", "", run, int(times[0]), int(times[-1]))
-
-
 def _spans(calls: list[GraphCall]) -> Spans:
     return pairs_of((call.start_ps, call.end_ps) for call in calls)
 
@@ -120,21 +130,17 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spa
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)
-    return _between(work, rows) if len(calls) < ALONE and not frames else None
+    if len(calls) >= ALONE or frames:
+        return None
+    # From one round of training to the next, when all operations recur equally often.
+    edges = beginnings(work, rows, rows, begun=False)
+    return from_each_to_next(edges) if len(edges) else None
 
 
 def _held(work: TrainingWork, condition: Rows, rows: Rows) -> Spans:
     """Return the iterations of a loop in all its executions, by its condition."""
     spans = [np.zeros((0, 2), np.int64)]
     for run in np.unique(work.run[condition]):
-        edges = conditions(work, condition & (work.run == run))
-        pairs = np.stack((edges[:-1], edges[1:]), axis=1)
-        held = np.searchsorted(work.start_ps[rows], pairs)
-        spans.append(pairs[held[:, 1] > held[:, 0]])
+        pairs = from_each_to_next(conditions(work, condition & (work.run == run)))
+        spans.append(pairs[holding(work.start_ps[rows], pairs)])
     return np.concatenate(spans)
-
-
-def _between(work: TrainingWork, rows: Rows) -> Spans | None:
-    """Return the spans from one round of training to the next, when all operations recur equally often."""
-    edges = beginnings(work, rows, rows, begun=False)
-    return np.stack((edges[:-1], edges[1:]), axis=1) if len(edges) else None

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, weigh
+from tfdoctor.facts.steps.cycle import (
+    GRAPH,
+    MOSTLY,
+    Cycle,
+    Rows,
+    Spans,
+    cycle_of,
+    from_each_to_next,
+    holding,
+    weigh,
+)
 from tfdoctor.facts.steps.graph_calls import GraphCall
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
 from tfdoctor.trace.names import FUNCTION_RUN
@@ -76,9 +86,8 @@ def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool)
         return np.zeros((0, 2), np.int64)
     if len(edges) + 1 < most(work, training):  # cut off at both ends there is one less
         edges = beginnings(work, body, training, begun=begun)
-    spans = np.stack((edges[:-1], edges[1:]), axis=1)
-    held = np.searchsorted(work.start_ps[body], spans)
-    return np.asarray(spans[held[:, 1] > held[:, 0]], np.int64)
+    spans = from_each_to_next(edges)
+    return spans[holding(work.start_ps[body], spans)]
 
 
 def most(work: TrainingWork, rows: Rows) -> int:
@@ -131,18 +140,14 @@ def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDAr
     group = np.searchsorted(first, times, side="right") - 1
     if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
         size = min(len(first), len(times))
-        shifts = [shift for shift in (-1, 0, 1) if abs(shift) < size]
-        far = [int(np.abs(_aligned(first, times, shift)).max()) for shift in shifts]
-        group = np.arange(len(times)) + shifts[int(np.argmin(far))]
+        far: dict[int, int] = {}  # the longest time from those of the first operation, shifted
+        for shift in (shift for shift in (-1, 0, 1) if abs(shift) < size):
+            later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
+            both = min(len(later), len(earlier))
+            far[shift] = int(np.abs(earlier[:both] - later[:both]).max())
+        group = np.arange(len(times)) + min(far, key=lambda shift: far[shift])
     inside = (group >= 0) & (group < len(first))
     return group[inside], inside
-
-
-def _aligned(first: NDArray[np.int64], times: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """Return how far the times are from those of the first operation, shifted by some iterations."""
-    later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
-    size = min(len(later), len(earlier))
-    return earlier[:size] - later[:size]
 
 
 def _times_by_operation(

@@ -5,6 +5,7 @@ several batches at once delays a few steps by much. Such steps are no accident: 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
@@ -40,23 +41,17 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
     stalled = tuple(
         is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
     )
-    beyond_ms = sum(
-        (step.total_ms - usual_ms) * step.calls
-        for step, is_stall in zip(steps, stalled, strict=True)
-        if is_stall
-    )
+    stalls = [step for step, is_stall in zip(steps, stalled, strict=True) if is_stall]
+    beyond_ms = sum((step.total_ms - usual_ms) * step.calls for step in stalls)
     share = beyond_ms / sum(step.total_ms * step.calls for step in steps)
     if share < SHARE or (untraced and untraced.contradict(share, len(steps), usual_ms, apart_ms)):
         return (False,) * len(stalled)
-    begins = [
-        at for at, is_stall in enumerate(stalled) if is_stall and not (at and stalled[at - 1])
-    ]
-    if len(begins) >= OCCASIONS:
-        return stalled
-    ends = any(_ends_pass(steps, stalled, at, pass_steps) for at in begins)
-    if ends and not (pass_steps and untraced and _as_usual(steps, stalled, pass_steps, untraced)):
-        return stalled
-    return (False,) * len(stalled)
+    begins = [at for at, (before, now) in enumerate(pairwise((False, *stalled))) if now > before]
+    recur = len(begins) >= OCCASIONS
+    if not recur and pass_steps and _ends_pass(steps, begins[0], pass_steps):
+        longest_ms = max(step.total_ms for step in stalls)
+        recur = not (untraced and untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms))
+    return stalled if recur else (False,) * len(stalled)
 
 
 def _waits(step: Step, waits: Intervals, usual_ms: float) -> bool:
@@ -64,24 +59,9 @@ def _waits(step: Step, waits: Intervals, usual_ms: float) -> bool:
     return waited_ms >= MOSTLY * (step.total_ms - usual_ms)
 
 
-def _as_usual(
-    steps: Sequence[Step], stalled: Sequence[bool], pass_steps: float, untraced: UntracedSteps
-) -> bool:
-    """Whether untraced passes begin without a step as long as the longest stall."""
-    longest_ms = max(
-        step.total_ms for step, is_stall in zip(steps, stalled, strict=True) if is_stall
-    )
-    return untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms)
-
-
-def _ends_pass(
-    steps: Sequence[Step], stalled: Sequence[bool], at: int, pass_steps: float | None
-) -> bool:
-    """Whether a stall begins in the last step of a pass or in the first of the next one."""
-    traced = sum(step.calls for step in steps)
-    if pass_steps is None or traced < pass_steps or not stalled[at]:
-        return False
-    return any(
-        number and number % ceil(pass_steps) == 0
-        for number in (steps[at].number, steps[at].number + 1)
+def _ends_pass(steps: Sequence[Step], at: int, pass_steps: float) -> bool:
+    """Whether one of the steps is the last of a pass or the first of the next one, and a whole pass was traced."""
+    number = steps[at].number
+    return sum(step.calls for step in steps) >= pass_steps and any(
+        place and place % ceil(pass_steps) == 0 for place in (number, number + 1)
     )

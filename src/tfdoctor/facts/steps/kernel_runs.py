@@ -6,6 +6,7 @@ carry no run id where XLA runs them as a CUDA graph (``hlo_op`` is then ``comman
 """
 
 from collections import Counter
+from itertools import pairwise
 
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.steps.step import Step, chain
@@ -26,12 +27,11 @@ def kernel_runs(device: Device, module: str, calls: int) -> list[Step]:
     if calls < 2 or not first:  # noqa: PLR2004 - no period in a single run
         return []
     places = [place for place, kernel in enumerate(kernels) if kernel[2] == first]
-    return chain(
-        _run(number, kernels[place:following])
-        for number, (place, following) in enumerate(
-            zip(places, [*places[1:], len(kernels)], strict=True)
-        )
-    )
+    steps = []
+    for number, (place, following) in enumerate(pairwise([*places, len(kernels)])):
+        end_ps = max(end for _, end, _ in kernels[place:following])
+        steps.append(Step(number, kernels[place][0], end_ps, end_ps))
+    return chain(steps)
 
 
 def _kernels(device: Device, module: str) -> list[Kernel]:
@@ -44,8 +44,3 @@ def _kernels(device: Device, module: str) -> list[Kernel]:
         if of_event == module
         for event in (line.event(int(index)),)
     )
-
-
-def _run(number: int, kernels: list[Kernel]) -> Step:
-    end_ps = max(end for _, end, _ in kernels)
-    return Step(number, kernels[0][0], end_ps, end_ps)

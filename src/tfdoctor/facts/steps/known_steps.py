@@ -89,16 +89,11 @@ def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
     """Let the last step end with the traced window, where the trace shows when that ended."""
-    end = _window_end(trace, steps[-1])
-    if end is None:
-        return source, steps, False
-    return source, [*steps[:-1], replace(steps[-1], end_ps=end)], True
-
-
-def _window_end(trace: Trace, last: Step) -> int | None:
     ends = [
         event.start_ps
         for event in trace.host_events(END_OF_WINDOW)
-        if event.start_ps >= last.call_end_ps
+        if event.start_ps >= steps[-1].call_end_ps
     ]
-    return min(ends, default=None)
+    if not ends:
+        return source, steps, False
+    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))], True

@@ -33,9 +33,9 @@ def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -
     markers = sorted(events, key=lambda event: event.start_ps)
     own = [event for event in markers if "steps" in event.stats]
     if own:
-        return chain(_step(event, max(1, int(event.stats["steps"]))) for event in own)
+        return chain(marked_step(event, max(1, int(event.stats["steps"]))) for event in own)
     calls = _calls_each(trace, markers, manifest)
-    steps = [_step(event, calls) for event in markers]
+    steps = [marked_step(event, calls) for event in markers]
     if manifest is not None and manifest.window is not None and manifest.window.calls:
         return chain(_numbered(steps, manifest.window.first_step))
     if any(later.number <= step.number for step, later in pairwise(steps)):
@@ -49,7 +49,8 @@ def _markers(trace: Trace, name: re.Pattern[str]) -> Iterator[Event]:
         yield from map(line.event, events[is_named(line, name.match)[events]].tolist())
 
 
-def _step(event: Event, calls: int) -> Step:
+def marked_step(event: Event, calls: int) -> Step:
+    """Return the call of so many training steps that a marker stands for."""
     return Step(int(event.stats["step_num"]), event.start_ps, event.end_ps, event.end_ps, calls)
 
 
@@ -80,34 +81,26 @@ def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -
 
 def step_line(plane: Plane | None) -> list[Step]:
     """Read the line "Steps" of a device."""
-    return chain(
-        _device_step(number, event.name, event.start_ps, event.end_ps)
-        for line in (plane.lines if plane else ())
-        if line.name == "Steps"
-        for number, event in enumerate(line.events())
-    )
-
-
-def _device_step(number: int, name: str, start: int, end: int) -> Step:
-    digits = re.search(r"\d+$", name)
-    return Step(int(digits[0]) if digits else number, start, end, end)
+    steps = []
+    for line in plane.lines if plane else ():
+        for place, event in enumerate(line.events() if line.name == "Steps" else ()):
+            digits = re.search(r"\d+$", event.name)
+            number = int(digits[0]) if digits else place
+            steps.append(Step(number, event.start_ps, event.end_ps, event.end_ps))
+    return chain(steps)
 
 
 def train_function_calls(trace: Trace) -> list[Step]:
     """Return the calls of Keras' train function: of several, those of the one with the most time."""
     by_function: dict[str, list[Step]] = defaultdict(list)
     for line in trace.host_lines:
-        kinds = [i for i, kind in enumerate(line.types) if kind.name in TRAINING_CALLS]
-        for index in np.flatnonzero(np.isin(line.kind, kinds)):
-            event = line.event(int(index))
-            name = _called_function(line, int(index)) or event.name
+        for index in np.flatnonzero(is_named(line, TRAINING_CALLS.__contains__)).tolist():
+            event = line.event(index)
+            name = _called_function(line, index) or event.name
             number = len(by_function[name])
             by_function[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
-    return chain(
-        max(
-            by_function.values(), key=lambda calls: sum(step.total_ms for step in calls), default=[]
-        )
-    )
+    functions = by_function.values()
+    return chain(max(functions, key=lambda calls: sum(step.total_ms for step in calls), default=[]))
 
 
 def _called_function(line: Line, index: int) -> str:

@@ -55,7 +55,7 @@ def queued_steps(
     except Unavailable as why:
         if not marked:
             raise Unavailable(str(why), framework.how_to_record) from why
-        return "", StepSource.NONE, _in_time(marked, device)
+        return "", StepSource.NONE, _unknown() if _late(marked, device) else marked
     if runs and not (marked and waits_for(marked, steps)):
         return name, MODULE_RUNS, steps
     if not runs and _late(marked or steps, device):
@@ -74,15 +74,6 @@ def waits_for(marked: list[Step], runs: list[Step]) -> bool:
         for step in marked
     ]
     return len(set(inside)) == 1 and sum(inside) == len(runs)
-
-
-def _in_time(steps: list[Step], device: Device) -> list[Step]:
-    """Return the host's steps if the device kept pace with them.
-
-    Raises:
-        Unavailable: it still works a step or more after the last one.
-    """
-    return _unknown() if _late(steps, device) else steps
 
 
 def _late(steps: list[Step], device: Device) -> bool:

@@ -7,6 +7,7 @@ A step lasts from its own start to the start of the next one, so that the time b
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import quantiles
 from typing import Self
 
@@ -239,17 +240,11 @@ def _calls_seen(trace: Trace) -> str:
 
 def _are_steady(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
     """Return which steps are steady: of those that do not compile, the ones within the fence."""
-    rest = iter(
-        _within_fence(
-            [step.total_ms for step, compiles in zip(steps, compiling, strict=True) if not compiles]
-        )
+    times = [step.total_ms for step, apart in zip(steps, compiling, strict=True) if not apart]
+    fence = inf
+    if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004
+        low, middle, high = quantiles(times, method="inclusive")
+        fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
+    return tuple(
+        not apart and step.total_ms <= fence for step, apart in zip(steps, compiling, strict=True)
     )
-    return tuple(not compiles and next(rest) for compiles in compiling)
-
-
-def _within_fence(times: list[float]) -> tuple[bool, ...]:
-    if len(times) < 4:  # too few for quartiles  # noqa: PLR2004
-        return (True,) * len(times)
-    low, middle, high = quantiles(times, method="inclusive")
-    fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
-    return tuple(time <= fence for time in times)

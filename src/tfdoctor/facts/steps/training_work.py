@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.host_events import executors
-from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
 DEPTH = 8
@@ -31,6 +31,8 @@ class TrainingRole(IntFlag):
 
 TRAINS = TrainingRole.GRADIENT | TrainingRole.UPDATE | TrainingRole.ASSIGN
 WORKS = TRAINS | TrainingRole.PLAIN
+
+_UNKNOWN = np.zeros(1, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +55,19 @@ class TrainingWork:
         types = trace.host.types if trace.host else ()
         labels = [_label(kind, compiled=compiled) for kind in types]
         role = np.array([role for role, _ in labels], np.int32)
-        columns = [_columns(line, role) for line in trace.host_lines if len(line)]
-        empty = (np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64))
-        kind, start, run = (np.concatenate(part) for part in zip(empty, *columns, strict=True))
+        kinds, starts, runs = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [_UNKNOWN[:0]]
+        for line in trace.host_lines:
+            if len(line):
+                indices = np.flatnonzero(role[line.kind])
+                begins, ends, ids = executors(line)
+                held = covering(begins, ends, line.start_ps[indices])  # -1 for none: the last
+                kinds.append(line.kind[indices])
+                starts.append(line.start_ps[indices])
+                runs.append(np.append(np.array(ids, np.uint64), _UNKNOWN)[held])
+        start = np.concatenate(starts)
         order = np.argsort(start, kind="stable")
-        return cls(kind[order], start[order], run[order], role, tuple(frame for _, frame in labels))
+        kind, run = np.concatenate(kinds)[order], np.concatenate(runs)[order]
+        return cls(kind, start[order], run, role, tuple(frame for _, frame in labels))
 
     def having(self, role: TrainingRole, frame: str | None = None) -> NDArray[np.bool_]:
         """Return (m,) whether an operation has one of these roles, in exactly this frame."""
@@ -81,8 +91,9 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     name, colon, ending = kind.name.rpartition(":")
     if not colon or not name or name.endswith(":") or ending != kind.display_name:
         return 0, ""
-    frame, place = _frame(name)
-    if place == "cond":
+    loops = list(FRAME.finditer(name))  # the innermost is the last; in its body or its condition
+    frame = name[: loops[-1].end(1)] if loops else ""
+    if loops and loops[-1][2] == "cond":
         return TrainingRole.CONDITION, frame
     role = TrainingRole.PLAIN
     if GRADIENT.search(name) or GRADIENT.search(ending):
@@ -92,25 +103,6 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     elif ASSIGN.fullmatch(ending):
         role |= TrainingRole.ASSIGN
     return int(role), frame
-
-
-def _frame(name: str) -> tuple[str, str]:
-    """Return the innermost loop of an operation, and whether it is in its body or its condition."""
-    frames = list(FRAME.finditer(name))
-    return (name[: frames[-1].end(1)], frames[-1][2]) if frames else ("", "")
-
-
-Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]
-
-
-def _columns(line: Line, role: NDArray[np.int32]) -> Columns:
-    """Return kind, start and execution of a thread's operations."""
-    indices = np.flatnonzero(role[line.kind])
-    starts = line.start_ps[indices]
-    begins, ends, ids = executors(line)
-    held = covering(begins, ends, starts)
-    known = np.append(np.array(ids, np.uint64), np.uint64(0))
-    return line.kind[indices], starts, known[held]
 
 
 def covering(

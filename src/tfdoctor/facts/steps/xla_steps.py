@@ -20,6 +20,7 @@ from tfdoctor.facts.run.xla_programs import (
 )
 from tfdoctor.facts.run.xla_runs import ProgramRuns
 from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import pairs_of
@@ -69,14 +70,12 @@ def of_calls(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProg
     """Return the functions that JAX called on the host; the HLO of the same name says whether one trains."""
     programs = []
     for line in lines:
-        for index, kind in enumerate(line.types):
-            called = CALL.fullmatch(kind.name)
-            indices = np.flatnonzero(line.kind == index) if called else np.zeros(0, np.intp)
-            if called and len(indices):
-                starts, ends = _outer(line, indices)
-                programs.append(
-                    _timed(called[1], starts, ends, xla_programs, f"jit_{called[1]}", [])
-                )
+        for kind in present(line):
+            called = CALL.fullmatch(line.types[kind].name)
+            if called is None:
+                continue
+            starts, ends = _outer(line, line.kind == kind)
+            programs.append(_timed(called[1], starts, ends, xla_programs, f"jit_{called[1]}", []))
     return programs
 
 
@@ -113,10 +112,10 @@ def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
     return spans
 
 
-def _outer(line: Line, indices: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _outer(line: Line, rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the calls that lie in no other call of the same function."""
-    starts = line.start_ps[indices]
-    ends = starts + line.duration_ps[indices]
+    starts = line.start_ps[rows]
+    ends = starts + line.duration_ps[rows]
     before = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]))
     outer = starts >= before
     return starts[outer], ends[outer]
@@ -168,9 +167,15 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
 
 def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
     """Return the longest program that takes gradients; any others must alternate with it."""
+    if not programs:
+        raise Unavailable("the trace shows no run of a compiled program")
+    longest = max(programs, key=lambda program: program.total_ps)
     gradients = [program for program in programs if program.gradients]
     if not gradients:
-        raise Unavailable(_why_none(programs, what))
+        raise Unavailable(
+            "the trace marks no steps, and no compiled program computes gradients (the longest, "
+            f"{longest.name}, has {counted(len(longest.starts_ps), what)})"
+        )
     main = max(gradients, key=lambda program: program.total_ps)
     for other in gradients:
         if other is not main and not _keeps_step(main, other):
@@ -196,13 +201,3 @@ def _keeps_step(outer: TimedProgram, inner: TimedProgram) -> bool:
     place = np.searchsorted(outer.starts_ps, inner.starts_ps, side="right") - 1
     counts = np.bincount(place[place >= 0], minlength=len(outer.starts_ps))[:-1]
     return bool(counts.min() >= 1 and counts.min() == counts.max())
-
-
-def _why_none(programs: list[TimedProgram], what: str) -> str:
-    if not programs:
-        return "the trace shows no run of a compiled program"
-    longest = max(programs, key=lambda program: program.total_ps)
-    return (
-        "the trace marks no steps, and no compiled program computes gradients (the longest, "
-        f"{longest.name}, has {counted(len(longest.starts_ps), what)})"
-    )
