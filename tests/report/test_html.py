@@ -18,6 +18,7 @@ from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import html
 from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
 from tfdoctor.report.prose import coded, to_html
+from tfdoctor.stored.report import read
 
 ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
 
@@ -60,6 +61,8 @@ def test_a_page_of_many_operations_stays_an_attachment() -> None:
     assert len(content["operations"]) == MOST_OPERATIONS
     assert content["operations_omitted"] == 3000 - MOST_OPERATIONS
     assert len(contract(diagnoses.huge())["operations"]) == 3000
+    again = contract(read(content))
+    assert again["operations_omitted"] == content["operations_omitted"]
 
 
 def test_it_is_the_same_every_time() -> None:

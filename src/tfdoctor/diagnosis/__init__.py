@@ -179,6 +179,7 @@ class Diagnosis:
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
     operations: tuple[OperationRow, ...] = ()  # heaviest first
+    operations_omitted: int = 0  # lighter ones, which a page's copy of the report lacks
     operations_missing: str = ""
     rates: DeviceRates | None = None
     conditions: Conditions = field(default_factory=Conditions)

@@ -1,6 +1,7 @@
 """The charts of the report, as plotly figures in JSON, each with its table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
@@ -37,7 +38,7 @@ def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     pictures = (
         _steps(diagnosis.steps),
         _pipeline(diagnosis.pipeline),
-        _operations(diagnosis.operations),
+        _operations(diagnosis.operations, diagnosis.operations_omitted),
         roofline.figure(diagnosis.operations, diagnosis.rates),
     )
     return tuple(picture for picture in pictures if picture)
@@ -185,7 +186,7 @@ def _stage_hover(stage: PipelineStage) -> str:
     return " · ".join(text.name(part, 80) for part in parts if part)
 
 
-def _operations(rows: Sequence[OperationRow]) -> Figure | None:
+def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:
     heavy = [row for row in rows if is_known(row.self_ms) and row.self_ms > 0]
     if not heavy:
         return None
@@ -197,7 +198,7 @@ def _operations(rows: Sequence[OperationRow]) -> Figure | None:
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
         figure=figure_json(_treemap(tiles(heavy)), height=440, left=0),
-        table=operations_grid(rows),
+        table=replace(operations_grid(rows), omitted=omitted),
     )
 
 

@@ -44,7 +44,6 @@ def schema() -> Schema:
         **dict.fromkeys(LIFTED, AllOf(PARTS).schema),
         "unknown": TEXTS,
         "entries": {"type": "array", "items": ENTRY},
-        "operations_omitted": COUNT,
     }
     report["required"] = sorted({*report["required"], "schema", *LIFTED})
     of.known["PhaseRow"]["properties"]["share"] = dict(NUMBER)

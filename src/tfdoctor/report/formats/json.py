@@ -1,6 +1,7 @@
 """The report as JSON: the contract for other programs, documented in docs/reference/json.md."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis, RunAccount
@@ -25,9 +26,13 @@ def render(diagnosis: Diagnosis) -> str:
 
 def render_for_page(diagnosis: Diagnosis) -> str:
     """Return the contract on one line, with the operations that fit into a page."""
-    content = contract(diagnosis)
-    content["operations_omitted"] = max(0, len(content["operations"]) - MOST_OPERATIONS)
-    content["operations"] = content["operations"][:MOST_OPERATIONS]
+    cut = max(0, len(diagnosis.operations) - MOST_OPERATIONS)
+    shown = replace(
+        diagnosis,
+        operations=diagnosis.operations[:MOST_OPERATIONS],
+        operations_omitted=diagnosis.operations_omitted + cut,
+    )
+    content = contract(shown)
     content = {name: value for name, value in content.items() if name not in FOR_EDITS}
     return _written(content, indent=None, separators=(",", ":"))
 
@@ -45,7 +50,6 @@ def contract(diagnosis: Diagnosis) -> Object:
         **_with_shares(report.write(diagnosis), diagnosis.run),
         "unknown": list(sentences.unknown(diagnosis)),
         "entries": [_entry(entry, of_run=of_run) for entry in entries(diagnosis)],
-        "operations_omitted": 0,
     }
 
 
