@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, Operation, Program
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
 
 UPDATES = re.compile(r"Assign\w*VariableOp|Resource(?:Sparse)?(?:Apply|Scatter)\w*")
@@ -67,15 +67,13 @@ class FrozenWork:
             raise Unavailable("the recording does not say which layers train; record again")
         graph = ExampleGraph(dataflow)
         names = graph.repeated()
-        rows = tuple(
-            row for row in operations.rows if row.operation and row.operation.name in names
-        )
-        ran = {row.operation.layer for row in operations.rows if row.operation}
+        known_rows = [(row, row.operation) for row in operations.rows if row.operation]
+        ran = {operation.layer for _, operation in known_rows}
         settings, arrays = program.settings, program.input_kind == "arrays"
         known = properties.passes if properties else None
         return cls(
             layers=tuple(sorted({operation.layer for operation in graph.frozen} & ran)),
-            rows=rows,
+            rows=tuple(row for row, operation in known_rows if operation.name in names),
             features_bytes=graph.boundary_bytes(names),
             passes=float(settings.epochs) if arrays and settings.epochs else known,
             batches=settings.steps_per_epoch,
@@ -129,7 +127,7 @@ class ExampleGraph:
 
     def repeated(self) -> frozenset[str]:
         """Return the names of the operations that could be computed once for each example."""
-        fixed, after = self._fixed(), self._after()
+        fixed, after = self._dependence()
         chosen: set[str] = set()
         for operation in reversed(self.operations):
             if operation.name not in fixed or operation.type in {"Placeholder", "Const"}:
@@ -166,28 +164,24 @@ class ExampleGraph:
             and operation.sources[0] not in self.updated
         )
 
-    def _fixed(self) -> frozenset[str]:
-        """Return the operations whose results depend on examples, constants and frozen weights alone."""
+    def _dependence(self) -> tuple[set[str], set[str]]:
+        """Return the operations whose results depend on examples, constants and frozen weights alone.
+
+        And those that use the result of a frozen weight.
+        """
         frozen = {operation.name for operation in self.frozen}
         fixed: set[str] = set()
-        for operation in self.operations:
-            reads = bool(READS.fullmatch(operation.type))
-            varies = RANDOM.search(operation.type) or OPAQUE.fullmatch(operation.type)
-            is_input = operation.type in {"Placeholder", "Const"}
-            inputs = is_input or (
-                bool(operation.sources) and all(s in fixed for s in operation.sources)
-            )
-            if operation.name in frozen or (inputs and not reads and not varies):
-                fixed.add(operation.name)
-        return frozenset(fixed)
-
-    def _after(self) -> frozenset[str]:
-        """Return the operations that use the result of a frozen weight."""
-        after = {operation.name for operation in self.frozen}
+        after = set(frozen)
         for operation in self.operations:
             if any(source in after for source in operation.sources):
                 after.add(operation.name)
-        return frozenset(after)
+            reads = bool(READS.fullmatch(operation.type))
+            varies = RANDOM.search(operation.type) or OPAQUE.fullmatch(operation.type)
+            is_input = operation.type in {"Placeholder", "Const"}
+            inputs = is_input or (operation.sources and fixed.issuperset(operation.sources))
+            if operation.name in frozen or (inputs and not reads and not varies):
+                fixed.add(operation.name)
+        return fixed, after
 
 
 def _assigned(operations: Operations) -> str:
@@ -202,12 +196,15 @@ def why_different(properties: DatasetProperties | None) -> str:
     """Return why an example may differ from pass to pass; the order of the examples does not matter."""
     if properties is None:
         return "the dataset that feeds the training is unknown"
+    never = never_complete(properties)
+    caches = [cache for cache in properties.chain if kind_of(cache) == "Cache" and cache != never]
+    cached = {above.id for cache in caches for above in properties.upstream(cache)}
     for stage in properties.chain:
         same = True if kind_of(stage) == "Shuffle" else repeatable(stage)
         if not same:
             name = stage.function or kind_of(stage).lower()
             what = "draws random numbers" if same is False else "may give other values"
-            if same is False and _is_cached(stage, properties):
+            if same is False and stage.id in cached and not properties.remade:
                 return f"{name} in the pipeline {what}, {KEPT}"
             return f"{name} in the pipeline {what} in each pass"
     return ""
@@ -217,11 +214,3 @@ KEPT = (
     "and only cache() after it makes them the same in each pass (cache-order: random operations belong after "
     "cache())"
 )
-
-
-def _is_cached(stage: Dataset, properties: DatasetProperties) -> bool:
-    """Say whether a cache of the user's keeps what a stage makes, so that all passes get the same."""
-    never = never_complete(properties)
-    caches = [cache for cache in properties.chain if kind_of(cache) == "Cache" and cache != never]
-    above = {above.id for cache in caches for above in properties.upstream(cache)}
-    return stage.id in above and not properties.remade

@@ -88,24 +88,18 @@ class LayerCalls:
         variable that they read is written in between. Recordings of earlier versions do not contain
         the attributes: they have no equal calls.
         """
-        training = {operation.name for operation in program.training}
-        number = Counter(layer.name for layer in program.layers)
-        calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-        for operation in program.by_name.values():
-            known = operation.name in training and number[operation.layer] < SEVERAL
-            scope = _scope(operation) if known else ""
-            if scope:
-                calls[operation.layer, scope].append(operation)
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
             times[row.operation.name if row.operation else row.name] += row.ms
         values = values_of(tuple(program.by_name.values()))
         layers: dict[str, list[tuple[LayerCall, frozenset[Value]]]] = defaultdict(list)
-        for (layer, scope), members in calls.items():
-            computed = frozenset(values[one.name] for one in members if one.sources)
-            call = _call(scope, members, times)
-            if call.operations:
-                layers[layer].append((call, computed))
+        for (layer, scope), members in _members(program).items():
+            ran = tuple(one.name for one in members if one.name in times)
+            if ran:
+                first = next((one for one in members if one.at), members[0])
+                ms = sum(times[name] for name in ran)
+                computed = frozenset(values[one.name] for one in members if one.sources)
+                layers[layer].append((LayerCall(scope, first.at, first.by, ms, ran), computed))
         found = [_called(name, made) for name, made in layers.items() if len(made) > 1]
         return cls(tuple(sorted(found, key=lambda layer: -len(layer.calls))))
 
@@ -122,10 +116,17 @@ def _called(name: str, made: Sequence[tuple[LayerCall, frozenset[Value]]]) -> Ca
     return CalledLayer(name, tuple(call for call, _ in made), groups)
 
 
-def _call(scope: str, members: Sequence[Operation], times: Mapping[str, float]) -> LayerCall:
-    first = next((one for one in members if one.at), members[0])
-    ran = tuple(one.name for one in members if one.name in times)
-    return LayerCall(scope, first.at, first.by, sum(times[name] for name in ran), ran)
+def _members(program: Program) -> dict[tuple[str, str], list[Operation]]:
+    """Return the operations of each call of a layer, by the layer's name and the scope of the call."""
+    training = {operation.name for operation in program.training}
+    number = Counter(layer.name for layer in program.layers)
+    calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for operation in program.by_name.values():
+        if operation.name in training and number[operation.layer] < SEVERAL:
+            scope = _scope(operation)
+            if scope:
+                calls[operation.layer, scope].append(operation)
+    return calls
 
 
 def _scope(operation: Operation) -> str:

@@ -126,15 +126,15 @@ class Rates:
         Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
         """
         memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
-        compute = self._compute_s(row) if row.is_matrix else 0.0
-        if memory is None or compute is None:
+        if memory is None:
             return None
+        compute = 0.0
+        if row.is_matrix:
+            if not self.flop_s or row.flops is None or row.precision == "float64":
+                return None
+            share = self.float32_share if row.precision == "float32" else 1
+            compute = row.flops / (self.flop_s * share)
         return max(memory, compute) * row.calls * 1e3
-
-    def _compute_s(self, row: OperationTime) -> float | None:
-        if not self.flop_s or row.flops is None or row.precision == "float64":
-            return None
-        return row.flops / (self.flop_s * (self.float32_share if row.precision == "float32" else 1))
 
     def missing(self, row: OperationTime) -> str:
         """Return why the least time of an operation is unknown."""

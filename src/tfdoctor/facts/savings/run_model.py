@@ -41,7 +41,11 @@ class RunModel:
         self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]
     ) -> dict[Phase, float]:
         """Return the time of each phase with these effects, in ms."""
-        saved = _by_phase(run_effects)
+        saved: dict[Phase, dict[str, float]] = defaultdict(dict)
+        for effect in run_effects:  # those on the same subject are about the same time
+            own = max(0.0, effect.of.value * (1.0 - effect.scales))
+            subjects = saved[effect.phase]
+            subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
         left = {
             phase: _left(time, saved.get(phase, {})) for phase, time in self.phases.times.items()
         }
@@ -65,16 +69,6 @@ class RunModel:
         like = stepping * (1.0 if known is None else known)
         count = self.steps.count if self.steps else None
         return min(share * like, stepping, *([each * count] if count and each > 0 else []))
-
-
-def _by_phase(run_effects: Iterable[RunEffect]) -> Mapping[Phase, dict[str, float]]:
-    """Return what is saved of each phase and subject, in ms: effects on the same are about the same time."""
-    saved: dict[Phase, dict[str, float]] = defaultdict(dict)
-    for effect in run_effects:
-        subjects = saved[effect.phase]
-        own = max(0.0, effect.of.value * (1.0 - effect.scales))
-        subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
-    return saved
 
 
 def _left(time: float, subjects: Mapping[str, float]) -> float:

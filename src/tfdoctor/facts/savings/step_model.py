@@ -177,7 +177,9 @@ class StepModel:
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
-        predicted = max(floor, self._formula(by_stage))
+        overlapped, serial = self._input(by_stage.get(Stage.INPUT, []))
+        rest = self._rest(by_stage) - self._freed(by_stage)
+        predicted = max(floor, max(overlapped, rest) + serial)
         bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
         return self.tracing.least(predicted) if self.tracing and bounds else predicted
 
@@ -227,24 +229,14 @@ class StepModel:
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
         remaining = {
-            stage: [
-                effect for effect in stage_effects if not effect.overlaps and not effect.spreads
-            ]
-            for stage, stage_effects in effects.items()
+            stage: [effect for effect in own if not effect.overlaps and not effect.spreads]
+            for stage, own in effects.items()
         }
-        inputs, rest = self._core_ms
+        busy = self.cores.share * self.step_ms  # in ms with all cores at work
+        inputs = min(busy, self.input_ms / self.cores.usable)
         whole = self._rest({})
         left = self._rest(remaining) / whole if whole else 1.0
-        return min(self.step_ms, inputs * self._input_left(remaining) + rest * left)
-
-    @property
-    def _core_ms(self) -> tuple[float, float]:
-        """Divide the cores' work into the input's and the rest's, in ms with all cores busy."""
-        if self.cores is None:
-            return 0.0, 0.0
-        busy = self.cores.share * self.step_ms
-        inputs = min(busy, self.input_ms / self.cores.usable)
-        return inputs, busy - inputs
+        return min(self.step_ms, inputs * self._input_left(remaining) + (busy - inputs) * left)
 
     def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the share of the input's work that is left after effects."""
@@ -268,10 +260,6 @@ class StepModel:
         """Return the ms that effects would save if no input work overlapped the step."""
         return replace(self, segments=()).saving(effects)
 
-    def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        overlapped, serial = self._input(effects.get(Stage.INPUT, []))
-        return max(overlapped, self._rest(effects) - self._freed(effects)) + serial
-
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
@@ -285,19 +273,14 @@ class StepModel:
             if effect.bound is Bound.AT_MOST and not effect.overlaps and not effect.spreads
         ]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
-        if not bounds or not self._crowded or self.cores is None:
+        cores = self.cores if self.device == DeviceKind.CPU else None
+        if not bounds or cores is None or not (cores.sampled and cores.crowded):
             return 0.0
         beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
         gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
         own = min(own, self.exposed[Stage.HOST]) if stated else own
-        return max(0.0, min(gone * beside / self.cores.usable, own / 2))
-
-    @property
-    def _crowded(self) -> bool:
-        """Whether the input's threads keep the step's own from the cores of a CPU run."""
-        cores = self.cores if self.device == DeviceKind.CPU else None
-        return cores is not None and cores.sampled and cores.crowded
+        return max(0.0, min(gone * beside / cores.usable, own / 2))
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""
@@ -333,16 +316,10 @@ class StepModel:
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time that overlaps the step and the time in series with it, after the effects."""
         moved = any(effect.overlaps for effect in effects)
-        segments = self._calibrated()
-        overlapped = [
-            _segment(segment, effects) for segment in segments if segment.overlapped or moved
-        ]
-        serial = [
-            _segment(segment, effects)
-            for segment in segments
-            if not segment.overlapped and not moved
-        ]
-        return max(overlapped, default=0.0), sum(serial)
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for segment in self._calibrated():
+            times[segment.overlapped or moved].append(_segment(segment, effects))
+        return max(times[True], default=0.0), sum(times[False])
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
@@ -360,15 +337,12 @@ class StepModel:
         slowest = max(ahead, key=lambda segment: segment.ms)
         others = [segment for segment in ahead if segment is not slowest]
         pace = self.step_ms - self._serial
+        awaited = [slowest, replace(_to(slowest, self._wait), overlapped=False)]
         return (
             *_to_total(own, self._serial),
             *(_at_most(segment, pace) for segment in others),
-            *(self._awaited(slowest) if not self._limits else [_to(slowest, pace)]),
+            *([_to(slowest, pace)] if self._limits else awaited),
         )
-
-    def _awaited(self, segment: PipelineSegment) -> list[PipelineSegment]:
-        """Return a segment that does not set the pace, and the wait for it."""
-        return [segment, replace(_to(segment, self._wait), overlapped=False)]
 
 
 def _without_cost(

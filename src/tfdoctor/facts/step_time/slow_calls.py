@@ -176,7 +176,7 @@ class Sampled:
         time: HostTime,
         others: Mapping[Stage, Intervals],
     ) -> Self:
-        """Sort the samples of a place; what a call does in ``others``, where other work counts first, is its own."""
+        """Sort the samples of a place; what a call does in ``others``, where that counts first, is its own."""
         times = times_of(place, began_ps)
         times = times[time.spans.holds(times)]
         steps = np.searchsorted(time.spans.starts_ps, times, side="right") - 1
