@@ -110,13 +110,8 @@ class Transfers:
             for event in map(line.event, np.flatnonzero(steady_copies).tolist()):
                 copies[_direction(event, calls)].append(event)
         working = gpu.kernels | gpu.collectives
-        return cls(
-            tuple(
-                _transfer(direction, copies[direction], working, steady)
-                for direction in CopyDirection
-                if direction in copies
-            )
-        )
+        occurring = [direction for direction in CopyDirection if direction in copies]
+        return cls(tuple(_transfer(way, copies[way], working, steady) for way in occurring))
 
     def __getitem__(self, direction: CopyDirection) -> Transfer:
         return next(

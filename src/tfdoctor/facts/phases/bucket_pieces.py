@@ -112,24 +112,21 @@ class BucketPieces:
         """Return the pieces of a bucket, which sum to its length."""
         bucket = self.log.buckets[number]
         calls, rest = _call_times(bucket, self.seen[number])
-        pieces = [
-            piece
-            for call, ms in calls.items()
-            for piece in self._call(call, ms, number)
-            if piece.ms
-        ]
-        return [*pieces, RunPiece(phase=Phase.UNNAMED, ms=rest)] if rest else pieces
-
-    def _call(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
-        phase = self.phases.of_call(call, number)
-        if phase is None:
-            yield from self._sampled(call, ms, number)
-            return
-        stepping = self.stepping.get(call, 0.0) * ms
-        for piece in self._placed(call, ms, number, ((phase, 1.0),)):
-            share = piece.ms / ms
-            yield piece.part(piece.ms - stepping * share, phase)
-            yield piece.part(stepping * share, Phase.STEPS)
+        found: list[RunPiece] = []
+        for call, ms in calls.items():
+            phase = self.phases.of_call(call, number)
+            if phase is None:
+                found += self._sampled(call, ms, number)
+                continue
+            stepping = self.stepping.get(call, 0.0) * ms
+            for piece in self._placed(call, ms, number, ((phase, 1.0),)):
+                steps_ms = stepping * (piece.ms / ms)
+                found += [
+                    piece.part(piece.ms - steps_ms, phase),
+                    piece.part(steps_ms, Phase.STEPS),
+                ]
+        found.append(RunPiece(phase=Phase.UNNAMED, ms=rest))
+        return [piece for piece in found if piece.ms]
 
     def _sampled(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
         """Yield the pieces of a call whose samples say the phase."""

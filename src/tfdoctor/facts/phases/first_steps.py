@@ -49,10 +49,8 @@ class FirstSteps:
             ms * ((min(ended, end) - max(begun, start)) / (ended - begun))
             for begun, ended, ms in self._near(start, end)
         )
-        steps = sorted(
-            (piece for piece in pieces if piece.phase is Phase.STEPS),
-            key=lambda piece: not piece.long,
-        )
+        steps = [piece for piece in pieces if piece.phase is Phase.STEPS]
+        steps.sort(key=lambda piece: not piece.long)
         if not left or not steps:
             return pieces
         moved = [piece for piece in pieces if piece.phase is not Phase.STEPS]

@@ -53,6 +53,10 @@ class _Part:
     def length(self) -> float:
         return self.end - self.start
 
+    @property
+    def line(self) -> Line | None:
+        return max(self.lines, key=lambda line: self.lines[line], default=None)
+
     def join(self, other: "_Part") -> None:
         """Take the time of a neighbour; the longer one's phase and lines stay."""
         if other.phase == self.phase:
@@ -76,12 +80,7 @@ def phase_spans(
             at += 1
         found += _in_stretch(stretch, list(_cut(exact[at:], stretch)))
     return tuple(
-        PhaseSpan(
-            part.phase,
-            part.start - begin,
-            part.end - begin,
-            place(max(part.lines, key=lambda line: part.lines[line], default=None)),
-        )
+        PhaseSpan(part.phase, part.start - begin, part.end - begin, place(part.line))
         for part in _fewer(_joined((part for part in found if part.length > 0), least=0.0))
     )
 
@@ -122,8 +121,8 @@ def _cut(exact: Iterable[_Part], stretch: Stretch) -> Iterator[_Part]:
             yield _Part(part.phase, start, end, dict(part.lines))
 
 
-def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> list[_Part]:
-    """Return the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are."""
+def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
+    """Yield the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are."""
     left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
     for piece in stretch.pieces:
         left[piece.phase][piece.line.at] += piece.ms
@@ -136,13 +135,11 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> list[_Part]:
         phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total
     }
     largest = max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
-    found: list[_Part] = []
     edges = [stretch.start, *(edge for part in exact for edge in (part.start, part.end))]
     gaps = zip(edges[::2], [*edges[1::2], stretch.end], strict=True)
     for number, (start, end) in enumerate(gaps):
-        found += _gap_parts(start, end, shares or {largest: 1.0}, left)
-        found += exact[number : number + 1]
-    return found
+        yield from _gap_parts(start, end, shares or {largest: 1.0}, left)
+        yield from exact[number : number + 1]
 
 
 def _gap_parts(

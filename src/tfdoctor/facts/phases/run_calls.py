@@ -86,14 +86,13 @@ class RunCalls:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log = whole_run(recording)
-        totals = _Totals.of(log)
+        totals = _Totals.of(whole_run(recording))
         place = Places.of(recording)
         calls = [_made(places, totals, place) for places in _groups(totals.tree)]
         fits = totals.count(totals.tree.of_kind(RunCall.FIT))
         epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
-        loop = main_loop(log)
-        passes = sum(steps.passes for bucket in log.buckets for steps in of_loop(bucket, loop))
+        buckets, loop = totals.log.buckets, main_loop(totals.log)
+        passes = sum(steps.passes for bucket in buckets for steps in of_loop(bucket, loop))
         planned = recording.program.run.epochs if recording.program else None
         return cls(
             tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),

@@ -131,12 +131,10 @@ def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> tuple[RunS
 
     Where these are too many, neighbours are one, with their mean.
     """
-    series = [
-        step
-        for bucket in log.buckets
-        for steps in of_loop(bucket, loop)
-        for step in _in_bucket(bucket, steps)
-    ]
+    series: list[RunStep] = []
+    for bucket in log.buckets:
+        for steps in of_loop(bucket, loop):
+            series += _in_bucket(bucket, steps)
     size = -(-len(series) // MOST_STRETCHES)
     if size <= 1:
         return tuple(series)

@@ -44,19 +44,16 @@ def tracings(
     step = usual_step(log)
     by_definition: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
     for trace in outermost(log.traces):
-        by_definition[trace.name, trace.at, _within(trace, tree)].append(trace)
-    return [
-        Tracings(
-            name,
-            at,
-            tuple(traces),
-            step
-            if any(tree.trains(trace.call) for trace in traces)
-            else usual_ms.get((name, at), 0.0),
-            within,
-        )
-        for (name, at, within), traces in by_definition.items()
-    ]
+        # Fit's training and its evaluation share names: they differ in the call around.
+        kind = tree.kind(trace.call)
+        within = tree.parent(trace.call) if kind is RunCall.TRACE else kind
+        by_definition[trace.name, trace.at, within].append(trace)
+    found = []
+    for (name, at, within), traces in by_definition.items():
+        in_step = any(tree.trains(trace.call) for trace in traces)
+        usual = step if in_step else usual_ms.get((name, at), 0.0)
+        found.append(Tracings(name, at, tuple(traces), usual, within))
+    return found
 
 
 def outermost(traces: Sequence[FunctionTrace]) -> list[FunctionTrace]:
@@ -74,9 +71,3 @@ def outermost(traces: Sequence[FunctionTrace]) -> list[FunctionTrace]:
 def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
     """Return the time of the first tracing of each definition."""
     return sum(group.own_ms(group.traces[0]) for group in tracings(log, tree))
-
-
-def _within(trace: FunctionTrace, tree: CallTree) -> RunCall:
-    """Return the kind of call that a function was traced in: fit's training and its evaluation share names."""
-    kind = tree.kind(trace.call)
-    return tree.parent(trace.call) if kind is RunCall.TRACE else kind

@@ -132,18 +132,16 @@ class SlowCalls:
         began_ps = sampling_began(record, trace)
         if began_ps is None:
             raise Unavailable("the stack samples have no time in the trace")
-        steps, activity = sampled_steps.steps, sampled_steps.activity
-        waits = working(activity, Stage.INPUT)
-        others = {Stage.DEVICE: activity.of(Stage.DEVICE), Stage.INPUT: waits}
-        time, locate = HostTime.of(steps, activity), Places.of(recording)
+        steps, ran = sampled_steps.steps, sampled_steps.activity
+        others = {Stage.DEVICE: ran.of(Stage.DEVICE), Stage.INPUT: working(ran, Stage.INPUT)}
+        time, locate = HostTime.of(steps, ran), Places.of(recording)
         sampled = [Sampled.of(place, began_ps, time, others) for place in record.places]
         each_ms = breakdown.step_ms / max(1, sum(one.seen for one in sampled))
         groups = _slow_groups([one for one in sampled if one.seen])
         wanted = _regular(groups, sampled) - _own_calls(recording, eager)
         lines = (_line(kind, group, each_ms, locate) for kind, group in groups if kind in wanted)
-        return cls(
-            tuple(sorted(filter(None, lines), key=lambda line: -line.ms)), len(steps.steady_steps)
-        )
+        longest_first = sorted(filter(None, lines), key=lambda line: -line.ms)
+        return cls(tuple(longest_first), len(steps.steady_steps))
 
     @property
     def ms(self) -> float:

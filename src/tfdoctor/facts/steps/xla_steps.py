@@ -67,15 +67,21 @@ def of_modules(modules: Iterable[ProgramRuns], xla_programs: XlaPrograms) -> lis
 
 
 def of_calls(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgram]:
-    """Return the functions that JAX called on the host; the HLO of the same name says whether one trains."""
+    """Return the functions that JAX called on the host; the HLO of the same name says whether one trains.
+
+    Calls that lie in another call of the same function are left out.
+    """
     programs = []
     for line in lines:
         for kind in present(line):
             called = CALL.fullmatch(line.types[kind].name)
             if called is None:
                 continue
-            starts, ends = _outer(line, line.kind == kind)
-            programs.append(_timed(called[1], starts, ends, xla_programs, f"jit_{called[1]}", []))
+            starts = line.start_ps[line.kind == kind]
+            ends = starts + line.duration_ps[line.kind == kind]
+            outer = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])
+            program, module = called[1], f"jit_{called[1]}"
+            programs.append(_timed(program, starts[outer], ends[outer], xla_programs, module, []))
     return programs
 
 
@@ -110,15 +116,6 @@ def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
             known = spans.get(run, (start, end))
             spans[run] = min(known[0], start), max(known[1], end)
     return spans
-
-
-def _outer(line: Line, rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the calls that lie in no other call of the same function."""
-    starts = line.start_ps[rows]
-    ends = starts + line.duration_ps[rows]
-    before = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(ends)[:-1]))
-    outer = starts >= before
-    return starts[outer], ends[outer]
 
 
 def _timed(
