@@ -250,9 +250,7 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
         return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
     if row.at or row.layer:
         return row
-    outer = next(
-        (program.by_name[name] for name in _scopes(row.name) if name in program.by_name), None
-    )
+    outer = _innermost(_scopes(row.name), program)
     if outer is None:
         return row
     return replace(row, layer=outer.layer, at=program.line_of(outer))
@@ -266,9 +264,13 @@ def _forward(row: OperationTime, program: Program) -> Operation | None:
     _, scope, name = row.name.partition(GRADIENT_SCOPE)
     if not scope or loop_of(row.name):
         return None
-    known = (program.by_name[outer] for outer in (name, *_scopes(name)) if outer in program.by_name)
-    found = next(known, None)
+    found = _innermost((name, *_scopes(name)), program)
     return found if found and found.direct and found.at else None
+
+
+def _innermost(names: Iterable[str], program: Program) -> Operation | None:
+    """Return the first of some operations that the program has."""
+    return next((program.by_name[name] for name in names if name in program.by_name), None)
 
 
 def _scopes(name: str) -> Iterable[str]:

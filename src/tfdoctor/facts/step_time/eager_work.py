@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
@@ -86,28 +85,22 @@ class EagerWork:
 
 
 def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
-    """Return the least ms per step of the kernels that Python starts one by one; 0.0 where unknown."""
-    found = [_kernel_times(line, whole, steady) for line in lines]
-    times = max(found, key=lambda rows: rows.sum(), default=np.zeros((0, 0)))
-    if not times.size:
-        return 0.0
-    return float(np.maximum(times.min(axis=0) - STARTING, SCHEDULING).sum())
+    """Return the least ms per step of the kernels that Python starts outside of functions; 0.0 is unknown.
 
-
-def _kernel_times(line: Line, whole: Intervals, steady: SteadySteps) -> NDArray[np.float64]:
-    """Return (steps, kernels) ms of a thread's kernels outside of functions, for steps that run equally many.
-
-    (0, 0) where fewer than half of the steady steps run the usual number.
+    Of the thread with the most, by the steps that run the usual number, where these are half of the steady ones.
     """
-    chosen = is_named(line, EAGER_KERNEL.__eq__)
-    starts, lasting = line.start_ps[chosen], line.duration_ps[chosen]
-    single = ~whole.holds(starts)
-    starts, lasting = starts[single], lasting[single]
-    edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
-    rows = [lasting[first:last] / 1e9 for first, last in edges]
-    usual = max((len(row) for row in rows), key=[len(row) for row in rows].count, default=0)
-    equal = [row for row in rows if len(row) == usual]
-    return np.array(equal) if usual and 2 * len(equal) >= len(rows) else np.zeros((0, 0))
+    found = [np.zeros((0, 0))]  # (steps, kernels) ms
+    for line in lines:
+        single = is_named(line, EAGER_KERNEL.__eq__) & ~whole.holds(line.start_ps)
+        starts, lasting = line.start_ps[single], line.duration_ps[single]
+        edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
+        rows = [lasting[first:last] / 1e9 for first, last in edges]
+        usual = max((len(row) for row in rows), key=[len(row) for row in rows].count, default=0)
+        equal = [row for row in rows if len(row) == usual]
+        if usual and 2 * len(equal) >= len(rows):
+            found.append(np.array(equal))
+    times = max(found, key=lambda rows: (rows.size > 0, rows.sum()))
+    return float(np.maximum(times.min(axis=0) - STARTING, SCHEDULING).sum()) if times.size else 0.0
 
 
 def _is_function(name: str) -> bool:

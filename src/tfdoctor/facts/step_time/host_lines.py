@@ -215,19 +215,19 @@ def _line(
     group: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, each_ms: float
 ) -> HostLine:
     (first, _), count = next(iter(group)), sum(group.values())
-    callers = _summed((locate(place.caller), number) for (place, _), number in group.items())
+    callers = summed((locate(place.caller), number) for (place, _), number in group.items())
     return HostLine(
         locate(first.at),
         count,
         count * each_ms,
         first.callback,
-        _summed((shown(place), number) for (place, _), number in group.items()),
+        summed((shown(place), number) for (place, _), number in group.items()),
         {caller: number for caller, number in callers.items() if caller},
-        next(iter(_summed((work, number) for (_, work), number in group.items()))),
+        next(iter(summed((work, number) for (_, work), number in group.items()))),
     )
 
 
-def _summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
+def summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
     """Add numbers by key, most first."""
     total: Counter[K] = Counter()
     for key, number in counts:
@@ -243,8 +243,8 @@ def by_caller(lines: Iterable[HostLine]) -> tuple[HostLine, ...]:
             groups[line.caller].append(line)
     merged = []
     for caller, group in groups.items():
-        calls = _summed((name, number) for line in group for name, number in line.calls.items())
-        work = next(iter(_summed((line.work, line.seen) for line in group)))
+        calls = summed((name, number) for line in group for name, number in line.calls.items())
+        work = next(iter(summed((line.work, line.seen) for line in group)))
         seen, time_ms = sum(line.seen for line in group), sum(line.ms for line in group)
         merged.append(HostLine(caller, seen, time_ms, calls=calls, work=work))
     return tuple(sorted(merged, key=lambda line: -line.seen))

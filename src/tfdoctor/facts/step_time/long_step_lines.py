@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.host_lines import HostTime
+from tfdoctor.facts.step_time.host_lines import HostTime, summed
 from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.facts.steps.steps import Steps
@@ -157,8 +157,6 @@ def _lines(seen: Mapping[SeenPlace, int], locate: Places) -> tuple[LongStepLine,
 
 
 def _line(group: Counter[SeenPlace], locate: Places) -> LongStepLine:
-    calls: Counter[str] = Counter()
-    for place, number in group.items():
-        calls[place.calls] += number
+    calls = summed((place.calls, number) for place, number in group.items())
     first = next(iter(group))
-    return LongStepLine(locate(first.at), group.total(), calls.most_common(1)[0][0], first.callback)
+    return LongStepLine(locate(first.at), group.total(), next(iter(calls)), first.callback)

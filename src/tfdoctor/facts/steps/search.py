@@ -14,7 +14,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.cycle import Cycle
 from tfdoctor.facts.steps.eager_steps import eager_cycles
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
-from tfdoctor.facts.steps.step import Step
+from tfdoctor.facts.steps.step import Step, steps_between
 from tfdoctor.facts.steps.training_work import TrainingWork
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace
@@ -56,10 +56,7 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[St
             f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps",
             "record for longer",
         )
-    pairs = zip(cycle.starts_ps.tolist(), cycle.ends_ps.tolist(), strict=True)
-    return cycle.source, [
-        Step(number, start, end, end) for number, (start, end) in enumerate(pairs)
-    ]
+    return cycle.source, steps_between(cycle.starts_ps, cycle.ends_ps)
 
 
 def choose(cycles: list[Cycle]) -> Cycle:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 PS_PER_MS = 1_000_000_000
 
 
@@ -24,6 +27,12 @@ class Step:
     def total_ms(self) -> float:
         """Milliseconds per training step."""
         return (self.end_ps - self.start_ps) / PS_PER_MS / self.calls
+
+
+def steps_between(starts_ps: NDArray[np.int64], ends_ps: NDArray[np.int64]) -> list[Step]:
+    """Return steps by their (n,) starts and ends, numbered in order."""
+    pairs = zip(starts_ps.tolist(), ends_ps.tolist(), strict=True)
+    return [Step(number, start, end, end) for number, (start, end) in enumerate(pairs)]
 
 
 def chain(steps: Iterable[Step]) -> list[Step]:

@@ -19,7 +19,7 @@ from tfdoctor.facts.run.xla_programs import (
     takes_gradients,
 )
 from tfdoctor.facts.run.xla_runs import ProgramRuns
-from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trace import Line
@@ -156,10 +156,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
         raise Unavailable(
             f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}"
         )
-    pairs = zip(chosen.starts_ps.tolist(), chosen.ends_ps.tolist(), strict=True)
-    return chosen.name, chain(
-        Step(number, start, end, end) for number, (start, end) in enumerate(pairs)
-    )
+    return chosen.name, chain(steps_between(chosen.starts_ps, chosen.ends_ps))
 
 
 def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
