@@ -35,23 +35,13 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import not_on
 from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -87,20 +77,15 @@ def check(
     summary = f"Float16 matmuls and convolutions take {part}"
     if part.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
+    policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
+    code = (
+        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
+    )
+    at = program.first_line if program else None
     return Finding(
         summary=f"{summary}, on a CPU",
-        evidence=(
-            *measures,
-            Table.of(
-                by_layer(rows),
-                ("layer", lambda layer: layer.name),
-                ("your line", lambda layer: layer.at),
-                ("number of operations", lambda layer: count(len(layer.rows))),
-                ("time per step", lambda layer: ms(layer.ms)),
-                most=10,
-            ),
-        ),
-        remedies=(_remedy(hardware, program),),
+        evidence=(*measures, layer_table(rows, types=False, most=10)),
+        remedies=(Remedy(f"Train in {policy}", code, at),),
         effects=tuple(
             row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms
         ),
@@ -121,15 +106,6 @@ def _is_half(row: OperationTime) -> bool:
     graph = row.operation
     tensors = (*graph.inputs, *graph.outputs) if graph else ()
     return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)
-
-
-def _remedy(hardware: Hardware, program: Program | None) -> Remedy:
-    policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
-    at = program.first_line if program else None
-    code = (
-        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
-    )
-    return Remedy(f"Train in {policy}", code, at)
 
 
 def example(

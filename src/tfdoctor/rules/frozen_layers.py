@@ -90,8 +90,10 @@ def check(
     if not frozen.layers:
         return Healthy(summary="All layers whose weights the step uses are trained")
     named, one = counted(len(frozen.layers), "frozen layer"), len(frozen.layers) == 1
+    if not frozen.rows and operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
     if not frozen.rows:
-        return _nothing(named, operations)
+        return Healthy(summary=f"The inputs of {named} {VARY}")
     part = operations.part(frozen.ms)
     evidence = _evidence(frozen, part.share, limits)
     takes = f"{named} {'takes' if one else 'take'} {part}"
@@ -124,11 +126,7 @@ DISPATCHING = "dispatching frozen layers"
 UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
 
 
-def _nothing(named: str, operations: Operations) -> Verdict:
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    summary = f"The inputs of {named} change from step to step (random operations, or trained weights before them)"
-    return Healthy(summary=summary)
+VARY = "change from step to step (random operations, or trained weights before them)"
 
 
 def _why_healthy(
@@ -149,18 +147,18 @@ def _why_healthy(
 
 
 def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> tuple[Measure, ...]:
-    size = frozen.features_bytes
-    return (
+    evidence = [
         Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms)),
         Measure.share("share of the compute time in frozen layers", share, limits.share),
         Measure("operations per step in frozen layers", count(frozen.calls)),
-        *(
-            [Measure("passes over the data", count(frozen.passes), count(limits.passes))]
-            if frozen.passes
-            else []
-        ),
-        *([Measure("results of frozen layers per batch", nbytes(size))] if size else []),
-    )
+    ]
+    if frozen.passes:
+        least = count(limits.passes)
+        evidence.append(Measure("passes over the data", count(frozen.passes), least))
+    if frozen.features_bytes:
+        size = nbytes(frozen.features_bytes)
+        evidence.append(Measure("results of frozen layers per batch", size))
+    return tuple(evidence)
 
 
 ONCE = """\

@@ -104,15 +104,7 @@ def check(
     summary = f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values"
     if share < limits.share or syncs.syncs * correction < limits.syncs:
         return Healthy(summary=summary, evidence=evidence)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=_remedies(framework),
-        effects=tuple(
-            Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
-            for stage, time_ms in idle.items()
-        ),
-    )
+    return _finding(summary, evidence, idle, framework)
 
 
 def _idle_ms(
@@ -127,21 +119,30 @@ def _idle_ms(
     }
 
 
+def _finding(
+    summary: str, evidence: tuple[Measure, ...], idle: dict[Stage, float], framework: Framework
+) -> Finding:
+    rarely = Remedy("Read values every 100 steps", EVERY)
+    fit = Remedy(
+        "With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"
+    )
+    own_loop = framework.foreign and not framework.keras
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=(rarely,) if own_loop else (rarely, fit),
+        effects=tuple(
+            Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
+            for stage, time_ms in idle.items()
+        ),
+    )
+
+
 EVERY = """\
 if step % 100 == 0:
     print(f"step {step}: {float(loss):.4f}")  # waits for the GPU, so not in each step"""
 
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
-
-
-def _remedies(framework: Framework) -> tuple[Remedy, ...]:
-    rarely = Remedy("Read values every 100 steps", EVERY)
-    if framework.foreign and not framework.keras:
-        return (rarely,)
-    fit = Remedy(
-        "With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"
-    )
-    return rarely, fit
 
 
 def example(

@@ -95,50 +95,51 @@ class HotLine:
     stage: Stage
     line: HostLine
 
+    @property
+    def place(self) -> str:
+        """Where it is: its callback, or its file and line."""
+        line = self.line
+        return line.callback or (location(line.at) if line.at else "A line outside your files")
+
+    @property
+    def calls(self) -> str:
+        """What it calls most."""
+        named = [name or "its own code" for name in list(self.line.calls)[:2]]
+        return ENTERING if self.line.work is LineWork.ENTERING else ", ".join(named) or "-"
+
+    @property
+    def question(self) -> str:
+        """What to ask of it."""
+        if self.line.callback:
+            return f"Can {self.line.callback} run every 100 batches or once per epoch?"
+        return QUESTIONS[self.line.work]
+
 
 def check(
     unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = Limits()
 ) -> Verdict:
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
-    if not parts:
-        return Healthy(summary=NO_LARGE_PART)
     least_ms = limits.share * breakdown.step_ms
     hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
     if not parts:
-        return Healthy(summary=NO_LARGE_PART)
-    seen = sum(line.seen for part in parts for line in lines.own(part))
+        return Healthy(summary="No large part of the host's time is unexplained")
+    own = [line for part in parts for line in lines.own(part)]
+    seen = sum(line.seen for line in own)
     if seen < limits.samples:
         return NotApplicable(
             reason=f"only {seen} stack samples lie in the host's time; trace more steps (--steps 100)"
         )
-    return Healthy(
-        summary=f"No line of Python takes {percent(limits.share)} of the step in the host's time",
-        evidence=(Measure("stack samples in the host's time", count(seen)), *_loop(parts, lines)),
-    )
-
-
-NO_LARGE_PART = "No large part of the host's time is unexplained"
-
-
-def _loop(parts: Iterable[Stage], lines: HostLines) -> tuple[Measure, ...]:
-    """Return what the framework takes for each call, which no line chooses; () where it was not seen."""
-    own = [line for part in parts for line in lines.own(part) if line.work is LineWork.LOOPING]
-    if not own:
-        return ()
-    return (
-        Measure("time of the framework's own work for each call", ms(sum(line.ms for line in own))),
-    )
-
-
-def _is_named(part: Stage, line: HostLine, named: frozenset[str]) -> bool:
-    """Whether a finding is about the same work; between-steps leaves out only what starts compiled functions."""
-    besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
-    slow = StepWork.SLOW_CALLS in named and slow_call(line.main_call) is not None
-    return slow or besides or NAMED.get(line.work) in named
+    evidence = [Measure("stack samples in the host's time", count(seen))]
+    looping = [line.ms for line in own if line.work is LineWork.LOOPING]  # which no line chooses
+    if looping:
+        label = "time of the framework's own work for each call"
+        evidence.append(Measure(label, ms(sum(looping))))
+    summary = f"No line of Python takes {percent(limits.share)} of the step in the host's time"
+    return Healthy(summary=summary, evidence=tuple(evidence))
 
 
 def _is_besides(part: Stage, named: frozenset[str]) -> bool:
@@ -149,10 +150,18 @@ def _is_besides(part: Stage, named: frozenset[str]) -> bool:
 def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
 ) -> Iterator[HotLine]:
-    """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
+    """Yield the lines of a part that take long, and the calls of functions whose other lines do together.
+
+    Lines that a finding is about are left out; between-steps is about all but what starts compiled functions.
+    """
     named = unexplained.subjects
-    own = (line for line in lines.own(part) if line.work is not LineWork.LOOPING)
-    left = [line for line in own if not _is_named(part, line, named)]
+    left = []
+    for line in lines.own(part):
+        slow = StepWork.SLOW_CALLS in named and slow_call(line.main_call) is not None
+        besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
+        is_named = slow or besides or NAMED.get(line.work) in named
+        if line.work is not LineWork.LOOPING and not is_named:
+            left.append(line)
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
     yield from (HotLine(part, line) for line in long)
@@ -171,34 +180,26 @@ def _finding(
     share = first.ms / breakdown.step_ms
     called = ENTERING if first.work is LineWork.ENTERING else first.main_call
     mostly = f", mostly in {called}" if first.main_call else ""
+    table = Table.of(
+        hot,
+        ("your line", lambda one: one.line.at),
+        ("called from", lambda one: one.line.callback or one.line.caller or "-"),
+        ("calls", lambda one: one.calls),
+        ("part of the step", lambda one: str(one.stage)),
+        ("samples", lambda one: count(one.line.seen)),
+        ("time per step", lambda one: ms(one.line.ms)),
+        most=SHOWN_ROWS,
+    )
     return Finding(
-        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
+        summary=f"{hot[0].place} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
         evidence=(
             Measure.share("share of the step in the line", share, limits.share),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
-            Table.of(
-                hot,
-                ("your line", lambda one: one.line.at),
-                ("called from", lambda one: one.line.callback or one.line.caller or "-"),
-                ("calls", lambda one: _calls(one.line)),
-                ("part of the step", lambda one: str(one.stage)),
-                ("samples", lambda one: count(one.line.seen)),
-                ("time per step", lambda one: ms(one.line.ms)),
-                most=SHOWN_ROWS,
-            ),
+            table,
         ),
-        remedies=tuple(_remedy(one.line) for one in hot[:SHOWN_ROWS]),
+        remedies=tuple(Remedy(one.question, at=one.line.at) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
     )
-
-
-def _place(line: HostLine) -> str:
-    return line.callback or (location(line.at) if line.at else "A line outside your files")
-
-
-def _calls(line: HostLine) -> str:
-    named = [name or "its own code" for name in list(line.calls)[:2]]
-    return ENTERING if line.work is LineWork.ENTERING else ", ".join(named) or "-"
 
 
 ENTERING = "starting the compiled function"
@@ -211,13 +212,7 @@ def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effec
         of = min(one.line.ms, left[one.stage])
         left[one.stage] -= of
         if of > 0:
-            yield Effect(one.stage, 0.0, _place(one.line), ms(of), bound=Bound.AT_MOST)
-
-
-def _remedy(line: HostLine) -> Remedy:
-    if line.callback:
-        return Remedy(f"Can {line.callback} run every 100 batches or once per epoch?", at=line.at)
-    return Remedy(QUESTIONS[line.work], at=line.at)
+            yield Effect(one.stage, 0.0, one.place, ms(of), bound=Bound.AT_MOST)
 
 
 QUESTIONS = {

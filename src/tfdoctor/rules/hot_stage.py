@@ -35,7 +35,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import location, milliseconds, percent
-from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
@@ -75,24 +75,16 @@ def check(
     """Name the stages of the slowest segment, where steps wait and no other finding says why."""
     if Stage.INPUT not in unexplained.parts_ms:
         return Healthy(summary="No large part of the wait for input is unexplained")
-    limiting = _limiting(pipeline)
+    stages = [stage for stage in pipeline.limiting if stage.wall_ms and not stage.is_root]
+    limiting = sorted(stages, key=lambda stage: -stage.wall_ms)
     if not limiting:
         return NotApplicable(reason="the times of the pipeline's stages do not explain the wait")
     least_ms = limits.share * breakdown.step_ms
     hot = [s for s in limiting if s.path not in unexplained.subjects and s.wall_ms >= least_ms]
-    if not hot:
-        return Healthy(
-            summary=f"No stage of the input pipeline takes {percent(limits.share)} of the step "
-            "without a finding",
-            evidence=(_table(limiting),),
-        )
-    return _finding(hot, limiting, unexplained, breakdown, limits)
-
-
-def _limiting(pipeline: InputPipeline) -> list[StageTime]:
-    """Return the stages of the slowest segment that work, most first, without tf.data's own root."""
-    stages = [stage for stage in pipeline.limiting if stage.wall_ms and not stage.is_root]
-    return sorted(stages, key=lambda stage: -stage.wall_ms)
+    if hot:
+        return _finding(hot, limiting, unexplained, breakdown, limits)
+    summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
+    return Healthy(summary=summary, evidence=(_table(limiting),))
 
 
 def _finding(
@@ -102,27 +94,23 @@ def _finding(
     breakdown: Breakdown,
     limits: Limits,
 ) -> Finding:
+    """State the time of the first as a ceiling, and at most the wait that is unexplained."""
     first = hot[0]
     where = f" at {location(first.at)}" if first.at else ""
-    share = ratio(first.wall_ms / breakdown.step_ms)
+    share = first.wall_ms / breakdown.step_ms
+    of = min(first.wall_ms, unexplained.parts_ms[Stage.INPUT])
+    scales = 1.0 - of / first.wall_ms
     return Finding(
         summary=f"{first.title}{where} takes {milliseconds(first.wall_ms)} of {breakdown.each_step} "
         "and limits the input pipeline",
         evidence=(
-            Measure("share of the step in the stage", share, ratio(limits.share)),
+            Measure.share("share of the step in the stage", share, limits.share),
             Measure("wait for input per step", ms(breakdown[Stage.INPUT])),
             _table(limiting),
         ),
         remedies=tuple(_remedy(stage) for stage in hot),
-        effects=(_effect(first, unexplained.parts_ms[Stage.INPUT]),),
+        effects=(Effect(Stage.INPUT, scales, first.path, ms(of), bound=Bound.AT_MOST),),
     )
-
-
-def _effect(stage: StageTime, unexplained_ms: float) -> Effect:
-    """Return the stage's time as a ceiling, and at most the wait that is unexplained."""
-    of = min(stage.wall_ms, unexplained_ms)
-    scales = 1.0 - of / stage.wall_ms
-    return Effect(Stage.INPUT, scales, stage.path, ms(of), bound=Bound.AT_MOST)
 
 
 def _table(stages: Sequence[StageTime]) -> Table:

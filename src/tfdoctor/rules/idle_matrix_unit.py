@@ -97,39 +97,38 @@ def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
 def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
     label = f"share of the {unit.unit} peak reached while the device is busy"
     summary = f"The {unit.unit} reaches {percent(use)} of its peak while the device is busy"
-    evidence = (Measure.share(label, use, limits.low), *_sampled(unit), *_causes(unit))
-    if use >= limits.low:
-        return Healthy(summary=summary, evidence=evidence)
-    return _finding(summary, evidence)
+    evidence = [Measure.share(label, use, limits.low)]
+    if unit.active is not None:
+        label = f"share of the GPU's busy time in which {unit.unit}s worked, on padding too (GPM)"
+        evidence.append(Measure.share(label, unit.active))
+    return _judged(unit, summary, evidence, healthy=use >= limits.low)
 
 
 def _by_samples(unit: MatrixUnit, active: float, limits: Limits) -> Verdict:
     label = f"share of the GPU's busy time in which {unit.unit}s worked (GPM)"
     summary = f"{unit.unit}s work {percent(active)} of the GPU's busy time"
-    evidence = (Measure.share(label, active, limits.low), *_causes(unit))
-    if active >= limits.low or unit.matrix_ms < limits.small * unit.busy_ms:
-        return Healthy(summary=summary, evidence=evidence)
-    return _finding(summary, evidence)
+    healthy = active >= limits.low or unit.matrix_ms < limits.small * unit.busy_ms
+    return _judged(unit, summary, [Measure.share(label, active, limits.low)], healthy=healthy)
 
 
 def _by_kernels(unit: MatrixUnit, share: float, limits: Limits) -> Verdict:
     label = f"share of the matmul and convolution time in {unit.unit} kernels"
     summary = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
-    evidence = (
+    evidence = [
         Measure.share(label, share, limits.low_on_unit),
         Measure("time in matmul and convolution kernels of unknown kind", ms(unit.unknown_ms)),
-        *_causes(unit),
-    )
-    if share >= limits.low_on_unit or unit.matrix_ms < limits.small * unit.busy_ms:
+    ]
+    healthy = share >= limits.low_on_unit or unit.matrix_ms < limits.small * unit.busy_ms
+    return _judged(unit, summary, evidence, healthy=healthy)
+
+
+def _judged(unit: MatrixUnit, summary: str, use: list[Measure], *, healthy: bool) -> Verdict:
+    evidence = (*use, *_causes(unit))
+    if healthy:
         return Healthy(summary=summary, evidence=evidence)
-    return _finding(summary, evidence)
-
-
-def _sampled(unit: MatrixUnit) -> Iterator[Measure]:
-    """Yield the unit's activity, which counts the padding that it multiplies too."""
-    if unit.active is not None:
-        label = f"share of the GPU's busy time in which {unit.unit}s worked, on padding too (GPM)"
-        yield Measure.share(label, unit.active)
+    action = "Fix the findings on precision, alignment and fusion, then try larger batches"
+    remedies = (Remedy(action, LARGER_BATCHES),)
+    return Finding(summary=summary, evidence=evidence, remedies=remedies, severity=Severity.NOTE)
 
 
 def _causes(unit: MatrixUnit) -> Iterator[Measure]:
@@ -148,16 +147,6 @@ def _causes(unit: MatrixUnit) -> Iterator[Measure]:
     if unit.matrix_rate and unit.peak_flop_s:
         label = "FLOP rate of the matmuls and convolutions"
         yield Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s))
-
-
-def _finding(summary: str, evidence: tuple[Measure, ...]) -> Finding:
-    action = "Fix the findings on precision, alignment and fusion, then try larger batches"
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(Remedy(action, LARGER_BATCHES),),
-        severity=Severity.NOTE,
-    )
 
 
 LARGER_BATCHES = """\

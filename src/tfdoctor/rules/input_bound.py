@@ -33,7 +33,6 @@ arrays) do not appear as input.
 - [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -44,7 +43,7 @@ from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import milliseconds, percent, quantity
+from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
@@ -113,83 +112,62 @@ def check(
     )
     which = text.capitalized(breakdown.each_step)
     waits = f"{which} waits {milliseconds(wait)} of its {milliseconds(step)}"
-    if wait < limits.share * step or wait < limits.ready_ms:
+    if _little(wait, step, limits):
         summary = f"{waits} ({percent(wait / step)}) for input"
         ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
         return Healthy(summary=summary, evidence=measures, necessary=ready)
-    if cost is not None and _little(cost.untraced, limits):
-        return _profilers(waits, cost, wait, measures)
-    if pipeline and wait < limits.late * step and _in_time(pipeline, steps, step, limits):
-        return _handed_over(waits, pipeline, wait, measures)
-    critical = _critical(pipeline)
-    cause = f"; {critical.title} limits the pipeline" if critical else ""
-    return Finding(
-        summary=f"{waits} for input{cause}",
-        evidence=(
-            *measures,
-            *(
-                [
-                    Table.of(
-                        (stage for stage in pipeline.stages if not stage.is_root),
-                        ("stage", lambda stage: stage.title),
-                        (
-                            "your line",
-                            lambda stage: (
-                                stage.at or ("added by tf.data" if stage.injected else None)
-                            ),
-                        ),
-                        ("work per step", lambda stage: ms(stage.work_ms)),
-                        ("busy threads", lambda stage: count(stage.concurrency)),
-                        ("calls per step", lambda stage: count(stage.calls)),
-                    )
-                ]
-                if pipeline
-                else []
-            ),
-        ),
-        remedies=_remedies(pipeline, cacheable),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
-    )
-
-
-def _little(parts: Mapping[str, float], limits: Limits) -> bool:
-    """Whether the wait of a step without the profiler's cost, in ms by part, is below a limit."""
-    wait = parts[Stage.INPUT]
-    return wait < limits.share * sum(parts.values()) or wait < limits.ready_ms
-
-
-def _profilers(
-    waits: str, cost: TracingCost, wait_ms: float, measures: tuple[Measure, ...]
-) -> Healthy:
-    """Say that most of a wait is the recording of the events that the pipeline has while it makes a batch."""
-    untraced = ms(cost.untraced[Stage.INPUT])
+    why = _profilers(cost, limits) or _in_time(breakdown, pipeline, steps, limits)
+    if why is None:
+        return _finding(waits, measures, pipeline, cacheable)
     return Healthy(
-        summary=f"{waits} for input while it is traced; without the profiler's cost, {quantity(untraced)}",
-        evidence=(*measures, Measure("wait for input per step without tracing", untraced)),
-        necessary=(PartTime(Stage.INPUT, ms(wait_ms), PROFILERS),),
+        summary=f"{waits} for input{why.clause}",
+        evidence=(*measures, why.measure),
+        necessary=(PartTime(Stage.INPUT, ms(wait), why.sentence),),
     )
+
+
+def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
+    return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence."""
+
+    clause: str
+    measure: Measure
+    sentence: str
+
+
+def _profilers(cost: TracingCost | None, limits: Limits) -> Excuse | None:
+    """Say that most of a wait is the recording of the events that the pipeline has while it makes a batch."""
+    if cost is None:
+        return None
+    untraced = cost.untraced[Stage.INPUT]
+    if not _little(untraced, sum(cost.untraced.values()), limits):
+        return None
+    clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced)}"
+    measure = Measure("wait for input per step without tracing", ms(untraced))
+    return Excuse(clause, measure, PROFILERS)
 
 
 PROFILERS = "Most of the wait is the profiler's own cost: it records an event for each element"
 
 
-def _in_time(pipeline: InputPipeline, steps: Steps | None, step_ms: float, limits: Limits) -> bool:
-    """Whether a pipeline that works ahead, without stalls, makes a batch in a fraction of the step."""
-    stalls = steps is not None and bool(steps.stalled)
+def _in_time(
+    breakdown: Breakdown, pipeline: InputPipeline | None, steps: Steps | None, limits: Limits
+) -> Excuse | None:
+    """Say that a pipeline that works ahead, without stalls, makes a batch in a fraction of the step."""
+    step_ms = breakdown.step_ms
+    if pipeline is None or (steps and steps.stalled) or breakdown["input"] >= limits.late * step_ms:
+        return None
     ahead = pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
-    return ahead and not stalls and 0.0 < pipeline.work_ms <= limits.ahead * step_ms
-
-
-def _handed_over(
-    waits: str, pipeline: InputPipeline, wait_ms: float, measures: tuple[Measure, ...]
-) -> Healthy:
-    made = ms(pipeline.work_ms)
-    return Healthy(
-        summary=f"{waits} for input, but the pipeline makes the next batch in {quantity(made)}, while the step "
-        "computes",
-        evidence=(*measures, Measure("work of the slowest part of the pipeline per step", made)),
-        necessary=(PartTime(Stage.INPUT, ms(wait_ms), IN_TIME),),
-    )
+    if not ahead or not 0.0 < pipeline.work_ms <= limits.ahead * step_ms:
+        return None
+    made = milliseconds(pipeline.work_ms)
+    clause = f", but the pipeline makes the next batch in {made}, while the step computes"
+    label = "work of the slowest part of the pipeline per step"
+    return Excuse(clause, Measure(label, ms(pipeline.work_ms)), IN_TIME)
 
 
 IN_TIME = "The batch is made in time: the wait is for a thread that wakes up late, not for the pipeline's work"
@@ -197,26 +175,48 @@ IN_TIME = "The batch is made in time: the wait is for a thread that wakes up lat
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
 
-def _critical(pipeline: InputPipeline | None) -> StageTime | None:
-    """Return the stage that limits the pipeline; None if it is tf.data's root, which no user can change."""
+def _finding(
+    waits: str,
+    measures: tuple[Measure, ...],
+    pipeline: InputPipeline | None,
+    cacheable: Cacheable | None,
+) -> Finding:
+    """Name the stage that limits the pipeline, unless that is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
-    return None if critical and critical.is_root else critical
+    cause, remedy = "", Remedy(FIND_OUT, WITHOUT_MODEL)
+    if critical and not critical.is_root:
+        cause = f"; {critical.title} limits the pipeline"
+        remedy = _remedy(critical, cacheable)
+    return Finding(
+        summary=f"{waits} for input{cause}",
+        evidence=(*measures, *([_table(pipeline)] if pipeline else [])),
+        remedies=(remedy,),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
+    )
 
 
-def _remedies(pipeline: InputPipeline | None, cacheable: Cacheable | None) -> tuple[Remedy, ...]:
-    critical = _critical(pipeline)
-    if critical is None:
-        return (Remedy(FIND_OUT, WITHOUT_MODEL),)
+def _table(pipeline: InputPipeline) -> Table:
+    return Table.of(
+        (stage for stage in pipeline.stages if not stage.is_root),
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
+        ("work per step", lambda stage: ms(stage.work_ms)),
+        ("busy threads", lambda stage: count(stage.concurrency)),
+        ("calls per step", lambda stage: count(stage.calls)),
+    )
+
+
+def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
     if critical.python_ms > critical.work_ms / 2:
         action = f"Replace the Python code in {critical.title} with TensorFlow operations (see python-input)"
-        return (Remedy(action, PYTHON_FREE, critical.at),)
+        return Remedy(action, PYTHON_FREE, critical.at)
     if critical.kind == "Map":
         action = f"Run {critical.title} on several threads (see sequential-map)"
-        return (Remedy(action, PARALLEL, critical.at, "parallel-map"),)
+        return Remedy(action, PARALLEL, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
         action = f"Make {critical.title} cheaper, or cache its output"
-        return (Remedy(action, CACHED, critical.at),)
-    return (Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at),)
+        return Remedy(action, CACHED, critical.at)
+    return Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at)
 
 
 FIND_OUT = (

@@ -84,31 +84,36 @@ def check(
 ) -> Verdict:
     """Compare the idle time during launches with the step."""
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    label = "share of the step in which the GPU idles during launches"
     measures = (
-        Measure.share(
-            "share of the step in which the GPU idles during launches", share, limits.share
-        ),
+        Measure.share(label, share, limits.share),
         Measure("kernels per step", count(gaps.kernels)),
     )
-    summary = f"The GPU idles {milliseconds(gaps.launching_ms)} of {breakdown.each_step} while the host launches"
+    idle = milliseconds(gaps.launching_ms)
+    summary = f"The GPU idles {idle} of {breakdown.each_step} while the host launches"
     if share < limits.share:
         return Healthy(summary=f"{summary} kernels", evidence=measures)
-    idle = ms(gaps.launching_ms)
     compiled = framework.foreign or (operations.compiled if operations else 0.0) > MOSTLY
-    work = "the compiled step of" if compiled else ""
+    remedies = _of_compiled(framework) if compiled else REMEDIES
+    work = "the compiled step of " if compiled else ""
+    return _finding(f"{summary} {work}{gaps.kernels:.0f} kernels", measures, gaps, remedies)
+
+
+def _finding(
+    summary: str, measures: tuple[Measure, ...], gaps: IdleGaps, remedies: tuple[Remedy, ...]
+) -> Finding:
+    table = Table.of(
+        gaps.sizes,
+        ("gap length", str),
+        ("gaps per step", lambda size: count(gaps.gaps[size])),
+        ("idle time", lambda size: ms(gaps.sizes[size])),
+        ("idle time during launches", lambda size: ms(gaps.dispatching[size])),
+    )
+    idle = ms(gaps.launching_ms)
     return Finding(
-        summary=" ".join(f"{summary} {work} {gaps.kernels:.0f} kernels".split()),
-        evidence=(
-            *measures,
-            Table.of(
-                gaps.sizes,
-                ("gap length", str),
-                ("gaps per step", lambda size: count(gaps.gaps[size])),
-                ("idle time", lambda size: ms(gaps.sizes[size])),
-                ("idle time during launches", lambda size: ms(gaps.dispatching[size])),
-            ),
-        ),
-        remedies=_remedies(framework) if compiled else REMEDIES,
+        summary=summary,
+        evidence=(*measures, table),
+        remedies=remedies,
         effects=(Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, idle, bound=Bound.AT_MOST),),
     )
 
@@ -122,11 +127,21 @@ PRIVATE = """\
 import os
 os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before TensorFlow is imported"""
 
+SEVERAL = Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution")
 REMEDIES = (
     Remedy("Compile the step with XLA", COMPILE, edit_id="jit-compile"),
-    Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution"),
+    SEVERAL,
     Remedy("Launch kernels from dedicated threads", PRIVATE),
 )
+
+
+def _of_compiled(framework: Framework) -> tuple[Remedy, ...]:
+    """Return what helps where XLA has compiled the step already: fewer calls, or more work in each."""
+    fewer = SEVERAL
+    if framework.foreign and not framework.keras:
+        code = SCAN if framework.name == JAX else ""
+        fewer = Remedy("Run several steps in one compiled call", code)
+    return fewer, Remedy(LARGER)
 
 
 SCAN = """\
@@ -135,18 +150,6 @@ def train_steps(params, batches):  # each array of batches has a first dimension
     return jax.lax.scan(lambda params, batch: train_step(params, batch), params, batches)"""
 
 LARGER = "Or use a larger batch, adjust the learning rate and compare the accuracy"
-
-
-def _remedies(framework: Framework) -> tuple[Remedy, ...]:
-    """Return what helps where XLA has compiled the step already: fewer calls, or more work in each."""
-    if framework.name == JAX and not framework.keras:
-        return (Remedy("Run several steps in one compiled call", SCAN), Remedy(LARGER))
-    if framework.foreign and not framework.keras:
-        return (Remedy("Run several steps in one compiled call"), Remedy(LARGER))
-    return (
-        Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution"),
-        Remedy(LARGER),
-    )
 
 
 def example(

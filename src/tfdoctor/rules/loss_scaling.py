@@ -41,7 +41,6 @@ from tfdoctor.terms.units import count
 from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
-    Location,
     Measure,
     NotApplicable,
     Remedy,
@@ -102,17 +101,17 @@ def check(program: Program) -> Verdict:
 
 def _finding(float16: list[Operation], evidence: Measure, program: Program) -> Finding:
     number = counted(len(float16), "gradient operation")
+    layers = Counter(operation.layer for operation in float16).most_common()
+    made = {name: layer.at for name, layer in program.layer_by_name.items()}
+    table = Table.of(
+        layers,
+        ("layer", lambda entry: entry[0] or "no layer"),
+        ("your line", lambda entry: made.get(entry[0])),
+        ("float16 operations", lambda entry: count(entry[1])),
+    )
     return Finding(
         summary=f"The step runs {number} in float16 without a LossScaleOptimizer: small gradients become 0",
-        evidence=(
-            evidence,
-            Table.of(
-                Counter(operation.layer for operation in float16).most_common(),
-                ("layer", lambda entry: entry[0] or "no layer"),
-                ("your line", lambda entry: _line(entry[0], program)),
-                ("float16 operations", lambda entry: count(entry[1])),
-            ),
-        ),
+        evidence=(evidence, table),
         remedies=(
             Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE),
             Remedy("Or train in bfloat16 if the hardware supports it", BFLOAT, program.first_line),
@@ -122,11 +121,6 @@ def _finding(float16: list[Operation], evidence: Measure, program: Program) -> F
 
 
 BFLOAT = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
-
-
-def _line(name: str, program: Program) -> Location | None:
-    layer = program.layer_by_name.get(name)
-    return layer.at if layer else None
 
 
 def example(

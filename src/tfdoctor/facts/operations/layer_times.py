@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Location, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,19 @@ def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
         groups[row.layer or row.name].append(row)
     layers = [LayerTime(name, tuple(group)) for name, group in groups.items()]
     return sorted(layers, key=lambda layer: -layer.ms)
+
+
+def layer_table(
+    rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None
+) -> Table:
+    """Return the table of operations by layer, of the first ``most`` layers alone, with the operations' types."""
+    of_types = ("operation types", lambda layer: layer.types)
+    return Table.of(
+        by_layer(rows),
+        ("layer", lambda layer: layer.name),
+        ("your line", lambda layer: layer.at),
+        *([of_types] if types else []),
+        ("number of operations", lambda layer: count(len(layer.rows))),
+        ("time per step", lambda layer: ms(layer.ms)),
+        most=most,
+    )

@@ -101,38 +101,17 @@ def check(
     known = between_epochs(
         phases, calls, steps, validation=limits.validation, prediction=limits.prediction
     )
-    causes = _certain([cause for cause in known if cause.time_ms >= least_ms])
     longest_ms = max((cause.time_ms for cause in known), default=0.0)
     measures = (
         Measure("time at the boundaries of epochs", ms(phases.of(Phase.BOUNDARIES))),
         Measure("longest time of a line between epochs", ms(longest_ms), ms(least_ms)),
     )
-    if not causes:
+    long = [cause for cause in known if cause.time_ms >= least_ms]
+    if not long:
         return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
-    return Finding(
-        summary=_summary(causes, phases, calls),
-        evidence=(
-            *measures,
-            Table.of(
-                causes,
-                ("your line", lambda cause: cause.at),
-                ("work", lambda cause: str(cause.work)),
-                ("time per epoch", lambda cause: ms(cause.time_ms / calls.epochs)),
-                ("time", lambda cause: ms(cause.time_ms)),
-                ("share of the run", lambda cause: ratio(cause.time_ms / phases.total_ms)),
-            ),
-            *_details(causes, phases, calls),
-        ),
-        remedies=tuple(cause.remedy for cause in causes),
-        run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
-        severity=None if causes[0].certain else Severity.NOTE,
-        concern=Concern.RUN,
-    )
-
-
-def _certain(causes: Sequence[BoundaryCause]) -> list[BoundaryCause]:
-    """Leave out work that may be wanted, unless there is nothing else."""
-    return [cause for cause in causes if cause.certain] or list(causes)
+    # work that may be wanted is left out, unless there is nothing else
+    causes = [cause for cause in long if cause.certain] or long
+    return _finding(causes, measures, phases, calls)
 
 
 def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
@@ -147,6 +126,27 @@ def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
         return text
     beside = f"beside {milliseconds(steps.total_ms)} of training steps"
     return f"{text}; validation takes {milliseconds(validation_ms)} {beside}"
+
+
+def _finding(
+    causes: list[BoundaryCause], measures: tuple[Measure, ...], phases: RunPhases, calls: RunCalls
+) -> Finding:
+    table = Table.of(
+        causes,
+        ("your line", lambda cause: cause.at),
+        ("work", lambda cause: str(cause.work)),
+        ("time per epoch", lambda cause: ms(cause.time_ms / calls.epochs)),
+        ("time", lambda cause: ms(cause.time_ms)),
+        ("share of the run", lambda cause: ratio(cause.time_ms / phases.total_ms)),
+    )
+    return Finding(
+        summary=_summary(causes, phases, calls),
+        evidence=(*measures, table, *_details(causes, phases, calls)),
+        remedies=tuple(cause.remedy for cause in causes),
+        run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
+        severity=None if causes[0].certain else Severity.NOTE,
+        concern=Concern.RUN,
+    )
 
 
 SAYS = {

@@ -25,7 +25,10 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the statement on a line that makes a dataset, or calls the function that does, before its loop."""
     values = Values(module)
     statement, made = _made(module, values, line)
-    loop = _loop(module, statement)
+    block = module.parent(statement)
+    loop = module.parent(block) if block else None
+    if not isinstance(loop, cst.For | cst.While) or loop.body is not block:
+        raise Declined("the dataset is not made at each turn of one loop")
     for written in (module.written(made.value), *_functions(module, values, made.value)):
         if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
             raise Declined(
@@ -35,17 +38,18 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return _moved(module, statement, loop)
 
 
-Made = tuple[cst.SimpleStatementLine, cst.Assign]
-
-
-def _made(module: SyntaxTree, values: Values, line: int) -> Made:
+def _made(
+    module: SyntaxTree, values: Values, line: int
+) -> tuple[cst.SimpleStatementLine, cst.Assign]:
     """Return the assignment of a dataset on a line, else that which leads to the function around the line."""
-    found = [_assigned(statement) for statement in _statements(module, values, line)]
-    datasets = [made for made in found if made and values.is_dataset(made[1].value)]
-    repeated = [made for made in datasets if values.repeated(made[0])]
-    if not repeated:
-        raise Declined("the file does not show that a line makes a dataset at each turn of a loop")
-    return repeated[0]
+    for statement in _statements(module, values, line):
+        match statement.body:
+            case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) as made]:
+                if values.is_dataset(made.value) and values.repeated(statement):
+                    return statement, made
+            case _:
+                pass
+    raise Declined("the file does not show that a line makes a dataset at each turn of a loop")
 
 
 def _statements(module: SyntaxTree, values: Values, line: int) -> Iterator[cst.SimpleStatementLine]:
@@ -60,24 +64,6 @@ def _statements(module: SyntaxTree, values: Values, line: int) -> Iterator[cst.S
         calls = values.calls(function) if function is not None and own else []
         around = [next(module.around(call, cst.SimpleStatementLine), None) for call in calls]
         statement = around[0] if len(around) == 1 else None
-
-
-def _assigned(statement: cst.SimpleStatementLine) -> Made | None:
-    """Return a statement that gives one name a value, with its assignment; None of any other."""
-    match statement.body:
-        case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) as made]:
-            return statement, made
-        case _:
-            return None
-
-
-def _loop(module: SyntaxTree, statement: cst.SimpleStatementLine) -> cst.For | cst.While:
-    """Return the loop whose body the statement is a part of, in no branch."""
-    block = module.parent(statement)
-    loop = module.parent(block) if block else None
-    if not isinstance(loop, cst.For | cst.While) or loop.body is not block:
-        raise Declined("the dataset is not made at each turn of one loop")
-    return loop
 
 
 def _functions(module: SyntaxTree, values: Values, value: cst.BaseExpression) -> Iterator[str]:
@@ -152,24 +138,17 @@ def _moved(
     """Return the splices: the lines of the statement above the loop, and nothing in their place."""
     if len(loop.body.body) == 1:
         raise Declined("the loop does nothing else")
-    begin = module.span(loop)[0]
-    start, end = module.lines.start(module.span(statement)[0]), module.span(statement)[1]
-    last = module.lines.next(end)
-    written = module.text[start:last]
-    inner, outer = (
-        module.lines.indent(end - 1 if start == end else start),
-        module.lines.indent(begin),
-    )
-    if any(line.strip() and not line.startswith(inner) for line in written.splitlines()):
+    lines, begin = module.lines, module.span(loop)[0]
+    start, end = lines.start(module.span(statement)[0]), module.span(statement)[1]
+    last = lines.next(end)
+    inner, outer = lines.indent(end - 1 if start == end else start), lines.indent(begin)
+    written = module.text[start:last].splitlines(keepends=True)
+    if any(line.strip() and not line.startswith(inner) for line in written):
         raise Declined("the lines of the statement are indented in several ways")
-    lines = [
-        outer + line.removeprefix(inner) if line.strip() else line
-        for line in written.splitlines(keepends=True)
-    ]
-    text = "".join(lines)
+    text = "".join(outer + line.removeprefix(inner) if line.strip() else line for line in written)
     if not text.endswith(("\n", "\r")):
-        text += module.lines.newline
-    return [insert(module.lines.start(begin), text), Splice(start, last, 0, "")]
+        text += lines.newline
+    return [insert(lines.start(begin), text), Splice(start, last, 0, "")]
 
 
 EDITS = {"dataset-once": dataset_once}

@@ -1,6 +1,6 @@
 """The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -39,14 +39,17 @@ def between_epochs(
 
     Validation counts from a ratio to the training steps on; prediction is certain to be too much from one on.
     """
+    saves = [(call, call.at) for call in per_epoch(calls, RunCall.SAVE) if call.at]
     filling = list(_filling(steps))
-    waits = {cause.at for cause in filling}
+    waits, fits = {cause.at for cause in filling}, {call.at for call in calls.of(RunCall.FIT)}
+    sampled = line_groups(phases.at(Phase.BOUNDARIES))
+    groups = [(group, group.at) for group in sampled if group.at and group.at not in waits]
     found = [
         *_validations(calls, steps, validation),
         *_predictions(calls, steps, prediction),
-        *_saves(calls),
+        *(_of_call(call, at, BoundaryWork.SAVING, Phase.SAVING) for call, at in saves),
         *filling,
-        *_of_groups(phases, waits, {call.at for call in calls.of(RunCall.FIT)}),
+        *(BoundaryCause.of_group(group, at, fits=at in fits) for group, at in groups),
     ]
     return sorted(found, key=lambda cause: -cause.time_ms)
 
@@ -91,14 +94,8 @@ def _predictions(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
             yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION, certain=much)
 
 
-def _saves(calls: RunCalls) -> Iterator[BoundaryCause]:
-    for call in per_epoch(calls, RunCall.SAVE):
-        if call.at:
-            yield _of_call(call, call.at, BoundaryWork.SAVING, Phase.SAVING, certain=True)
-
-
 def _of_call(
-    call: MadeCall, at: Location, work: BoundaryWork, phase: Phase, *, certain: bool
+    call: MadeCall, at: Location, work: BoundaryWork, phase: Phase, *, certain: bool = True
 ) -> BoundaryCause:
     return BoundaryCause(
         work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY, certain=certain
@@ -126,12 +123,3 @@ def _filling(steps: RunSteps | None) -> Iterator[BoundaryCause]:
     yield BoundaryCause(
         work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms
     )
-
-
-def _of_groups(
-    phases: RunPhases, waits: Container[Location], fits: Container[Location | None]
-) -> Iterator[BoundaryCause]:
-    """Yield what stack samples show between epochs, without the waits that are known."""
-    for group in line_groups(phases.at(Phase.BOUNDARIES)):
-        if group.at and group.at not in waits:
-            yield BoundaryCause.of_group(group, group.at, fits=group.at in fits)

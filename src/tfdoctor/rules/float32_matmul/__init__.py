@@ -56,7 +56,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.batch_norm import BatchNorms
-from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
@@ -67,7 +67,7 @@ from tfdoctor.rules.float32_matmul.float32_work import Float32Work
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
     Finding,
@@ -76,7 +76,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Table,
     Verdict,
 )
 
@@ -127,33 +126,24 @@ def check(
         return NotApplicable(reason=why)
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
-    matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program), program)
+    matmuls = Float32Work.of(operations, hardware, sixteen_bit, program)
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
     at = program.first_line if program else None
-    remedy = _remedy(sixteen_bit, framework, at)
-    finding = _finding(matmuls, operations, reduced, remedy)
-    on_cpu = hardware.kind == DeviceKind.CPU
-    if not on_cpu:
+    finding = _finding(matmuls, operations, reduced, _remedy(sixteen_bit, framework, at))
+    if hardware.kind != DeviceKind.CPU:
         return finding
     least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
-    return _if_large_enough(finding, operations, least)
-
-
-def _without_precision(operations: Operations) -> Verdict:
-    """Say why no matmul of a known precision runs."""
-    if operations.matrix:
-        return NotApplicable(reason=UNKNOWN_PRECISION)
-    if operations.why_unlisted:
-        return NotApplicable(reason=operations.why_unlisted)
-    return Healthy(summary="The step runs no matmul or convolution")
-
-
-def _kept_layers(program: Program | None) -> set[str]:
-    """Return the layers that a mixed policy keeps in float32, such as the last one."""
-    if program is None or not (program.settings.policy or "").startswith("mixed"):
-        return set()
-    return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
+    # a gain that is no larger than what is not counted, such as casts of activations, is none
+    changes = [(effect.scales, effect.of.value) for effect in finding.effects if effect.of]
+    share = sum((1.0 - scales) * time for scales, time in changes) / operations.total_ms
+    if share >= least:
+        return finding
+    label = "share of the compute time that 16-bit precision saves, after costs"
+    return Healthy(
+        summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
+        evidence=(*finding.evidence, Measure.share(label, share, least)),
+    )
 
 
 def _without_gain(operations: Operations, matmuls: Float32Work) -> Verdict:
@@ -188,43 +178,43 @@ def _ms_in(operations: Operations, dtype: str) -> float:
 def _finding(
     matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy
 ) -> Finding:
-    sixteen_bit = matmuls.sixteen_bit
     total_ms = sum(row.ms for row in matmuls.slow)
     return Finding(
         summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
-        f"{sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
+        f"{matmuls.sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
         evidence=(
             *operations.part(total_ms).measures("in float32 matmuls and convolutions"),
             *_ratios(matmuls),
-            Table.of(
-                by_layer(matmuls.slow),
-                ("layer", lambda layer: layer.name),
-                ("your line", lambda layer: layer.at),
-                ("operation types", lambda layer: layer.types),
-                ("number of operations", lambda layer: count(len(layer.rows))),
-                ("time per step", lambda layer: ms(layer.ms)),
-            ),
-            *_elsewhere(reduced),
-            *_not_counted(operations),
+            layer_table(matmuls.slow),
+            *_others(reduced, operations),
         ),
         remedies=(remedy,),
         effects=(*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs),
     )
 
 
-def _if_large_enough(finding: Finding, operations: Operations, least: float) -> Verdict:
-    """Report no gain on a CPU that is no larger than what is not counted, such as casts of activations."""
-    gained_ms = sum(
-        (1.0 - effect.scales) * effect.of.value for effect in finding.effects if effect.of
-    )
-    share = gained_ms / operations.total_ms
-    if share >= least:
-        return finding
-    label = "share of the compute time that 16-bit precision saves, after costs"
-    return Healthy(
-        summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
-        evidence=(*finding.evidence, Measure.share(label, share, least)),
-    )
+def _others(reduced: ReducedPrecision, operations: Operations) -> list[Measure]:
+    """Return the time of operations that are no float32 matmuls, or of unknown precision."""
+    lost = sum((effect.scales - 1.0) * effect.of.value for effect in reduced.costs if effect.of)
+    times = {
+        "time in other float32 operations, which move half the bytes in 16-bit precision": sum(
+            effect.of.value for effect in reduced.gains if effect.of
+        ),
+        "time lost in operations that are slower in 16-bit precision on a CPU": lost,
+        "time in matmuls and convolutions of unknown precision, not counted": sum(
+            row.ms for row in operations.matrix if not row.precision
+        ),
+    }
+    return [Measure(label, ms(time)) for label, time in times.items() if time]
+
+
+def _without_precision(operations: Operations) -> Verdict:
+    """Say why no matmul of a known precision runs."""
+    if operations.matrix:
+        return NotApplicable(reason=UNKNOWN_PRECISION)
+    if operations.why_unlisted:
+        return NotApplicable(reason=operations.why_unlisted)
+    return Healthy(summary="The step runs no matmul or convolution")
 
 
 def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
@@ -244,22 +234,6 @@ def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
         yield Measure(label, ms(sum(row.ms for row in scalar)))
         label = f"{sixteen_bit.dtype} time relative to kernels without Tensor Cores, by peak rates"
         yield Measure.share(label, sixteen_bit.scalar_scales or sixteen_bit.scales)
-
-
-def _elsewhere(reduced: ReducedPrecision) -> list[Measure]:
-    halved = sum(effect.of.value for effect in reduced.gains if effect.of)
-    lost = sum((effect.scales - 1.0) * effect.of.value for effect in reduced.costs if effect.of)
-    measures = {
-        "time in other float32 operations, which move half the bytes in 16-bit precision": halved,
-        "time lost in operations that are slower in 16-bit precision on a CPU": lost,
-    }
-    return [Measure(label, ms(value)) for label, value in measures.items() if value]
-
-
-def _not_counted(operations: Operations) -> list[Measure]:
-    total_ms = sum(row.ms for row in operations.matrix if not row.precision)
-    label = "time in matmuls and convolutions of unknown precision, not counted"
-    return [Measure(label, ms(total_ms))] if total_ms else []
 
 
 def _remedy(sixteen_bit: SixteenBit, framework: Framework, at: Location | None) -> Remedy:

@@ -49,19 +49,21 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
 
 def _outputs(module: SyntaxTree, own: OwnLayers) -> list[cst.Call]:
     """Return the calls that make the last layer of each model."""
-    inside = [definition for definition in module.all(cst.ClassDef) if definition in own.classes]
     models = [
         call
         for call in module.all(cst.Call)
         if last_name(call.func) in ("Sequential", "Model")
-        and not any(module.within(call, definition) for definition in inside)
+        and not any(module.within(call, definition) for definition in own.classes)
     ]
     if not models and own.classes:
         return [_known(own.output())]
     plain = [call for call in models if last_name(call.func) == "Sequential"]
     if len(models) > 1 and len(plain) == len(models) and not own.classes:
         return [_known(_of_sequential(module, call)) for call in plain]
-    return [_output(module, models)]
+    if len(models) != 1:
+        raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
+    of_model = _of_sequential if plain else _of_functional
+    return [_known(of_model(module, models[0]))]
 
 
 def _known(layer: cst.Call | None) -> cst.Call:
@@ -118,19 +120,6 @@ def _package(module: SyntaxTree) -> str:
     return next(iter(used))
 
 
-def _output(module: SyntaxTree, models: list[cst.Call]) -> cst.Call:
-    """Return the call that makes the last layer of the file's only model."""
-    if len(models) != 1:
-        raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
-    model = models[0]
-    layer = (
-        _of_sequential(module, model)
-        if last_name(model.func) == "Sequential"
-        else _of_functional(module, model)
-    )
-    return _known(layer)
-
-
 def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
     """Return the last layer of a list, where no ``add`` follows, or the layer added last."""
     added = [
@@ -152,15 +141,12 @@ def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
 def _added_last(module: SyntaxTree, model: cst.Call, added: list[cst.Call]) -> cst.Call | None:
     """Return the layer added last: in the block that makes the model, where all others are added above it."""
     last, assigned = added[-1], module.parent(model)
-    names = (
-        {module.written(target.target) for target in assigned.targets}
-        if isinstance(assigned, cst.Assign)
-        else set()
-    )
+    targets = assigned.targets if isinstance(assigned, cst.Assign) else ()
+    names = {module.written(target.target) for target in targets}
     receivers = {call.func.value for call in added if isinstance(call.func, cst.Attribute)}
     here = {next(module.around(call, cst.FunctionDef), None) for call in (model, *added)}
-    if (
-        not _alone(module, added)
+    if (  # a call that is no statement may be repeated by a comprehension
+        not all(isinstance(module.parent(call), cst.Expr) for call in added)
         or len(here) != 1
         or {module.written(receiver) for receiver in receivers} != names
         or not _same_block(module, [model, last])
@@ -168,11 +154,6 @@ def _added_last(module: SyntaxTree, model: cst.Call, added: list[cst.Call]) -> c
     ):
         return None
     return newest if isinstance(newest := last.args[0].value, cst.Call) else None
-
-
-def _alone(module: SyntaxTree, calls: list[cst.Call]) -> bool:
-    """Say whether each call is a statement, and none is repeated by a comprehension."""
-    return all(isinstance(module.parent(call), cst.Expr) for call in calls)
 
 
 def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:

@@ -81,10 +81,12 @@ class Float32Work:
         operations: Operations,
         hardware: Hardware,
         sixteen_bit: SixteenBit,
-        kept: set[str],
         program: Program | None,
     ) -> Self:
-        """Separate what is faster in 16-bit precision from what is not."""
+        """Separate what is faster in 16-bit precision from what is not; a mixed policy keeps layers in float32."""
+        kept = set[str]()
+        if program and (program.settings.policy or "").startswith("mixed"):
+            kept = {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
         rows = [
             row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
         ]
@@ -123,17 +125,13 @@ class Float32Work:
         scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
         if scalar is None:
             return scales
-        return scalar if self.avoids_unit(row) else min(scales, self._least(row))
-
-    def _least(self, row: OperationTime) -> float:
-        """Return the least time in 16-bit precision relative to that as TF32.
-
-        The ratio of the peaks holds only where both types reach the same share of theirs.
-        """
+        if self.avoids_unit(row):
+            return scalar
+        # The ratio of the peaks holds only where both types reach the same share of theirs.
         peak = self.hardware.peak_flop_s
         if not peak or not row.flops:
-            return LEAST_OF_PEAKS * self.sixteen_bit.scales
-        return row.flops * row.calls / (peak * self.hardware.reached) / (row.ms * 1e-3)
+            return min(scales, LEAST_OF_PEAKS * scales)
+        return min(scales, row.flops * row.calls / (peak * self.hardware.reached) / (row.ms * 1e-3))
 
     def avoids_unit(self, row: OperationTime) -> bool:
         """Say whether its kernels leave the unit unused although it multiplies float32 (as TF32)."""

@@ -39,20 +39,10 @@ def input_casts(rows: Iterable[OperationTime], program: Program | None) -> dict[
     for row in rows:
         layers[row.layer].append(row)
     layers.pop("", None)
-    return {
-        row.name: TO_BFLOAT16_MS * values(row, program)
-        for group in layers.values()
-        if _reads_input(group)
-        for row in group
-        if not _is_backward(row)
-    }
-
-
-def _reads_input(group: list[OperationTime]) -> bool:
-    backward = sum(_is_backward(row) for row in group)
-    by_input = any("BackpropInput" in row.type for row in group)
-    return bool(backward) and not by_input and len(group) < WITH_BOTH_GRADIENTS
-
-
-def _is_backward(row: OperationTime) -> bool:
-    return BACKPROP.search(f"{row.name} {row.type}") is not None
+    casts: dict[str, float] = {}
+    for group in layers.values():
+        forward = [row for row in group if not BACKPROP.search(f"{row.name} {row.type}")]
+        by_input = any("BackpropInput" in row.type for row in group)
+        if len(forward) < len(group) < WITH_BOTH_GRADIENTS and not by_input:
+            casts |= {row.name: TO_BFLOAT16_MS * values(row, program) for row in forward}
+    return casts

@@ -62,7 +62,10 @@ class OwnLayers:
         Raises:
             Declined: there are several, or call() does not end with a layer.
         """
-        models = [node for node in self.classes if self._is_model(node)]
+        bases = [(node, node.bases[0].value) for node in self.classes]
+        models = [
+            node for node, base in bases if self.values.from_tensorflow(base).endswith(".Model")
+        ]
         if len(models) != 1:
             raise Declined(f"the file defines {'several models' if models else 'no model'}")
         methods = [part for part in _methods(models[0]) if part.name.value == "call"]
@@ -72,44 +75,29 @@ class OwnLayers:
             if any(self.module.within(node, method) for method in methods)
         ]
         match returns:
-            case [
-                cst.Call(
-                    func=cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name))
-                )
-            ]:
-                made = self._made(models[0]).get(name)
+            case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
+                made = self._made(models[0]).get(layer.value)
             case _:
                 made = None
         if not isinstance(made, cst.Call):
             raise Declined("the file does not show which layer is the last one")
         return made
 
-    def _is_model(self, definition: cst.ClassDef) -> bool:
-        base = self.values.from_tensorflow(definition.bases[0].value)
-        return base.endswith(".Model")
-
     def _made(self, definition: cst.ClassDef) -> dict[str, cst.BaseExpression]:
         """Return what __init__ and build assign to the attributes of self, without those assigned twice."""
         made: dict[str, cst.BaseExpression] = {}
         twice = set[str]()
+        setup = [part for part in _methods(definition) if part.name.value in SETUP]
         for node in self.module.all(cst.Assign):
-            method = next(self.module.around(node, cst.FunctionDef), None)
-            if (
-                method is None
-                or method.name.value not in SETUP
-                or method not in _methods(definition)
-            ):
+            if next(self.module.around(node, cst.FunctionDef), None) not in setup:
                 continue
             for target in node.targets:
                 if self.module.written(target.target).startswith("self."):
                     name = last_name(target.target)
                     twice |= {name} & made.keys()
                     made[name] = node.value
-        return {
-            name: value
-            for name, value in made.items()
-            if name not in twice and self._is_layer(value)
-        }
+        once = {name: value for name, value in made.items() if name not in twice}
+        return {name: value for name, value in once.items() if self._is_layer(value)}
 
     def _is_layer(self, value: cst.BaseExpression) -> bool:
         match value:
@@ -147,10 +135,8 @@ class OwnLayers:
         func = call.func
         origin = self.values.from_tensorflow(func)
         if origin:
-            given_to_layer = isinstance(self.module.parent(call), cst.Arg) and origin.endswith(
-                ".range"
-            )
-            return last_name(func) in KEEP_TYPE or given_to_layer
+            is_argument = isinstance(self.module.parent(call), cst.Arg)
+            return last_name(func) in KEEP_TYPE or (is_argument and origin.endswith(".range"))
         match func:
             case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
                 return name in layers
@@ -176,7 +162,10 @@ class OwnLayers:
             own = isinstance(parent.value, cst.Name) and parent.value.value == "self"
             call = self.module.parent(parent)
             used = isinstance(call, cst.Call | cst.Arg | cst.For | cst.CompFor | cst.Subscript)
-            return not own or (name.value in layers and used) or self._is_argument(parent)
+            given = isinstance(
+                call, cst.Arg | cst.Element
+            )  # to a function, such as a shape: no operand
+            return not own or (name.value in layers and used) or given
         if isinstance(parent, cst.Arg) and parent.keyword is name:
             return True
         bound = self.module.bound(name)
@@ -186,10 +175,6 @@ class OwnLayers:
             return True
         made = self.values.object(name)
         return isinstance(made, cst.BaseNumber)
-
-    def _is_argument(self, node: cst.Attribute) -> bool:
-        """Say whether an attribute of self is given to a function, such as a shape, and is no operand."""
-        return isinstance(self.module.parent(node), cst.Arg | cst.Element)
 
 
 def _methods(definition: cst.ClassDef) -> list[cst.FunctionDef]:

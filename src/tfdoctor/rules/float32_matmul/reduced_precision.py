@@ -71,7 +71,8 @@ class ReducedPrecision:
             return cls(gains=tuple(_halved(operations)))
         variables = OptimizerWork.measure(operations).rows
         rest = [row for row in operations.rows if row not in variables]
-        costs = [*_casts(norms), *_strided(rest), *_slower(rest), *_pooled(rest, program)]
+        wide = [row for row in rest if row.precision in ("float32", "")]  # or of unknown type
+        costs = [*_casts(norms), *_strided(wide), *_slower(wide), *_pooled(rest, program)]
         return cls(costs=tuple(costs))
 
 
@@ -97,30 +98,20 @@ def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
 
 
 def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return the cost of the gradients of strided depthwise convolutions."""
+    """Return the cost of the gradients of strided depthwise convolutions; unknown strides count as such."""
     for row in rows:
-        if row.type == STRIDED_GRADIENT and _is_strided(row):
+        strides = row.operation.attrs.strides if row.operation else ()
+        if row.type == STRIDED_GRADIENT and (not strides or max(strides) > 1):
             yield row.scaled(STRIDED_SCALES)
-
-
-def _is_strided(row: OperationTime) -> bool:
-    """Say whether it computes in float32 with a stride; unknown types and strides count as such."""
-    strides = row.operation.attrs.strides if row.operation else ()
-    return row.precision in ("float32", "") and (not strides or max(strides) > 1)
 
 
 def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
     """Return the cost of activations that are computed value by value."""
     for row in rows:
-        scales = _scales(row) if row.precision in ("float32", "") else 1.0
-        if scales > 1.0:
+        in_caches = row.ms <= IN_CACHES_MS * row.calls
+        scales = SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None)
+        if scales:
             yield row.scaled(scales)
-
-
-def _scales(row: OperationTime) -> float:
-    """Return the time in bfloat16 relative to float32; 1 is unknown or not slower."""
-    in_caches = row.ms <= IN_CACHES_MS * row.calls
-    return SLOWER.get(row.type, SLOWER_IN_CACHES.get(row.type, 1.0) if in_caches else 1.0)
 
 
 def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterable[Effect]:

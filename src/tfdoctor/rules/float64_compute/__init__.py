@@ -40,7 +40,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import found
 from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -48,8 +48,7 @@ from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Remedy, Table, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Remedy, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -77,32 +76,20 @@ def check(
     if not work.rows or part.share < limits.share:
         unused = "The step computes nothing in float64"
         return Healthy(summary=summary if work.rows else unused, evidence=measures)
+    single = hardware.float32
     return Finding(
         summary=summary,
-        evidence=(
-            *measures,
-            Table.of(
-                by_layer((*work.rows, *work.casts)),
-                ("layer", lambda layer: layer.name),
-                ("your line", lambda layer: layer.at),
-                ("operation types", lambda layer: layer.types),
-                ("number of operations", lambda layer: count(len(layer.rows))),
-                ("time per step", lambda layer: ms(layer.ms)),
-                most=10,
-            ),
-        ),
+        evidence=(*measures, layer_table((*work.rows, *work.casts), most=10)),
         remedies=(Remedy(*REMEDIES[work.origin], work.at, "floatx"),),
         effects=(
-            *(_effect(row, hardware) for row in work.rows if row.ms),
+            *(
+                row.scaled(single.matmuls if row.is_matrix else single.others, single.bound)
+                for row in work.rows
+                if row.ms
+            ),
             *(row.scaled(0.0) for row in work.casts if row.ms),
         ),
     )
-
-
-def _effect(row: OperationTime, hardware: Hardware) -> Effect:
-    single = hardware.float32
-    scales = single.matmuls if row.is_matrix else single.others
-    return row.scaled(scales, single.bound)
 
 
 REMEDIES = {

@@ -100,25 +100,21 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
     total_ms = sum(group.ms for group in small)
     number = sum(len(group.rows) for group in small)
     at = next((group.at for group in small if group.at), None)
+    table = Table.of(
+        small,
+        ("tensor", lambda group: group.source),
+        ("your line", lambda group: group.at),
+        ("matmuls", lambda group: count(len(group.matmuls))),
+        ("weights", lambda group: " x ".join(str(size or "?") for size in group.weights)),
+        ("time per step with gradients", lambda group: ms(group.ms)),
+    )
     return Finding(
         summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
         f"{counted(len(small), 'larger matmul')} (gradients included) could replace them",
         evidence=(
             *operations.part(total_ms).measures("in small matmuls of shared tensors"),
             Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
-            Table.of(
-                small,
-                ("tensor", lambda group: group.source),
-                ("your line", lambda group: group.at),
-                ("matmuls", lambda group: count(len(group.matmuls))),
-                (
-                    "weights",
-                    lambda group: " x ".join(
-                        "?" if size is None else str(size) for size in group.weights
-                    ),
-                ),
-                ("time per step with gradients", lambda group: ms(group.ms)),
-            ),
+            table,
         ),
         remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
         effects=tuple(  # the time of one call remains, forward and backward

@@ -53,12 +53,17 @@ class SiblingMatmuls:
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Group the forward matmuls by the operation that makes their first factor."""
+        """Group the forward matmuls by the operation that makes their first factor.
+
+        Which of several results of one shape is taken is not recorded: an unrolled recurrent layer multiplies one
+        time step after another of ``unstack``, which are different tensors.
+        """
         groups: dict[Key, list[Operation]] = defaultdict(list)
         for operation in dataflow.program.by_name.values():
             if operation.type in MATMULS and not operation.name.startswith("gradient"):
                 source = dataflow.source(operation, 0)
-                if source is not None and len(operation.inputs) > 1 and not _divides(source):
+                distinct = source is not None and len(set(source.outputs)) == len(source.outputs)
+                if source is not None and distinct and len(operation.inputs) > 1:
                     groups[source.name, operation.inputs[1][1]].append(operation)
         siblings = [
             _siblings(source, weights, members, operations, dataflow)
@@ -67,14 +72,6 @@ class SiblingMatmuls:
         ]
         ran = [group for group in siblings if len(group.matmuls) > 1]
         return cls(tuple(sorted(ran, key=lambda group: -group.ms)))
-
-
-def _divides(source: Operation) -> bool:
-    """Say whether an operation has several results of one shape: which of them is taken is not recorded.
-
-    An unrolled recurrent layer multiplies one time step after another of ``unstack``: different tensors.
-    """
-    return len(set(source.outputs)) < len(source.outputs)
 
 
 def _siblings(

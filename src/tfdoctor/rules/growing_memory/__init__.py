@@ -52,7 +52,7 @@ from tfdoctor.facts.growth.growing_counts import (
     makes_operations,
 )
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Program
@@ -129,21 +129,9 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
 ) -> Verdict:
     """Report memory that certainly grows and does not level off."""
     keeps = kept.of_steps if kept else None
-    if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
-        return NotApplicable(
-            reason=f"memory was recorded for {milliseconds(1000 * growth.seconds)} only, in which it still warms up"
-        )
-    if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
-        return NotApplicable(
-            reason="most of the run is what comes once, such as loading data, so its memory shows no trend"
-        )
-    if (
-        calls
-        and max((call.models or 0 for call in calls.of(RunCall.FIT)), default=0) >= limits.models
-    ):
-        return NotApplicable(
-            reason="models are fitted one after another, so tuning-loop judges the memory"
-        )
+    enough_s = limits.kept_seconds if keeps else limits.seconds
+    if reason := _why_not(phases, growth.seconds, calls, enough_s, limits):
+        return NotApplicable(reason=reason)
     counts = growing_counts(growth)
     least = limits.along if counts else limits.growth
     growing = [
@@ -152,27 +140,49 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
         if one.trend.grows and one.grown >= max(least, limits.share * one.trend.first)
     ]
     if not growing:
-        return Healthy(
-            summary=_healthy(memory, growth),
-            evidence=_evidence(memory.memories[0], counts, limits),
-            concern=Concern.RUN,
-        )
+        first = memory.memories[0]
+        summary, evidence = _healthy(first, growth.seconds), _evidence(first, counts, least)
+        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
     worst = max(growing, key=lambda one: one.severity)
     severity = _severity(worst, counts, phases, calls, program)
+    # where traced functions hold the memory, retracing is what to change
+    traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
+    fails = severity is Severity.CRITICAL and not traced
     return Finding(
-        summary=_summary(worst, counts, growth, keeps),
-        evidence=(*_evidence(worst, counts, limits), *kept_table(kept, keeps)),
-        remedies=remedies(counts, _predicts(calls), makes_operations(counts, phases), keeps),
+        summary=_summary(worst, counts, growth.seconds, keeps),
+        evidence=(*_evidence(worst, counts, least), *kept_table(kept, keeps)),
+        remedies=remedies(counts, calls, makes_operations(counts, phases), keeps),
         severity=severity,
         concern=Concern.RUN,
-        failure=_failure(severity, counts),
+        failure=RunFailure.AHEAD if fails else RunFailure.NONE,
     )
 
 
-def _failure(severity: Severity, counts: tuple[Trend, ...]) -> RunFailure:
-    """Say whether the run will fail by it; where traced functions hold the memory, retracing is what to change."""
-    traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
-    return RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE
+def _why_not(
+    phases: RunPhases, seconds: float, calls: RunCalls | None, enough_s: float, limits: Limits
+) -> str:
+    """Return why a run shows no trend of its memory; "" where it may."""
+    if seconds < enough_s:
+        recorded = milliseconds(1000 * seconds)
+        return f"memory was recorded for {recorded} only, in which it still warms up"
+    if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
+        return (
+            "most of the run is what comes once, such as loading data, so its memory shows no trend"
+        )
+    models = [call.models or 0 for call in calls.of(RunCall.FIT)] if calls else []
+    if max(models, default=0) >= limits.models:
+        return "models are fitted one after another, so tuning-loop judges the memory"
+    return ""
+
+
+def _healthy(memory: FillingMemory, seconds: float) -> str:
+    """State the numbers: less than a limit is said as such, and a plateau too."""
+    name, time = memory.name.capitalize(), milliseconds(1000 * seconds)
+    if memory.grown <= 0:
+        level = quantity(nbytes(memory.trend.last))
+        return f"{name} did not grow in {time}: it was {level} at the end"
+    grew = f"{name} grew by {quantity(nbytes(memory.grown))} in {time}"
+    return f"{grew}, which is little" if memory.trend.grows else f"{grew}, and not steadily"
 
 
 def _severity(
@@ -191,19 +201,13 @@ def _severity(
     return Severity.NOTE if kept and not memory.ran_out else memory.severity
 
 
-def _predicts(calls: RunCalls | None) -> MadeCall | None:
-    """Return the call of predict that a loop makes most often."""
-    found = [call for call in calls.of(RunCall.PREDICT) if call.looped] if calls else []
-    return max(found, key=lambda call: call.count, default=None)
-
-
 def _summary(
-    memory: FillingMemory, counts: tuple[Trend, ...], growth: RunGrowth, keeps: KeptResult | None
+    memory: FillingMemory, counts: tuple[Trend, ...], seconds: float, keeps: KeptResult | None
 ) -> str:
     trend = memory.trend
     grew = (
         f"{memory.name.capitalize()} grew from {quantity(nbytes(trend.first))} to "
-        f"{quantity(nbytes(trend.last))} in {milliseconds(1000 * growth.seconds)}"
+        f"{quantity(nbytes(trend.last))} in {milliseconds(1000 * seconds)}"
     )
     ends = f", {memory.end}" if memory.end else ""
     along = f"; {clause(counts[0])}" if counts else ""
@@ -212,9 +216,8 @@ def _summary(
 
 
 def _evidence(
-    memory: FillingMemory, counts: tuple[Trend, ...], limits: Limits
+    memory: FillingMemory, counts: tuple[Trend, ...], least: float
 ) -> tuple[Evidence, ...]:
-    least = limits.along if counts else limits.growth
     bound = (Measure("limit of the memory", nbytes(memory.limit)),) if memory.limit else ()
     return (
         Measure(f"{memory.name} at the beginning", nbytes(memory.trend.first)),
@@ -223,17 +226,6 @@ def _evidence(
         *bound,
         *counts_table(counts),
     )
-
-
-def _healthy(memory: MemoryTrends, growth: RunGrowth) -> str:
-    """State the numbers: less than a limit is said as such, and a plateau too."""
-    one = memory.memories[0]
-    seconds = milliseconds(1000 * growth.seconds)
-    if one.grown <= 0:
-        level = quantity(nbytes(one.trend.last))
-        return f"{one.name.capitalize()} did not grow in {seconds}: it was {level} at the end"
-    grew = f"{one.name.capitalize()} grew by {quantity(nbytes(one.grown))} in {seconds}"
-    return f"{grew}, which is little" if one.trend.grows else f"{grew}, and not steadily"
 
 
 RESIDENT = Trend(

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.growth.kept_results import KeptResult
-from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, Trend
+from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location, Remedy
 
 MODELS = frozenset(["Functional", "Model", "Sequential"])
@@ -16,13 +17,15 @@ TENSORS = frozenset(["EagerTensor", "Tensor"])
 
 def remedies(
     counts: tuple[Trend, ...],
-    predicts: MadeCall | None,
+    calls: RunCalls | None,
     makes: Location | None,
     keeps: KeptResult | None = None,
 ) -> tuple[Remedy, ...]:
     """Return what to change, the likeliest first; a line is named only where it is known to be the cause."""
     found = [*_of_counts(counts, makes, keeps)]
-    if predicts:
+    looped = [call for call in calls.of(RunCall.PREDICT) if call.looped] if calls else []
+    if looped:
+        predicts = max(looped, key=lambda call: call.count)
         action = f"Call the model itself in the loop, not {predicts.name}"
         found.append(Remedy(action, CALL, predicts.at))
     only_blocks = counts[:1] == tuple(c for c in counts if c.what is Grows.BLOCKS)

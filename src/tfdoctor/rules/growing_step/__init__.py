@@ -34,6 +34,8 @@ throttled-device's; its steps are no finding here.
 - [Understanding Performance Problems in Deep Learning Systems](https://arxiv.org/abs/2112.01771)
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.preconditions import whole_run
@@ -50,7 +52,7 @@ from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.terms.humanize import location, milliseconds, number, percent, time_span
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
     Concern,
@@ -150,19 +152,46 @@ def _finding(
 ) -> Finding:
     """State the growth and its cause; without one it is a note, since the machine may have become slower."""
     cause = next(iter(causes), None)
+    effect = RunEffect(
+        phase=Phase.STEPS,
+        of=ms(_beyond_ms(trend, steps)),
+        subject=location(cause.at if cause else None) or "growth of the step time",
+        recurs=Recurrence.PER_STEP,
+        times=steps.count,
+        bound=Bound.AT_MOST,
+    )
     return Finding(
         summary=_summary(trend, counts, cause),
-        evidence=(
-            *_measures(trend, limits),
-            *_beyond(trend, steps, limits),
-            *counts_table(counts),
-            *_table(causes),
-        ),
+        evidence=(*_measures(trend, limits), *_evidence(trend, counts, causes, steps, limits)),
         remedies=remedies(counts, cause),
         severity=None if counts or cause else Severity.NOTE,
         concern=Concern.RUN,
-        run_effects=(_effect(trend, cause.at if cause else None, steps),),
+        run_effects=(effect,),
     )
+
+
+def _evidence(
+    trend: Trend,
+    counts: tuple[Trend, ...],
+    causes: tuple[StepLine, ...],
+    steps: RunSteps,
+    limits: Limits,
+) -> Iterator[Evidence]:
+    """Yield what the steps take beyond the first, what grows along, and the lines that grow."""
+    beyond_ms = _beyond_ms(trend, steps)
+    label, share = "share of the steps' time beyond the first step", beyond_ms / steps.total_ms
+    yield Measure("training steps", count(steps.count))
+    yield Measure("time of the steps beyond the first step", ms(beyond_ms))
+    yield Measure.share(label, share, limits.share)
+    yield from counts_table(counts)
+    if causes:
+        yield Table.of(
+            causes,
+            ("line", lambda line: line.at),
+            ("ms per step at the beginning", lambda line: ms(line.first_ms)),
+            ("ms per step at the end", lambda line: ms(line.last_ms)),
+            ("what it calls", lambda line: line.calls),
+        )
 
 
 def _grows(trend: Trend, counts: tuple[Trend, ...], steps: RunSteps, limits: Limits) -> bool:
@@ -204,11 +233,12 @@ def _causes(
     most of the growth, unless that is the training call itself, or all grow alike: a slower machine does that.
     """
     known = lines.lines if lines else ()
+    longer = [line for line in known if line.sure and line.grown_ms > 0]
     makers = [line for line in known if line.graph_samples >= ENOUGH]
     if counts and counts[0].what is Grows.GRAPH and makers:
         first = max(makers, key=lambda line: line.graph_samples)
-        return (first, *_longer(known, first))[:SHOWN_LINES]
-    found = _together(_longer(known), steps.at)
+        return (first, *(line for line in longer if line is not first))[:SHOWN_LINES]
+    found = _together(longer, steps.at)
     if sum(line.grown_ms for line in found) < limits.line * (trend.last - trend.first):
         return ()
     if not counts and (found[0].at == steps.at or _alike(found, trend, limits)):
@@ -216,26 +246,18 @@ def _causes(
     return found[:SHOWN_LINES]
 
 
-def _together(lines: tuple[StepLine, ...], training: Location | None) -> tuple[StepLine, ...]:
-    """Return the lines of the function that grows most; the training call, whose inputs may grow, stands alone."""
-    grown: dict[str, float] = {}
+def _together(lines: Iterable[StepLine], training: Location | None) -> tuple[StepLine, ...]:
+    """Return the lines of the function that grows most; the training call, whose inputs may grow, stands alone.
+
+    So does a line whose function is unknown. That of a comprehension is the function around it.
+    """
+    holders: dict[str, list[StepLine]] = defaultdict(list)
     for line in lines:
-        holder = _holder(line, training)
-        grown[holder] = grown.get(holder, 0.0) + line.grown_ms
-    most = max(grown, key=lambda name: grown[name], default="")
-    return tuple(line for line in lines if _holder(line, training) == most)
-
-
-def _holder(line: StepLine, training: Location | None) -> str:
-    """Return the function that holds a line, also within a comprehension, or the line itself if that is unknown."""
-    function = line.function.partition(".<locals>.<")[0]
-    alone = function in {"", "<listcomp>"} or line.at == training
-    return location(line.at) if alone else function
-
-
-def _longer(lines: tuple[StepLine, ...], without: StepLine | None = None) -> tuple[StepLine, ...]:
-    """Return the lines that take longer at the end, those that grow most first."""
-    return tuple(line for line in lines if line.sure and line.grown_ms > 0 and line is not without)
+        function = line.function.partition(".<locals>.<")[0]
+        alone = function in {"", "<listcomp>"} or line.at == training
+        holders[location(line.at) if alone else function].append(line)
+    grown = {name: sum(line.grown_ms for line in held) for name, held in holders.items()}
+    return tuple(holders[max(grown, key=lambda name: grown[name])]) if grown else ()
 
 
 def _alike(lines: tuple[StepLine, ...], trend: Trend, limits: Limits) -> bool:
@@ -251,17 +273,6 @@ LEAST_REST = 0.1
 
 SHOWN_LINES = 5
 """Lines in the table of those that grow."""
-
-
-def _effect(trend: Trend, at: Location | None, steps: RunSteps) -> RunEffect:
-    return RunEffect(
-        phase=Phase.STEPS,
-        of=ms(_beyond_ms(trend, steps)),
-        subject=location(at) or "growth of the step time",
-        recurs=Recurrence.PER_STEP,
-        times=steps.count,
-        bound=Bound.AT_MOST,
-    )
 
 
 def _grew(trend: Trend) -> str:
@@ -286,27 +297,6 @@ def _measures(trend: Trend, limits: Limits) -> tuple[Measure, ...]:
         Measure("step time at the end", ms(trend.last)),
         Measure.share("ratio of the last to the first", trend.last / trend.first, limits.ratio),
     )
-
-
-def _beyond(trend: Trend, steps: RunSteps, limits: Limits) -> tuple[Evidence, ...]:
-    beyond = _beyond_ms(trend, steps)
-    share = ratio(beyond / steps.total_ms)
-    return (
-        Measure("training steps", count(steps.count)),
-        Measure("time of the steps beyond the first step", ms(beyond)),
-        Measure("share of the steps' time beyond the first step", share, ratio(limits.share)),
-    )
-
-
-def _table(lines: tuple[StepLine, ...]) -> tuple[Table, ...]:
-    table = Table.of(
-        lines,
-        ("line", lambda line: line.at),
-        ("ms per step at the beginning", lambda line: ms(line.first_ms)),
-        ("ms per step at the end", lambda line: ms(line.last_ms)),
-        ("what it calls", lambda line: line.calls),
-    )
-    return (table,) if lines else ()
 
 
 GROWS = Trend(

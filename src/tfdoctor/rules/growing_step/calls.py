@@ -44,6 +44,15 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
     """State how the calls get slower, and what grows along; without that it is a note."""
     counts = growing_counts(growth)
     maker = makes_operations(counts, phases)
+    share = call.beyond_ms / phases.total_ms
+    effect = RunEffect(
+        phase=next((line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED),
+        of=ms(call.beyond_ms),
+        subject=location(call.at),
+        recurs=Recurrence.PER_CALL,
+        times=call.calls,
+        bound=Bound.AT_MOST,
+    )
     return Finding(
         summary=_summary(call, counts, maker),
         evidence=(
@@ -51,26 +60,13 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
             Measure("time of a call at the end", ms(call.last_ms)),
             Measure("calls", count(call.calls)),
             Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
-            Measure.share(
-                "share of the run beyond the first one", call.beyond_ms / phases.total_ms
-            ),
+            Measure.share("share of the run beyond the first one", share),
             *counts_table(counts),
         ),
-        remedies=for_calls(call, counts, maker or call.at),
+        remedies=(for_calls(call, counts, maker or call.at),),
         severity=None if counts else Severity.NOTE,
         concern=Concern.RUN,
-        run_effects=(
-            RunEffect(
-                phase=next(
-                    (line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED
-                ),
-                of=ms(call.beyond_ms),
-                subject=location(call.at),
-                recurs=Recurrence.PER_CALL,
-                times=call.calls,
-                bound=Bound.AT_MOST,
-            ),
-        ),
+        run_effects=(effect,),
     )
 
 

@@ -10,38 +10,35 @@ from tfdoctor.terms.verdict import Location, Remedy
 
 def remedies(counts: tuple[Trend, ...], cause: StepLine | None) -> tuple[Remedy, ...]:
     """Return what to change; the line that grows is named where the samples show it."""
-    kinds = {trend.what for trend in counts}
-    at = cause.at if cause else None
-    if Grows.GRAPH in kinds:
-        return (Remedy("Make all operations once, before the loop", GRAPH, at),)
-    if Grows.FUNCTIONS in kinds:
-        return (Remedy("Create each tf.function once, outside of the loop", ONCE, at),)
+    if known := _known(counts, cause.at if cause else None):
+        return (known,)
     if cause:
         action = f"Let {location(cause.at)} do the same work in each step, however many came before"
-        return (Remedy(action, RUNNING, at),)
+        return (Remedy(action, RUNNING, cause.at),)
     if counts:
-        return (
-            Remedy(
-                f"Find what keeps {named(counts[0])}, and what each step does with all of them",
-                RUNNING,
-            ),
-        )
-    return (
-        Remedy(
-            "Find what grows: the inputs, a list that each step processes, or the load of the machine",
-            TELL,
-        ),
+        holds = f"Find what keeps {named(counts[0])}, and what each step does with all of them"
+        return (Remedy(holds, RUNNING),)
+    action = (
+        "Find what grows: the inputs, a list that each step processes, or the load of the machine"
+    )
+    return (Remedy(action, TELL),)
+
+
+def for_calls(call: SlowingCall, counts: tuple[Trend, ...], at: Location) -> Remedy:
+    """Return what to change about calls that get slower."""
+    return _known(counts, at) or Remedy(
+        f"Find what {call.name} gets more of in each turn", TELL, at
     )
 
 
-def for_calls(call: SlowingCall, counts: tuple[Trend, ...], at: Location) -> tuple[Remedy, ...]:
-    """Return what to change about calls that get slower."""
+def _known(counts: tuple[Trend, ...], at: Location | None) -> Remedy | None:
+    """Return what to do about operations or functions that are made again and again; None for other growth."""
     kinds = {trend.what for trend in counts}
     if Grows.GRAPH in kinds:
-        return (Remedy("Make all operations once, before the loop", GRAPH, at),)
+        return Remedy("Make all operations once, before the loop", GRAPH, at)
     if Grows.FUNCTIONS in kinds:
-        return (Remedy("Create each tf.function once, outside of the loop", ONCE, at),)
-    return (Remedy(f"Find what {call.name} gets more of in each turn", TELL, at),)
+        return Remedy("Create each tf.function once, outside of the loop", ONCE, at)
+    return None
 
 
 GRAPH = """\

@@ -51,24 +51,23 @@ class SlowingCalls:
         Raises:
             Unavailable: the run was not recorded as a whole.
         """
-        log = recording.run
+        log, place, found = recording.run, Places.of(recording), list[SlowingCall]()
         if log is None:
             raise Unavailable("the run was not recorded as a whole")
-        found = list(_slowing(log, Places.of(recording)))
+        for (name, line), calls in _calls(log).items():
+            at, trend = place(line), TrendLine.through(*np.array(calls.points, np.float64).T)
+            if at and trend and trend.low > 0 and trend.steady:
+                first_ms, last_ms = trend.first, trend.last
+                found.append(
+                    SlowingCall(
+                        name=name, at=at, calls=calls.number, first_ms=first_ms, last_ms=last_ms
+                    )
+                )
         return cls(tuple(sorted(found, key=lambda call: -call.beyond_ms)))
 
 
 Made = tuple[str, Line]
 """What is called, and the line that calls it."""
-
-
-def _slowing(log: RunLog, place: Places) -> Iterator[SlowingCall]:
-    for (name, line), calls in _calls(log).items():
-        at, trend = place(line), TrendLine.through(*np.array(calls.points, np.float64).T)
-        if at and trend and trend.low > 0 and trend.steady:
-            yield SlowingCall(
-                name=name, at=at, calls=calls.number, first_ms=trend.first, last_ms=trend.last
-            )
 
 
 @dataclass(slots=True)

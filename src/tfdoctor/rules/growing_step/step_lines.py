@@ -1,7 +1,7 @@
 """The user's lines in the training steps: what each takes of a step at the beginning of the run and at its end."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -87,12 +87,14 @@ class _StepPart:
     def of(cls, bucket: Bucket, run: RunLog) -> Self:
         """Take what a bucket holds of training steps."""
         part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter(), {})
-        for number, line, stack in _lines(run, bucket.stacks):
-            seen = bucket.samples.get(number, 0)
-            part.ms[line] = part.ms.get(line, 0.0) + bucket.stacks[number]
-            part.samples[line, stack.calls or ""] += seen
-            part.functions[line] = stack.function
-            part.graph[line] += seen if stack.work in MAKES_GRAPH else 0
+        for number, taken_ms in bucket.stacks.items():
+            stack = run.stacks.get(int(number)) if number.isdecimal() else None
+            if stack and stack.at and _trains(stack, run.calls.get(stack.call)):
+                seen = bucket.samples.get(number, 0)
+                part.ms[stack.at] = part.ms.get(stack.at, 0.0) + taken_ms
+                part.samples[stack.at, stack.calls or ""] += seen
+                part.functions[stack.at] = stack.function
+                part.graph[stack.at] += seen if stack.work in MAKES_GRAPH else 0
         return part
 
 
@@ -111,13 +113,6 @@ def _line(at: Location, line: Line, before: _StepPart, after: _StepPart) -> Step
         calls=max(seen, key=lambda calls: seen[calls], default=""),
         graph_samples=after.graph[line],
     )
-
-
-def _lines(run: RunLog, numbers: Iterable[str]) -> Iterator[tuple[str, Line, SeenStack]]:
-    for number in numbers:
-        stack = run.stacks.get(int(number)) if number.isdecimal() else None
-        if stack and stack.at and _trains(stack, run.calls.get(stack.call)):
-            yield number, stack.at, stack
 
 
 def _trains(stack: SeenStack, call: CallPlace | None) -> bool:

@@ -42,7 +42,7 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -130,17 +130,16 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):
         return Healthy(summary="No large part of the device's time is unexplained")
     groups = [left for group in operations.groups if (left := without(group, unexplained))]
-    least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
-    least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
-    marks = Marks(limits.near, limits.short_ms)
+    shares = (limits.share, limits.avoidable_share)
+    least = Least(*(max(limits.least_ms, share * breakdown.step_ms) for share in shares))
     dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
+    found = find(groups, dispatch, unexplained, least, Marks(limits.near, limits.short_ms))
+    # what is stated may be less: the profiler takes most of many short operations
     stated = Stated.of(model, breakdown, unexplained)
-    found = find(groups, dispatch, unexplained, least, marks)
-    hot = [called(one, calls) for one in found if _is_large(one, stated, limits)]
+    least = Least(*(share * stated.step_ms for share in shares))
+    hot = [called(one, calls) for one in found if stated.ms_of(one) >= least.of(one)]
     if hot:
-        severity = max(_severity(one, breakdown) for one in hot)
-        finding = _finding(sorted(hot, key=_order), stated, limits)
-        return replace(finding, effects=tuple(_effects(hot, unexplained)), severity=severity)
+        return _finding(hot, stated, unexplained, breakdown, limits)
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
     return Healthy(
@@ -148,13 +147,6 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
         evidence=(table(groups, stated),) if groups else (),
         necessary=tuple(_necessary(groups, limits)),
     )
-
-
-def _is_large(hot: HotWork, stated: Stated, limits: Limits) -> bool:
-    """Say whether what is stated of it is still long: the profiler takes most of many short operations."""
-    avoidable = hot.only_metrics or hot.constant
-    share = limits.avoidable_share if avoidable else limits.share
-    return stated.ms_of(hot) >= share * stated.step_ms
 
 
 def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
@@ -169,36 +161,49 @@ def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[Par
         yield PartTime(Stage.DEVICE, ms(total_ms), why)
 
 
-def _order(hot: HotWork) -> tuple[bool, float]:
-    """Order what less is possible of before questions, each by time."""
-    return hot.is_question and not hot.repeated_ms, -hot.ms
+def _finding(
+    found: list[HotWork],
+    stated: Stated,
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    limits: Limits,
+) -> Finding:
+    """Return what to ask of the first, with one time of it; the others are evidence.
 
-
-def _finding(hot: list[HotWork], stated: Stated, limits: Limits) -> Finding:
-    """Return what to ask of the first, with one time of it; the others are evidence."""
+    What less is possible of comes before questions, each by time.
+    """
+    hot = sorted(found, key=lambda one: (one.is_question and not one.repeated_ms, -one.ms))
     first = hot[0]
     takes = stated.ms_of(first)
-    share = Measure.share(
-        "share of the step in the operations of the line", takes / stated.step_ms, limits.share
-    )
+    label = "share of the step in the operations of the line"
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
         summary=summary(first, stated) + again(first, stated),
         evidence=(
-            share,
-            *_distance(first, stated, limits),
-            *_with_others(hot, stated),
+            Measure.share(label, takes / stated.step_ms, limits.share),
+            *_measures(hot, stated, limits),
             *repeats(hot, stated),
             table(groups, stated),
             *call_tables(hot),
         ),
         remedies=tuple(remedies(hot[:SHOWN_ROWS])),
+        effects=tuple(_effects(found, unexplained)),
+        severity=max(_severity(one, breakdown) for one in found),
         takes=ms(takes),
     )
 
 
-def _with_others(hot: list[HotWork], stated: Stated) -> Iterator[Measure]:
-    """Yield how long all groups take that the finding is about, where there are several."""
+def _measures(hot: list[HotWork], stated: Stated, limits: Limits) -> Iterator[Measure]:
+    """Yield how far the first is from what it needs, and how long all groups take where there are several."""
+    first, group = hot[0], hot[0].groups[0]
+    if first.short:
+        each = stated.device * group.each_ms
+        yield Measure("mean time of a call", ms(each), ms(limits.short_ms))
+        if first.host_ms:
+            label = f"time to dispatch the operations {stated.per_step}"
+            yield Measure(label, ms(stated.host * first.host_ms))
+    elif not first.title and group.attained is not None:
+        yield Measure.share("least time relative to the measured time", group.attained, limits.near)
     if len(hot) > 1:
         label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, "
         yield Measure(f"{label}{stated.per_step}", ms(stated.ms_of(*hot)))
@@ -214,51 +219,28 @@ def _severity(hot: HotWork, breakdown: Breakdown) -> Severity:
     if hot.is_question:
         return repeated
     severity = Severity.of(hot.ceiling_ms / breakdown.step_ms)
-    if hot.only_metrics or hot.constant:
-        return severity
-    return Severity(max(Severity.NOTE, severity - 1, repeated))
+    return severity if hot.avoidable else Severity(max(Severity.NOTE, severity - 1, repeated))
 
 
-def _distance(hot: HotWork, stated: Stated, limits: Limits) -> tuple[Measure, ...]:
-    group = hot.groups[0]
-    if hot.short:
-        label = f"time to dispatch the operations {stated.per_step}"
-        host = Measure(label, ms(stated.host * hot.host_ms))
-        each = Measure(
-            "mean time of a call", ms(stated.device * group.each_ms), ms(limits.short_ms)
-        )
-        return (each, host) if hot.host_ms else (each,)
-    if hot.title or group.attained is None:
-        return ()
-    label = "least time relative to the measured time"
-    return (Measure.share(label, group.attained, limits.near),)
-
-
-def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
+def _effects(hot: list[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
     """Yield the time of each operation that may take less, as a ceiling, and at most what is unexplained.
 
     It has the groups that are evidence besides the one of the summary.
     """
-    hot = tuple(hot)
     rows = [(row, group) for one in hot for group in one.groups for row in group.rows]
     total = sum(row.ms for row, _ in rows)
     left = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
     part = min(1.0, left / total) if total else 0.0
-    repeated = {
-        name for layer in layers(hot) for call in layer.repeated for name in call.operations
-    }
+    calls = [call for layer in layers(hot) for call in layer.repeated]
+    repeated = {name for call in calls for name in call.operations}
     for row, group in rows if part else ():
         is_repeat = row.operation is not None and row.operation.name in repeated
         least = 0.0 if is_repeat or scale_of(group) < 1.0 else 1.0
         yield Effect(Stage.DEVICE, least, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
     for one in hot:
-        if one.host_ms:
-            yield Effect(Stage.HOST, 0.0, _dispatched(one), ms(one.host_ms), bound=Bound.AT_MOST)
-
-
-def _dispatched(hot: HotWork) -> str:
-    """Return the name of the work of dispatching the operations of a loop or a line: a line may make two loops."""
-    return f"dispatching {hot.groups[0].loop or location(hot.at)}".strip()
+        if one.host_ms:  # of a loop or of a line: a line may make two loops
+            work = f"dispatching {one.groups[0].loop or location(one.at)}".strip()
+            yield Effect(Stage.HOST, 0.0, work, ms(one.host_ms), bound=Bound.AT_MOST)
 
 
 def group(

@@ -41,9 +41,14 @@ class HotWork:
         return all(group.inputs == frozenset() for group in self.groups)
 
     @property
+    def avoidable(self) -> bool:
+        """Whether the training does not need it in every step."""
+        return self.only_metrics or self.constant
+
+    @property
     def is_question(self) -> bool:
         """Whether only its time is known, and nothing says that less is possible."""
-        if self.only_metrics or self.constant:
+        if self.avoidable:
             return False
         first = self.groups[0]
         if self.short and not self.is_direct:
@@ -81,9 +86,9 @@ class Least:
     ms: float
     avoidable_ms: float
 
-    def reached(self, hot: HotWork) -> bool:
-        """Say whether work takes long enough."""
-        return hot.ms >= (self.avoidable_ms if hot.only_metrics or hot.constant else self.ms)
+    def of(self, hot: HotWork) -> float:
+        """Return the shortest time of such work."""
+        return self.avoidable_ms if hot.avoidable else self.ms
 
 
 def scale_of(group: OperationGroup) -> float:

@@ -38,7 +38,7 @@ def remedies(hot: Iterable[HotWork]) -> Iterator[Remedy]:
 
 
 def _remedy(hot: HotWork) -> Remedy:
-    if hot.layers and not (hot.only_metrics or hot.constant):
+    if hot.layers and not hot.avoidable:
         if hot.repeated_ms:
             return _reuse(hot.layers)
         if 2.0 * hot.ms_of(hot.layers[0]) >= hot.ms - hot.host_ms:

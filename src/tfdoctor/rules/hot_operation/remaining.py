@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import replace
 
-from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
+from tfdoctor.facts.savings.layer_calls import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.rules.hot_operation.hot_work import HotWork
@@ -21,22 +21,15 @@ def without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup |
 
 
 def called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
-    """Add the calls of the layers that made the work, those of most time first."""
+    """Add the calls of the layers that made the work, those of most time first.
+
+    Only calls that ran operations count: the body of a loop is a scope of its own, and no call.
+    """
     times: dict[str, float] = defaultdict(float)
     for group in hot.groups:
         for row in group.rows:
             times[row.layer] += row.ms
-    names = sorted(times, key=lambda name: -times[name])
-    found = (calls.of(name) for name in names if name) if calls else ()
-    return replace(
-        hot, layers=tuple(_that_ran(layer) for layer in found if layer and _runs(layer) > 1)
-    )
-
-
-def _runs(layer: CalledLayer) -> int:
-    """Return how many calls of a layer ran operations: the body of a loop is a scope of its own, and no call."""
-    return sum(bool(call.operations) for call in layer.calls)
-
-
-def _that_ran(layer: CalledLayer) -> CalledLayer:
-    return replace(layer, calls=tuple(call for call in layer.calls if call.operations))
+    names = sorted(filter(None, times), key=lambda name: -times[name])
+    found = [layer for name in names if (layer := calls.of(name))] if calls else []
+    ran = [replace(one, calls=tuple(c for c in one.calls if c.operations)) for one in found]
+    return replace(hot, layers=tuple(layer for layer in ran if len(layer.calls) > 1))

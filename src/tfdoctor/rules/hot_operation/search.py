@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.operation_groups import OperationGroup
@@ -23,6 +24,10 @@ class Marks:
     short_ms: float  # mean time of a call
 
 
+Way = Callable[[list[OperationGroup], Marks], Iterable[HotWork]]
+"""A way to divide operations into work that may take long enough."""
+
+
 def find(
     groups: list[OperationGroup],
     dispatch: Dispatch,
@@ -32,27 +37,25 @@ def find(
 ) -> list[HotWork]:
     """Return what takes long enough, divided as finely as reaches that: each operation belongs to one."""
     on_device = Stage.DEVICE in unexplained.parts_ms
-    ways: list[Callable[[list[OperationGroup]], Iterable[HotWork]]] = [
-        lambda left: _metrics(left) if on_device else (),
-        lambda left: _constant(left) if on_device else (),
-        lambda left: _slow(left, unexplained, marks),
-        lambda left: _short(left, dispatch, unexplained, marks),
-        lambda left: _products(left, marks) if on_device else (),
-        lambda left: _by_line(left, marks) if on_device else (),
-    ]
+    short = partial(_short, dispatch=dispatch, on_device=on_device)
+    ways: list[Way] = [_metrics, _constant, _slow, short, _products, _by_line]
     found: list[HotWork] = []
     left = groups
-    for way in ways:
-        new = [one for one in way(left) if least.reached(one)]
+    for way in ways if on_device else [short]:
+        new = [one for one in way(left, marks) if one.ms >= least.of(one)]
         taken = {id(group) for one in new for group in one.groups}
         left = [group for group in left if id(group) not in taken]
         found += new
     much = sum(one.ms for one in found) >= NAMED * unexplained.parts_ms.get(Stage.DEVICE, 0.0)
-    rest = [] if much or not on_device else _rest(left, marks)
-    return found + [one for one in rest if least.reached(one)]
+    doubtful = [group for group in left if _doubtful(group, marks)]
+    lines = {group.at for group in doubtful if group.at}
+    if lines and on_device and not much:
+        rest = _together(doubtful, f"small operations of {counted(len(lines), 'line')}, most")
+        found += [rest] if rest.ms >= least.of(rest) else []
+    return found
 
 
-def _metrics(groups: Iterable[OperationGroup]) -> Iterator[HotWork]:
+def _metrics(groups: Iterable[OperationGroup], _: Marks) -> Iterator[HotWork]:
     """Yield the operations that only metrics use, together."""
     used = tuple(group for group in groups if group.only_metrics)
     names = list(dict.fromkeys(name for group in used for name in group.metrics))
@@ -63,7 +66,7 @@ def _metrics(groups: Iterable[OperationGroup]) -> Iterator[HotWork]:
     yield HotWork(at, used, title=title, device_ms=sum(group.ms for group in used))
 
 
-def _constant(groups: Iterable[OperationGroup]) -> Iterator[HotWork]:
+def _constant(groups: Iterable[OperationGroup], _: Marks) -> Iterator[HotWork]:
     """Yield the groups that depend on constants only."""
     for group in groups:
         if group.inputs == frozenset():
@@ -83,17 +86,6 @@ def _by_line(groups: Iterable[OperationGroup], marks: Marks) -> Iterator[HotWork
             yield _together(found, f"operations of {len(found)} types{of}")
 
 
-def _rest(groups: Iterable[OperationGroup], marks: Marks) -> list[HotWork]:
-    """Return all remaining operations together."""
-    found = [group for group in groups if _doubtful(group, marks)]
-    lines = dict.fromkeys(group.at for group in found if group.at)
-    return (
-        [_together(found, f"small operations of {counted(len(lines), 'line')}, most")]
-        if lines
-        else []
-    )
-
-
 def _together(groups: list[OperationGroup], title: str) -> HotWork:
     groups = sorted(groups, key=lambda group: -group.ms)
     total = sum(group.ms for group in groups)
@@ -101,8 +93,10 @@ def _together(groups: list[OperationGroup], title: str) -> HotWork:
 
 
 def _doubtful(group: OperationGroup, marks: Marks) -> bool:
-    """Say whether a group may take longer than it must: products of unknown peak are not."""
-    return _is_far(group, marks) or (group.attained is None and not group.is_matrix)
+    """Say whether a group may take much longer than its bytes and FLOPs need: products of unknown peak are not."""
+    if group.attained is None:
+        return not group.is_matrix
+    return group.attained < marks.near
 
 
 def _products(groups: Iterable[OperationGroup], marks: Marks) -> Iterator[HotWork]:
@@ -115,30 +109,21 @@ def _products(groups: Iterable[OperationGroup], marks: Marks) -> Iterator[HotWor
         yield HotWork(at, tuple(found), device_ms=sum(group.ms for group in found))
 
 
-def _slow(
-    groups: Iterable[OperationGroup], unexplained: Unexplained, marks: Marks
-) -> Iterator[HotWork]:
+def _slow(groups: Iterable[OperationGroup], marks: Marks) -> Iterator[HotWork]:
     """Yield the groups of longer operations that take over twice their least time, or an unknown one."""
-    for group in groups if Stage.DEVICE in unexplained.parts_ms else ():
-        unknown = group.attained is None and not group.is_matrix
-        if group.each_ms > marks.short_ms and (unknown or _is_far(group, marks)):
+    for group in groups:
+        if group.each_ms > marks.short_ms and _doubtful(group, marks):
             yield HotWork(group.at, (group,), device_ms=group.ms)
 
 
-def _is_far(group: OperationGroup, marks: Marks) -> bool:
-    """Say whether a group is known to take much longer than its bytes and FLOPs need."""
-    return group.attained is not None and group.attained < marks.near
-
-
 def _short(
-    groups: Iterable[OperationGroup], dispatch: Dispatch, unexplained: Unexplained, marks: Marks
+    groups: Iterable[OperationGroup], marks: Marks, *, dispatch: Dispatch, on_device: bool
 ) -> Iterator[HotWork]:
     """Yield the short operations of each loop or line, with the time to dispatch them."""
     by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
     for group in groups:
         if group.each_ms <= marks.short_ms:
             by_line[group.loop, None if group.loop else group.at].append(group)
-    on_device = Stage.DEVICE in unexplained.parts_ms
     for short in by_line.values():
         device_ms = sum(group.ms for group in short) if on_device else 0.0
         host_ms = sum(map(dispatch.of_group, short))

@@ -19,21 +19,18 @@ def summary(hot: HotWork, stated: Stated) -> str:
         )
     group = hot.groups[0]
     if hot.title:
-        return f"{_sentence(hot.title)}{where} take {time}{_use(hot)}"
+        title = hot.title
+        if title.startswith(("operations", "small", "metrics")):  # else the name of a metric
+            title = title[0].upper() + title[1:]
+        return f"{title}{where} take {time}{_use(hot)}"
     took = f"{group.type}{where} takes {time}{_use(hot)}"
     if group.attained is None and group.is_matrix:
         return f"{took}; how much it needs is unknown{rate(group)}"
-    if hot.only_metrics or hot.constant:
+    if hot.avoidable:
         return took
     if group.least_ms is None:
         return f"{took}; how much it needs is unknown ({group.missing})"
     return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"
-
-
-def _sentence(text: str) -> str:
-    return (
-        text[0].upper() + text[1:] if text.startswith(("operations", "small", "metrics")) else text
-    )
 
 
 def _use(hot: HotWork) -> str:

@@ -34,6 +34,7 @@ are. This rule is about memory and predicts no time saving.
 - [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -42,9 +43,8 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
 from tfdoctor.terms.humanize import counted, quantity
-from tfdoctor.terms.units import count, nbytes, ratio
+from tfdoctor.terms.units import count, nbytes
 from tfdoctor.terms.verdict import (
-    Evidence,
     Finding,
     Healthy,
     Location,
@@ -90,35 +90,15 @@ def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = Limits()
     moved = [buffer for buffer in buffers.known if buffer.by is not None]
     large = [buffer for buffer in moved if buffer.each >= limits.times * buffer.least]
     late = [buffer for buffer in large if buffer.spared >= limits.spared_bytes]
-    if not late and buffers.unknown:
+    if late:
+        return _finding(late, memory, limits)
+    if buffers.unknown:
         kinds = ", ".join(kind_of(dataset).lower() for dataset in buffers.unknown)
         return NotApplicable(
             reason=f"the memory that the {kinds} of the pipeline takes is unknown: the shapes or the number of "
             "its elements are not fixed, or they hold text"
         )
-    if not late:
-        return Healthy(summary=_memory_in_use(buffers))
-    largest = max(late, key=lambda buffer: buffer.spared)
-    stalls = memory is not None and (memory.stalled or 0.0) >= limits.stalled
-    return Finding(
-        summary=f"{_name(largest)} holds {quantity(nbytes(largest.nbytes))}; {_place(largest)} the same "
-        f"elements take {quantity(nbytes(largest.nbytes - largest.spared))}",
-        evidence=(
-            *_measures(largest, memory, limits),
-            Table.of(
-                late,
-                ("buffer", _name),
-                ("your line", lambda buffer: buffer.dataset.at),
-                ("elements", lambda buffer: count(buffer.elements)),
-                ("bytes per element", lambda buffer: nbytes(buffer.each)),
-                ("memory", lambda buffer: nbytes(buffer.nbytes)),
-                ("memory after moving", lambda buffer: nbytes(buffer.nbytes - buffer.spared)),
-                ("new position", _place),
-            ),
-        ),
-        remedies=tuple(_remedy(buffer) for buffer in late),
-        severity=Severity.WARNING if stalls else Severity.NOTE,
-    )
+    return Healthy(summary=_memory_in_use(buffers))
 
 
 def _memory_in_use(buffers: Buffers) -> str:
@@ -130,38 +110,44 @@ def _memory_in_use(buffers: Buffers) -> str:
     return f"{number} of the pipeline {verb} at most {quantity(nbytes(held))}"
 
 
-def _name(buffer: Buffer) -> str:
-    kind = kind_of(buffer.dataset).lower()
-    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters.buffer_size})"
+def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> Finding:
+    largest = max(late, key=lambda buffer: buffer.spared)
+    held, left = nbytes(largest.nbytes), nbytes(largest.nbytes - largest.spared)
+    stalls = memory is not None and (memory.stalled or 0.0) >= limits.stalled
+    table = Table.of(
+        late,
+        ("buffer", lambda buffer: buffer.name),
+        ("your line", lambda buffer: buffer.dataset.at),
+        ("elements", lambda buffer: count(buffer.elements)),
+        ("bytes per element", lambda buffer: nbytes(buffer.each)),
+        ("memory", lambda buffer: nbytes(buffer.nbytes)),
+        ("memory after moving", lambda buffer: nbytes(buffer.nbytes - buffer.spared)),
+        ("new position", lambda buffer: buffer.place),
+    )
+    return Finding(
+        summary=f"{largest.name} holds {quantity(held)}; {largest.place} the same elements take {quantity(left)}",
+        evidence=(*_measures(largest, memory, limits), table),
+        remedies=tuple(_remedy(buffer) for buffer in late),
+        severity=Severity.WARNING if stalls else Severity.NOTE,
+    )
 
 
-def _function(dataset: Dataset | None) -> str:
-    """Return the name of a map's function; "" for a lambda."""
-    return dataset.function if dataset and dataset.function.isidentifier() else ""
-
-
-def _place(buffer: Buffer) -> str:
-    return f"{'before' if buffer.grows else 'after'} {_function(buffer.by) or 'the map'}"
-
-
-def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> tuple[Evidence, ...]:
+def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> Iterator[Measure]:
     spared = nbytes(buffer.spared), nbytes(limits.spared_bytes)
-    measures: list[Evidence] = [Measure("memory saved by moving the buffer", *spared)]
+    yield Measure("memory saved by moving the buffer", *spared)
     if memory is not None:
-        share = ratio(buffer.nbytes / memory.total)
-        measures.append(Measure("share of host memory in the full buffer", share))
+        yield Measure.share("share of host memory in the full buffer", buffer.nbytes / memory.total)
     if memory is not None and memory.stalled is not None:
         label = "share of time in which a task waits for memory"
-        measures.append(Measure.share(label, memory.stalled, limits.stalled))
-    return tuple(measures)
+        yield Measure.share(label, memory.stalled, limits.stalled)
 
 
 def _remedy(buffer: Buffer) -> Remedy:
-    name, function = _name(buffer), _function(buffer.by) or "function"
+    function = buffer.function or "function"
     mapped = f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
-    kept = f"dataset = dataset.{name}"
+    kept = f"dataset = dataset.{buffer.name}"
     first, second = (kept, mapped) if buffer.grows else (mapped, kept)
-    return Remedy(f"Move {name} {_place(buffer)}", f"{first}\n{second}", buffer.dataset.at)
+    return Remedy(f"Move {buffer.name} {buffer.place}", f"{first}\n{second}", buffer.dataset.at)
 
 
 def example(

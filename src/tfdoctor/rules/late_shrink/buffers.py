@@ -1,7 +1,7 @@
 """The pipeline's buffers, and how small the same elements are before or after other stages."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
@@ -49,6 +49,22 @@ class Buffer:
         """The bytes saved by moving the buffer to the other side of the stage."""
         return self.elements * (self.each - self.least)
 
+    @property
+    def name(self) -> str:
+        """The call that makes it."""
+        kind = kind_of(self.dataset).lower()
+        return "cache()" if kind == "cache" else f"{kind}({self.dataset.parameters.buffer_size})"
+
+    @property
+    def function(self) -> str:
+        """The name of the stage's function; "" for a lambda."""
+        return self.by.function if self.by and self.by.function.isidentifier() else ""
+
+    @property
+    def place(self) -> str:
+        """Where it holds less."""
+        return f"{'before' if self.grows else 'after'} {self.function or 'the map'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
@@ -63,23 +79,41 @@ class Buffers:
         line = properties.line()
         known, unknown = [], []
         for at, dataset in enumerate(line):
-            if not _holds(dataset) or not _fresh(line[at + 1 :]):
+            sized = kind_of(dataset) in {"Shuffle", "Prefetch"} and _size(dataset) > 1
+            if not (sized or kind_of(dataset) == "Cache") or not _fresh(line[at + 1 :]):
                 continue
-            elements, element_bytes = (
-                _elements(dataset, properties),
-                properties.element_bytes(dataset),
-            )
-            if elements is None or element_bytes is None:
+            elements, each = _elements(dataset, properties), properties.element_bytes(dataset)
+            if elements is None or each is None:
                 unknown.append(dataset)
             else:
-                known.append(_buffer(line, at, elements, element_bytes, properties))
+                buffer = Buffer(dataset=dataset, elements=elements, each=each, least=each)
+                known.append(_moved(buffer, line, at, properties))
         return cls(tuple(known), tuple(unknown))
 
 
-def _holds(dataset: Dataset) -> bool:
-    """Whether it is a buffer of a size that the user chose."""
-    sized = (dataset.parameters.buffer_size or 0) > 1
-    return kind_of(dataset) == "Cache" or (kind_of(dataset) in {"Shuffle", "Prefetch"} and sized)
+def _moved(
+    buffer: Buffer, line: tuple[Dataset, ...], at: int, properties: DatasetProperties
+) -> Buffer:
+    """Add where its elements are smallest."""
+    places = [(size, stage, True) for size, stage in _before(line, at, properties)]
+    places += [(size, stage, False) for size, stage in _behind(line, at, properties)]
+    least, stage, grows = min(
+        places, key=lambda place: place[0], default=(buffer.each, None, False)
+    )
+    if least >= buffer.each:
+        return buffer
+    return replace(buffer, least=least, by=stage, grows=grows)
+
+
+def _size(dataset: Dataset) -> int:
+    return dataset.parameters.buffer_size or 0
+
+
+def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
+    if kind_of(dataset) == "Cache":
+        return properties.elements(dataset)
+    there = dataset.cardinality
+    return _size(dataset) if there is None or there < 0 else min(_size(dataset), there)
 
 
 def _fresh(upstream: Iterable[Dataset]) -> bool:
@@ -92,38 +126,6 @@ def _fresh(upstream: Iterable[Dataset]) -> bool:
     return False
 
 
-def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
-    if kind_of(dataset) == "Cache":
-        return properties.elements(dataset)
-    size = dataset.parameters.buffer_size or 0
-    there = dataset.cardinality
-    return size if there is None or there < 0 else min(size, there)
-
-
-def _buffer(
-    line: tuple[Dataset, ...],
-    at: int,
-    elements: int,
-    element_bytes: int,
-    properties: DatasetProperties,
-) -> Buffer:
-    smaller = [
-        (size, stage, grows)
-        for size, stage, grows in (
-            *((size, stage, True) for size, stage in _before(line, at, properties)),
-            *((size, stage, False) for size, stage in _behind(line, at, properties)),
-        )
-        if size < element_bytes
-    ]
-    dataset = line[at]
-    if not smaller:
-        return Buffer(dataset=dataset, elements=elements, each=element_bytes, least=element_bytes)
-    least, stage, grows = min(smaller, key=lambda candidate: candidate[0])
-    return Buffer(
-        dataset=dataset, elements=elements, each=element_bytes, least=least, by=stage, grows=grows
-    )
-
-
 def _before(
     line: tuple[Dataset, ...], at: int, properties: DatasetProperties
 ) -> Iterator[tuple[int, Dataset]]:
@@ -133,13 +135,10 @@ def _before(
     function in every epoch. A prefetch belongs at the end.
     """
     kind = kind_of(line[at])
-    for stage, source in zip(line[at + 1 :], line[at + 2 :], strict=False):
-        too_expensive = kind == "Cache" and not (stage.types is not None and stage.types <= CHEAP)
-        if (
-            kind == "Prefetch"
-            or kind_of(stage) not in ONE_TO_ONE
-            or (stage.function and too_expensive)
-        ):
+    upstream = () if kind == "Prefetch" else zip(line[at + 1 :], line[at + 2 :], strict=False)
+    for stage, source in upstream:
+        expensive = stage.function and not (stage.types is not None and stage.types <= CHEAP)
+        if kind_of(stage) not in ONE_TO_ONE or (kind == "Cache" and expensive):
             return
         size = properties.element_bytes(source)
         if size is None and stage.types and "ReadFile" in stage.types:

@@ -48,7 +48,6 @@ from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
     Cell,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -69,7 +68,9 @@ Inside = list[tuple[OperationTime, float]]
 def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
     """Remove the superfluous conversions, and those that the device does inside other operations."""
     superfluous = [row for conversion in layouts.superfluous for row in conversion.rows]
-    inside = _inside(layouts)
+    # kernels inside a conversion of the model belong to it: it is counted already, or is the first one
+    own = [row for conversion in layouts.conversions for row in conversion.rows]
+    inside = [(row, time) for row, time in layouts.inside if row not in own]
     total_ms = sum(row.ms for row in superfluous) + sum(time for _, time in inside)
     if total_ms:
         return _finding(layouts, inside, total_ms, operations, hardware)
@@ -84,38 +85,23 @@ def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdi
     return Healthy(summary="The step never changes the data format of images")
 
 
-def _inside(layouts: Layouts) -> Inside:
-    """Return what converts inside other operations.
-
-    Kernels inside a conversion of the model belong to it: it is counted already, or is the first one.
-    """
-    own = [row for conversion in layouts.conversions for row in conversion.rows]
-    return [(row, time) for row, time in layouts.inside if row not in own]
-
-
 def _finding(
     layouts: Layouts, inside: Inside, total_ms: float, operations: Operations, hardware: Hardware
 ) -> Finding:
+    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
+    rows = [row for conversion in layouts.superfluous for row in conversion.rows]
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
         evidence=(
             *operations.part(total_ms).measures("in avoidable layout changes"),
             _table(layouts.superfluous, inside),
         ),
-        remedies=_remedies(layouts.superfluous, inside, hardware),
+        remedies=tuple(_remedies(rows, inside, hardware)),
         effects=(
-            *_effects(layouts, hardware),
+            *(row.scaled(0.0, bound) for row in rows),
             *(row.scaled(1.0 - time / row.ms, Bound.AT_MOST) for row, time in inside),
         ),
     )
-
-
-def _effects(layouts: Layouts, hardware: Hardware) -> Iterator[Effect]:
-    """Remove the superfluous conversions of the model."""
-    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
-    for conversion in layouts.superfluous:
-        for row in conversion.rows:
-            yield row.scaled(0.0, bound)
 
 
 def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:
@@ -133,21 +119,16 @@ def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:
 
 
 def _remedies(
-    superfluous: tuple[Conversion, ...], inside: Inside, hardware: Hardware
-) -> tuple[Remedy, ...]:
-    remedies = []
+    superfluous: list[OperationTime], inside: Inside, hardware: Hardware
+) -> Iterator[Remedy]:
     if superfluous:
-        lines = (row.at for conversion in superfluous for row in conversion.rows if row.at)
-        remedies.append(
-            Remedy("Use one data format in the whole model", ONE_FORMAT, next(lines, None))
-        )
+        at = next((row.at for row in superfluous if row.at), None)
+        yield Remedy("Use one data format in the whole model", ONE_FORMAT, at)
     if inside and hardware.kind == DeviceKind.TPU:
-        remedies.append(Remedy("Order dimensions as the next operation needs them", FOR_TPU))
+        yield Remedy("Order dimensions as the next operation needs them", FOR_TPU)
     elif inside:
-        remedies.append(
-            Remedy("Run convolutions in 16-bit precision with channels-last data", SIXTEEN_BIT)
-        )
-    return tuple(remedies)
+        action = "Run convolutions in 16-bit precision with channels-last data"
+        yield Remedy(action, SIXTEEN_BIT)
 
 
 ONE_FORMAT = """\

@@ -1,9 +1,8 @@
 """Conversions between NCHW and NHWC, and the step's time in them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -118,9 +117,13 @@ def _of_images(names: Iterable[str], dataflow: Dataflow) -> tuple[set[str], set[
     A conversion within reach of another one of images converts images too: a normalization may go back
     and forth several times between two convolutions.
     """
-    by_name = dataflow.program.by_name
-    behind = {name: _near(by_name[name], partial(_sources, by_name)) for name in names}
-    ahead = {name: _near(by_name[name], partial(_users, dataflow)) for name in names}
+    by_name, users = dataflow.program.by_name, dataflow.consumers
+
+    def sources(operation: Operation) -> list[Operation]:
+        return [by_name[name] for name in operation.sources if name in by_name]
+
+    behind = {name: _near(by_name[name], sources) for name in names}
+    ahead = {name: _near(by_name[name], lambda one: users.get(one.name, ())) for name in names}
     after = {name for name, reached in behind.items() if _has_image(reached)}
     images = after | {name for name, reached in ahead.items() if _has_image(reached)}
     linked = {name: {row.name for row in (*behind[name], *ahead[name])} for name in behind}
@@ -131,14 +134,6 @@ def _of_images(names: Iterable[str], dataflow: Dataflow) -> tuple[set[str], set[
 
 def _has_image(reached: Iterable[Operation]) -> bool:
     return any(operation.type in IMAGES for operation in reached)
-
-
-def _sources(by_name: Mapping[str, Operation], operation: Operation) -> Iterable[Operation]:
-    return [by_name[name] for name in operation.sources if name in by_name]
-
-
-def _users(dataflow: Dataflow, operation: Operation) -> Iterable[Operation]:
-    return dataflow.consumers.get(operation.name, ())
 
 
 def _direction(operation: Operation) -> bool | None:
