@@ -39,9 +39,11 @@ such as those of `cv2`, appear as lines that call nothing.
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
@@ -56,7 +58,7 @@ from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.tensorflow_calls import equivalents
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
@@ -130,18 +132,17 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     limits: Limits = Limits(),
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
-    made = _made(samples, body, conversions, limits)
+    made = Making.of(samples, body, conversions, limits)
     if made.total_ms:
         verdict = _in_the_loop(made, breakdown, limits)
         if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
             return verdict
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=str(pipeline))
+    contended = None
     if not breakdown.waits_for_input and overhead:
         contended = _contended(pipeline, breakdown, overhead, input_lines, limits)
-        if contended:
-            return contended
-    return _in_the_pipeline(pipeline, breakdown, input_lines, limits)
+    return contended or _in_the_pipeline(pipeline, breakdown, input_lines, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,35 @@ class Making:
     remedy: Remedy
     taking_ms: float  # what it takes to get a batch from elsewhere
 
+    @classmethod
+    def of(
+        cls,
+        samples: StackSamples | None,
+        body: LoopBody | None,
+        conversions: Conversions | None,
+        limits: Limits,
+    ) -> Self:
+        """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
+        makers = samples.makers if samples and body else ()
+        if sum(line.seen for line in makers) < limits.stack_samples:
+            makers = ()
+        arrays = conversions.arrays if conversions else ()
+        new = [array for array in arrays if array.same is False]
+        share = samples.share(makers) if samples else 0.0
+        host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
+        times = {
+            Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
+            Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
+        }
+        lines = _by_line(makers, (host_ms + between_ms) * share)
+        inside = _in_function(makers, samples.function if samples else "")
+        code = "\n".join((*_examples((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
+        at = conversions.at if conversions else None
+        remedy = inside or Remedy("Make the batches in a tf.data pipeline", code, at)
+        at = lines[0][0] if lines else remedy.at
+        converting_ms, taking_ms = sum(array.ms for array in new), 0.0 if inside else TAKING_MS
+        return cls(times, lines, converting_ms, replace(remedy, at=at), taking_ms)
+
     @property
     def total_ms(self) -> float:
         """The time of all of it."""
@@ -167,36 +197,21 @@ class Making:
         """The share of it that another way of making batches takes at least, 0 to 1."""
         return min(1.0, self.taking_ms / self.total_ms) if self.total_ms else 1.0
 
-
-def _made(
-    samples: StackSamples | None,
-    body: LoopBody | None,
-    conversions: Conversions | None,
-    limits: Limits,
-) -> Making:
-    """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
-    makers = samples.makers if samples and body else ()
-    if sum(line.seen for line in makers) < limits.stack_samples:
-        makers = ()
-    new = [array for array in conversions.arrays if array.same is False] if conversions else []
-    share = samples.share(makers) if samples else 0.0
-    host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
-    times = {
-        Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
-        Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
-    }
-    lines = _joined(makers, (host_ms + between_ms) * share)
-    code = "\n".join((*_examples((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
-    inside = _eager(makers, samples.function if samples else "")
-    remedy = inside or Remedy(
-        "Make the batches in a tf.data pipeline", code, conversions.at if conversions else None
-    )
-    at = lines[0][0] if lines else remedy.at
-    converting_ms, taking_ms = sum(array.ms for array in new), 0.0 if inside else TAKING_MS
-    return Making(times, lines, converting_ms, replace(remedy, at=at), taking_ms)
+    @property
+    def table(self) -> Table:
+        """The time of each line, and of the conversions."""
+        rows: list[tuple[Cell, ...]] = [
+            (at or "unknown", calls or "-", ms(time_ms))
+            for at, calls, time_ms in self.lines[:MOST_LINES]
+        ]
+        if others := self.lines[MOST_LINES:]:
+            rows.append((OTHERS, "-", ms(sum(time_ms for *_, time_ms in others))))
+        if self.converting_ms:
+            rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
+        return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
 
 
-def _joined(
+def _by_line(
     makers: Sequence[SampledLine], all_ms: float
 ) -> tuple[tuple[Location | None, str, float], ...]:
     """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
@@ -208,11 +223,11 @@ def _joined(
     return tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common())
 
 
-def _eager(makers: Sequence[SampledLine], function: str) -> Remedy | None:
+def _in_function(makers: Sequence[SampledLine], function: str) -> Remedy | None:
     """Return what to do where TensorFlow's operations, called one by one, make the batch; None for other Python."""
     operations = Counter[str]()
     for maker in makers:
-        if _operation(maker.calls):
+        if OPERATION.match(maker.calls):
             operations[maker.calls] += maker.seen
     if 2 * operations.total() <= sum(maker.seen for maker in makers):
         return None
@@ -221,17 +236,13 @@ def _eager(makers: Sequence[SampledLine], function: str) -> Remedy | None:
     return Remedy(f"Call {name} inside {function or 'the tf.function'}", code)
 
 
-def _operation(function: str) -> bool:
-    """Whether it is an operation of TensorFlow's API, other than one that converts an array to a tensor."""
-    package, _, name = function.partition(".")
-    exported = package == "tensorflow" and not name.startswith("python.")
-    return exported and name not in CONVERTING
+OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
+"""An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too."""
 
 
 def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     """Compare the making of batches in the training loop with the step."""
-    beyond_ms = made.total_ms * (1.0 - made.remaining)
-    share = beyond_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    share = breakdown.share(made.total_ms * (1.0 - made.remaining))
     label = "share of the step spent making a batch in Python"
     if made.taking_ms:
         label += f", beyond the {milliseconds(made.taking_ms)} that taking one from tf.data needs"
@@ -239,24 +250,11 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
-    rows = [
-        (at or "unknown", calls or "-", ms(time_ms))
-        for at, calls, time_ms in made.lines[:MOST_LINES]
-    ]
-    if others := made.lines[MOST_LINES:]:
-        rows.append((OTHERS, "-", ms(sum(time_ms for *_, time_ms in others))))
-    if made.converting_ms:
-        rows.append(("conversion of new arrays to tensors", "-", ms(made.converting_ms)))
-    columns = ("your line", "calls", "time per step, estimated")
     return Finding(
         summary=summary,
-        evidence=(measure, Table(columns, tuple(rows))),
+        evidence=(measure, made.table),
         remedies=(made.remedy,),
-        effects=tuple(
-            Effect(stage, made.remaining, StepWork.MAKING_BATCHES, ms(time_ms), bound=Bound.AT_MOST)
-            for stage, time_ms in made.times.items()
-            if time_ms
-        ),
+        effects=Effect.of_stages(made.times, StepWork.MAKING_BATCHES, made.remaining),
     )
 
 
@@ -269,29 +267,18 @@ def _in_the_pipeline(
     python = _python_ms(stages)
     share = python / slowest.ms if slowest and slowest.ms else 0.0
     label = "share of the pipeline's slowest segment spent in Python"
-    measures = (
-        Measure.share(label, min(1.0, share), limits.share),
-        Measure("Python time per step", ms(python)),
-    )
+    whole = Measure("Python time per step", ms(python))
+    measures = (Measure.share(label, min(1.0, share), limits.share), whole)
     if not breakdown.waits_for_input:
-        return _not_waiting(pipeline, breakdown, measures[1])
+        if any(dataset.python for dataset in pipeline.idle):
+            return NotApplicable(reason=pipeline.why_idle)
+        taken = f"Python takes {milliseconds(_python_ms(pipeline.stages))} per step in the pipeline"
+        return Healthy(summary=f"{taken}; {breakdown.little_wait}", evidence=(whole,))
     if share < limits.share:
-        summary = (
-            f"Python takes {milliseconds(python)} per step in the slowest part of the pipeline"
-        )
-        return Healthy(summary=summary, evidence=measures)
+        taken = f"Python takes {milliseconds(python)} per step"
+        return Healthy(summary=f"{taken} in the slowest part of the pipeline", evidence=measures)
     finding = _finding(pipeline, stages, breakdown, lines, limits)
     return replace(finding, evidence=(*measures, *finding.evidence))
-
-
-def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure) -> Verdict:
-    if any(dataset.python for dataset in pipeline.idle):
-        return NotApplicable(reason=pipeline.why_idle)
-    python = _python_ms(pipeline.stages)
-    summary = (
-        f"Python takes {milliseconds(python)} per step in the pipeline; {breakdown.little_wait}"
-    )
-    return Healthy(summary=summary, evidence=(measure,))
 
 
 def _python_ms(stages: Sequence[StageTime]) -> float:
@@ -310,27 +297,22 @@ def _contended(
     Only one thread runs Python at a time. The trace shows no wait for the interpreter, but the way into a call
     takes far longer than Python needs for it.
     """
-    waited_ms = min(
-        max(0.0, overhead.edges_ms - limits.call_ms),
-        pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST],
-    )
-    share = waited_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    beside_ms = pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST]
+    waited_ms = min(max(0.0, overhead.edges_ms - limits.call_ms), beside_ms)
     stages = [stage for stage in pipeline.stages if stage.python_ms]
+    share = breakdown.share(waited_ms)
     if share < limits.interpreter or not stages:
         return None
-    finding = _finding(pipeline, stages, breakdown, lines, limits)
-    waiting = Effect(Stage.HOST, 0.0, StepWork.INTERPRETER, ms(waited_ms), bound=Bound.AT_MOST)
+    finding, python = _finding(pipeline, stages, breakdown, lines, limits), _python_ms(stages)
     label = "share of the step in which the training loop waits for the interpreter, estimated"
+    measure = Measure.share(label, share, limits.interpreter)
+    waiting = Effect.of_stages({Stage.HOST: waited_ms}, StepWork.INTERPRETER)
     return replace(
         finding,
-        summary=f"{milliseconds(_python_ms(stages))} of Python per step in the pipeline keep the training loop "
-        f"from the interpreter for up to {milliseconds(waited_ms)} of {breakdown.each_step}",
-        evidence=(
-            Measure.share(label, share, limits.interpreter),
-            Measure("Python time per step", ms(_python_ms(stages))),
-            *finding.evidence,
-        ),
-        effects=(*(_effect(stage) for stage in stages), waiting),
+        summary=f"{milliseconds(python)} of Python per step in the pipeline keep the training loop from the "
+        f"interpreter for up to {milliseconds(waited_ms)} of {breakdown.each_step}",
+        evidence=(measure, Measure("Python time per step", ms(python)), *finding.evidence),
+        effects=(*map(_effect, stages), *waiting),
     )
 
 
@@ -341,9 +323,12 @@ def _finding(
     lines: InputLines | Unavailable,
     limits: Limits,
 ) -> Finding:
-    """Return the finding about all Python of these stages: what its saving counts, its first remedy changes."""
+    """Return the finding about all Python of these stages: what its saving counts, its first remedy changes.
+
+    The training loop may gain in addition: it no longer competes for the interpreter.
+    """
     slowest = max(stages, key=lambda stage: stage.python_ms)
-    python = _python_ms(stages)
+    python, beside = _python_ms(stages), pipeline.python_beside(breakdown.step_ms)
     table = Table.of(
         stages,
         ("stage", lambda stage: stage.title),
@@ -351,11 +336,13 @@ def _finding(
         ("Python time per step", lambda stage: ms(stage.python_ms)),
         ("work per step", lambda stage: ms(stage.work_ms)),
     )
+    host = {Stage.HOST: breakdown[Stage.HOST] if beside else 0.0}
+    competing = Effect.of_stages(host, StepWork.INTERPRETER, 1.0 - beside)
     return Finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
         evidence=(table, _line_table(lines, python)),
         remedies=_remedies(stages, slowest.at, pipeline.python_kind, lines, limits),
-        effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),
+        effects=(*map(_effect, stages), *competing),
     )
 
 
@@ -383,42 +370,24 @@ def _remedies(
     lines: InputLines | Unavailable,
     limits: Limits,
 ) -> tuple[Remedy, ...]:
-    """Return the change of all these stages, and what to do where their Python has to stay."""
+    """Return the change of all these stages, and what saves a part of the time where their Python has to stay."""
     sampled = InputLines(()) if isinstance(lines, Unavailable) else lines
     heavy = sampled.heaviest if sampled.samples >= limits.stack_samples else ()
-    heavy = heavy if heavy and sampled.share(*heavy) >= limits.line else ()
-    takes = _takes(sampled, heavy, at) if heavy else ""
-    rarely = (_rarely(heavy[0]),) if heavy else ()
+    named = bool(heavy) and sampled.share(*heavy) >= limits.line
+    takes = sampled.takes(at) if named else ""
+    rarely = []
+    if named:
+        fewer = (
+            f"call {heavy[0].calls} less often for each batch" if heavy[0].calls else WITHOUT_LOOPS
+        )
+        rarely.append(Remedy(f"{STAYS}, {fewer}", at=heavy[0].at))
     if python_kind == InputKind.PY_DATASET:
-        action = "Load with several processes, or with more processes"
-        return Remedy(f"{action}{takes}", PROCESSES, at), *rarely
+        return Remedy(f"{MORE_PROCESSES}{takes}", PROCESSES, at), *rarely
     native = _examples((line.calls, line.seen) for line in sampled.lines)
     action, code = _in_tensorflow(stages, python_kind, native)
-    in_processes = Remedy(f"{STAYS}, make the batches in several processes", WORKERS)
-    return Remedy(f"{action}{takes}", code, at), *rarely, *(() if native else (in_processes,))
-
-
-def _takes(lines: InputLines, heavy: Sequence[InputLine], at: Location | None) -> str:
-    """Return a clause that names the function, or line, with most of the samples."""
-    same_file = at.path if at else None
-    places = [
-        f"line {line.at.line}" if line.at.path == same_file else location(line.at) for line in heavy
-    ]
-    takes = f"takes {percent(lines.share(*heavy))} of the input's Python"
-    if not heavy[0].calls:
-        return f": {places[0]} {takes}"
-    if len(heavy) > 1:
-        shares = (percent(lines.share(line)) for line in heavy)
-        places = [f"{share} in {place}" for share, place in zip(shares, places, strict=True)]
-    return f": {heavy[0].calls} {takes} ({', '.join(places)})"
-
-
-def _rarely(line: InputLine) -> Remedy:
-    """Return what saves a part of the time without TensorFlow operations."""
-    if line.calls:
-        return Remedy(f"{STAYS}, call {line.calls} less often for each batch", at=line.at)
-    action = f"{STAYS}, replace loops over examples with NumPy operations on whole batches"
-    return Remedy(action, at=line.at)
+    if not native:
+        rarely.append(Remedy(f"{STAYS}, make the batches in several processes", WORKERS))
+    return Remedy(f"{action}{takes}", code, at), *rarely
 
 
 def _in_tensorflow(
@@ -426,9 +395,9 @@ def _in_tensorflow(
 ) -> tuple[str, str]:
     """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
     generated = [s for s in stages if s.kind == GENERATOR or python_kind == InputKind.GENERATOR]
-    mapped = [stage for stage in stages if stage not in generated]
-    name = next((name for stage in mapped if (name := _function(stage))), "prepare")
-    titles = [f"{_function(stage)}()" if _function(stage) else stage.title for stage in mapped]
+    mapped = [(stage.title, _function(stage)) for stage in stages if stage not in generated]
+    name = next((function for _, function in mapped if function), "prepare")
+    titles = [f"{function}()" if function else title for title, function in mapped]
     actions = ["read with tf.data instead of a generator"] if generated else []
     actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
     source = (SOURCE,) if generated else ()
@@ -461,14 +430,6 @@ def _effect(stage: StageTime) -> Effect:
     return stage.scaled(remaining, Bound.AT_MOST)
 
 
-def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect, ...]:
-    """Return what the training loop may gain in addition: it no longer competes for the interpreter."""
-    share, host = pipeline.python_beside(breakdown.step_ms), breakdown[Stage.HOST]
-    if not share or not host:
-        return ()
-    return (Effect(Stage.HOST, 1.0 - share, StepWork.INTERPRETER, ms(host), bound=Bound.AT_MOST),)
-
-
 MOST_LINES = 8
 """Lines that a finding shows."""
 
@@ -484,8 +445,9 @@ OTHERS = "other lines"
 
 STAYS = "Where Python has to stay"
 
-CONVERTING = {"constant", "convert_to_tensor"}
-"""Functions of TensorFlow's that make a tensor of an array: a tf.function does that as well."""
+WITHOUT_LOOPS = "replace loops over examples with NumPy operations on whole batches"
+
+MORE_PROCESSES = "Load with several processes, or with more processes"
 
 INSIDE = """\
 @tf.function

@@ -11,6 +11,7 @@ from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
+from tfdoctor.terms.humanize import location, percent
 from tfdoctor.terms.verdict import Location
 
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")
@@ -86,6 +87,23 @@ class InputLines:
                 groups.setdefault(line.calls or line.at, []).append(line)
         return tuple(max(groups.values(), key=lambda lines: self.share(*lines), default=[]))
 
+    def takes(self, at: Location | None) -> str:
+        """Return a clause that names the function, or line, with most of the samples.
+
+        Lines of the file of ``at`` are called by their numbers alone.
+        """
+        heavy, path = self.heaviest, at.path if at else None
+        places = [
+            f"line {one.at.line}" if one.at.path == path else location(one.at) for one in heavy
+        ]
+        takes = f"takes {percent(self.share(*heavy))} of the input's Python"
+        if not heavy[0].calls:
+            return f": {places[0]} {takes}"
+        if len(heavy) > 1:
+            shares = (percent(self.share(line)) for line in heavy)
+            places = [f"{share} in {place}" for share, place in zip(shares, places, strict=True)]
+        return f": {heavy[0].calls} {takes} ({', '.join(places)})"
+
     def share(self, *lines: InputLine) -> float:
         """Return the share of the samples at these lines, 0 to 1."""
         return sum(line.seen for line in lines) / self.samples
@@ -100,7 +118,7 @@ def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPl
         if not making:
             raise Unavailable("the training function runs Python as well, as input may")
     works = [place for place in making if not _waits(place)]
-    if _count(works) * 2 < _count(making):
+    if sum(place.seen for place in works) * 2 < sum(place.seen for place in making):
         works += [place for place in others if not place.entry and not _waits(place)]
     if not works:
         raise Unavailable(
@@ -113,10 +131,6 @@ def _waits(place: SeenPlace) -> bool:
     return place.runs.partition(".")[0] in WAITING
 
 
-def _count(places: Iterable[SeenPlace]) -> int:
-    return sum(place.seen for place in places)
-
-
 def _lines(places: Iterable[SeenPlace], locate: Places) -> list[InputLine]:
     """Join the places of each line."""
     by_line: dict[Location, list[SeenPlace]] = {}
@@ -124,16 +138,14 @@ def _lines(places: Iterable[SeenPlace], locate: Places) -> list[InputLine]:
         at = locate(place.at)
         if at is not None:
             by_line.setdefault(at, []).append(place)
-    found = (_line(at, seen, locate) for at, seen in by_line.items())
+    found = []
+    for at, seen in by_line.items():
+        callers: Counter[Location | None] = Counter()
+        calls: Counter[str] = Counter()
+        for place in seen:
+            callers[locate(place.caller)] += place.seen
+            calls[place.calls] += place.seen
+        caller, call = callers.most_common(1)[0][0], calls.most_common(1)[0][0]
+        certain = any(place.entry for place in seen)
+        found.append(InputLine(at, callers.total(), caller, call, certain))
     return sorted(found, key=lambda line: -line.seen)
-
-
-def _line(at: Location, places: Sequence[SeenPlace], locate: Places) -> InputLine:
-    callers: Counter[Location | None] = Counter()
-    calls: Counter[str] = Counter()
-    for place in places:
-        callers[locate(place.caller)] += place.seen
-        calls[place.calls] += place.seen
-    certain = any(place.entry for place in places)
-    caller, call = callers.most_common(1)[0][0], calls.most_common(1)[0][0]
-    return InputLine(at, _count(places), caller, call, certain)

@@ -92,30 +92,38 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
         return NotApplicable(reason=NOT_COMPARED)
     same = [array for array in conversions.arrays if array.same]
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
-    times = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
-    measures = _measures(conversions, times, breakdown, limits)
-    summary = f"Converting the same arguments again takes {milliseconds(times[0])} of {breakdown.each_step}"
-    same = same if _matters(times[0], breakdown, limits) else []
-    wide = wide if _matters(times[1], breakdown, limits) else []
+    again_ms, wide_ms = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
+    share, least = max(again_ms, wide_ms) / breakdown.step_ms, ms(limits.least_ms)
+    measures = (
+        Measure("time converting and casting the same arrays per step", ms(again_ms), least),
+        Measure("time casting new float64 arrays per step", ms(wide_ms), least),
+        Measure.share("larger of the two as a share of the step", share, limits.share),
+        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
+    )
+    same = same if _matters(again_ms, breakdown, limits) else []
+    wide = wide if _matters(wide_ms, breakdown, limits) else []
+    each = breakdown.each_step
+    summary = f"Converting the same arguments again takes {milliseconds(again_ms)} of {each}"
     if not same and not wide:
         return Healthy(summary=summary, evidence=measures)
-    casting = f"Casting float64 batches takes {milliseconds(times[1])} of {breakdown.each_step}"
+    casting = f"Casting float64 batches takes {milliseconds(wide_ms)} of {each}"
     return Finding(
         summary=summary if same else casting,
-        evidence=(
-            *measures,
-            Table.of(
-                sorted(conversions.arrays, key=lambda array: -array.ms),
-                ("argument", lambda array: array.place or "unknown"),
-                ("type and shape", lambda array: f"{array.dtype} {list(array.shape)}"),
-                ("values", lambda array: "the same" if array.same else "new ones"),
-                ("conversion per step", lambda array: ms(array.ms)),
-                ("cast per step", lambda array: ms(array.cast.ms) if array.cast else "no cast"),
-                most=SHOWN_ROWS,
-            ),
-        ),
+        evidence=(*measures, _table(conversions)),
         remedies=tuple(_remedies(same, wide, conversions.at)),
-        effects=(*_again(same), *_casts(wide, Bound.AT_MOST)),
+        effects=_effects(same, wide),
+    )
+
+
+def _table(conversions: Conversions) -> Table:
+    return Table.of(
+        sorted(conversions.arrays, key=lambda array: -array.ms),
+        ("argument", lambda array: array.place or "unknown"),
+        ("type and shape", lambda array: f"{array.dtype} {list(array.shape)}"),
+        ("values", lambda array: "the same" if array.same else "new ones"),
+        ("conversion per step", lambda array: ms(array.ms)),
+        ("cast per step", lambda array: ms(array.cast.ms) if array.cast else "no cast"),
+        most=SHOWN_ROWS,
     )
 
 
@@ -127,62 +135,40 @@ def _cast_ms(arrays: Iterable[ConvertedArray]) -> float:
     return sum(array.cast.ms for array in arrays if array.cast)
 
 
-def _measures(
-    conversions: Conversions, times: tuple[float, float], breakdown: Breakdown, limits: Limits
-) -> tuple[Measure, ...]:
-    same = [array for array in conversions.arrays if array.same]
-    share = max(times) / breakdown.step_ms
-    return (
-        Measure(
-            "time converting and casting the same arrays per step",
-            ms(times[0]),
-            ms(limits.least_ms),
-        ),
-        Measure("time casting new float64 arrays per step", ms(times[1]), ms(limits.least_ms)),
-        Measure.share("larger of the two as a share of the step", share, limits.share),
-        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
-    )
-
-
 SHOWN_ROWS = 8
 """Rows of the table: the arrays that take longest."""
 
 
-def _again(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
-    """Return the effects of passing tensors instead: within the marked call, outside of it, and on casts."""
+def _effects(same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
+    """Return the effects of passing tensors instead, within the marked call and outside of it, and on casts.
+
+    A batch that Python makes may have to be cast there at each step.
+    """
     times = {
         Stage.HOST: sum(array.host_ms for array in same),
         Stage.BETWEEN: sum(array.between_ms for array in same),
     }
-    converting = (
-        Effect(stage, 0.0, StepWork.CONVERSION, ms(time_ms))
-        for stage, time_ms in times.items()
-        if time_ms
+    return (
+        *Effect.of_stages(times, StepWork.CONVERSION, bound=Bound.EXPECTED),
+        *(array.cast.scaled(0.0) for array in same if array.cast),
+        *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
     )
-    return (*converting, *_casts(same, Bound.EXPECTED))
-
-
-def _casts(arrays: Iterable[ConvertedArray], bound: Bound) -> tuple[Effect, ...]:
-    """Return the effects of casting once; a batch that Python makes may have to be cast there at each step."""
-    casts = [array.cast for array in arrays if array.cast]
-    return tuple(cast.scaled(0.0, bound) for cast in casts)
 
 
 def _remedies(
     same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray], at: Location | None
 ) -> Iterator[Remedy]:
+    """Yield the changes; an argument is named by its place in the code: array_0 is the first."""
     if same:
+        lines = []
+        for array in same:
+            name = f"array_{array.place.replace('.', '_')}"
+            dtype = f", tf.{array.cast_to}" if array.cast_to else ""
+            lines.append(f"{name} = tf.constant({name}{dtype})  # before the loop")
         action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
-        yield Remedy(action, "\n".join(map(_line, same)), at, edit_id="convert-once")
+        yield Remedy(action, "\n".join(lines), at, edit_id="convert-once")
     if wide:
         yield Remedy("Make the arrays float32 where they are loaded", LOADED, at)
-
-
-def _line(array: ConvertedArray) -> str:
-    """Return the line that converts an argument, named by its place: array_0 is the first."""
-    name = f"array_{array.place.replace('.', '_')}"
-    dtype = f", tf.{array.cast_to}" if array.cast_to else ""
-    return f"{name} = tf.constant({name}{dtype})  # before the loop"
 
 
 LOADED = """\

@@ -32,15 +32,10 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     loop = _loop(module, call, held)
     _must_stay(module, loop, held)
     tensors = {name: _new_name(module, name) for name in names}
-    uses = [_use(module, name, tensors[name.value]) for name in set(given.values())]
+    uses = [Splice(*module.span(name), 0, tensors[name.value]) for name in set(given.values())]
     lines = _lines(module, loop, given, places, tensors)
     start = module.lines.start(module.span(loop)[0])
     return [insert(start, "".join(lines)), *uses]
-
-
-def _use(module: SyntaxTree, name: cst.Name, tensor: str) -> Splice:
-    start, end = module.span(name)
-    return Splice(start, end, 0, tensor)
 
 
 def _call(
@@ -74,12 +69,16 @@ def _given(call: cst.Call, places: Iterable[str]) -> Mapping[str, cst.Name] | No
 def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.While:
     """Return the outermost loop around a call, in the same function, that does not use the names otherwise."""
     chosen: cst.For | cst.While | None = None
-    loops = list(_loops(module, call))
-    for loop in loops:
-        inside = [node for node in module.all(cst.Name) if module.within(node, loop)]
-        if any(node.value in names and not _harmless(module, node, call) for node in inside):
-            break
-        chosen = loop
+    loops = 0
+    outer = module.parent(call)
+    while outer is not None and not isinstance(outer, cst.FunctionDef | cst.Lambda | cst.BaseComp):
+        if isinstance(outer, cst.For | cst.While):
+            loops += 1
+            inside = [node for node in module.all(cst.Name) if module.within(node, outer)]
+            if any(node.value in names and not _harmless(module, node, call) for node in inside):
+                break
+            chosen = outer
+        outer = module.parent(outer)
     if not loops:
         raise Declined("no loop is around the line, in the same function")
     if chosen is None:
@@ -87,15 +86,6 @@ def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.
             "the loop around the line uses the arrays in other ways, which may change them"
         )
     return chosen
-
-
-def _loops(module: SyntaxTree, call: cst.Call) -> Iterator[cst.For | cst.While]:
-    """Yield the loops around a call, the innermost first, up to the function that holds them."""
-    outer = module.parent(call)
-    while outer is not None and not isinstance(outer, cst.FunctionDef | cst.Lambda | cst.BaseComp):
-        if isinstance(outer, cst.For | cst.While):
-            yield outer
-        outer = module.parent(outer)
 
 
 def _harmless(module: SyntaxTree, name: cst.Name, call: cst.Call) -> bool:
@@ -154,7 +144,8 @@ def _lines(
     indent = lines.indent(module.span(loop)[0])
     for name, new in tensors.items():
         own = {place: dtype for place, dtype in places.items() if given[place].value == name}
-        starred = all(_is_starred(module, given[place]) for place in own)
+        arguments = [module.parent(given[place]) for place in own]
+        starred = all(isinstance(one, cst.Arg) and one.star == "*" for one in arguments)
         values = {place: _dtype(module, dtype, loop) for place, dtype in own.items()}
         if not starred and len(set(values.values())) > 1:
             raise Declined(f"`{name}` is needed as two types")
@@ -164,11 +155,6 @@ def _lines(
             else f"{constant}({name}{next(iter(values.values()))})"
         )
         yield f"{indent}{new} = {tensor}{lines.newline}"
-
-
-def _is_starred(module: SyntaxTree, name: cst.Name) -> bool:
-    argument = module.parent(name)
-    return isinstance(argument, cst.Arg) and argument.star == "*"
 
 
 def _dtype(module: SyntaxTree, dtype: str, node: cst.CSTNode) -> str:

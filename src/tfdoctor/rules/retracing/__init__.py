@@ -47,7 +47,7 @@ from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.retracing import over_run
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
-from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change
+from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, ONE_COMPILE, for_change
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -116,11 +116,15 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     limits: Limits = Limits(),
 ) -> Verdict:
     """Report functions that are retraced repeatedly, in the traced steps or over the run."""
-    again = repeated(
-        traces, phases, calls, again=limits.again, made=limits.made, share=limits.share
-    )
-    if isinstance(retracing, Unavailable) or breakdown is None:
-        return _without_steps(retracing, again, traces, phases)
+    share = limits.share
+    again = repeated(traces, phases, calls, again=limits.again, made=limits.made, share=share)
+    if isinstance(retracing, Unavailable) or breakdown is None:  # no traced training steps
+        if again:
+            return over_run.finding(again, {})
+        if traces and phases and phases.whole:
+            return over_run.healthy(traces, phases)
+        missing = retracing if isinstance(retracing, Unavailable) else NO_STEPS
+        return NotApplicable(reason=str(missing))
     retraced = [
         function
         for function in retracing.functions
@@ -128,29 +132,12 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     ]
     if again:
         return _of_both(again, retracing, retraced, run)
-    if not retraced and run and traces is None and (older := _over_the_run(run, breakdown, limits)):
-        return _of_run(older, breakdown)
-    if not retracing.functions:
-        return NotApplicable(reason="the trace contains no call of a tf.function")
-    if not retraced:
-        number = sum(function.calls for function in retracing.functions)
-        return Healthy(summary=f"No tf.function was retraced repeatedly in {number} calls")
-    return _of_window(retracing, retraced, breakdown, samples.called_at if samples else None)
+    if retraced:
+        return _of_window(retracing, retraced, breakdown, samples.called_at if samples else None)
+    return _of_older(run if traces is None else None, retracing, breakdown, limits)
 
 
-def _without_steps(
-    retracing: Retracing | Unavailable,
-    again: RepeatedTracing | None,
-    traces: RunTraces | None,
-    phases: RunPhases | None,
-) -> Verdict:
-    """Judge the run alone: it has no traced training steps."""
-    if again:
-        return over_run.finding(again, {})
-    if traces and phases and phases.whole:
-        return over_run.healthy(traces, phases)
-    missing = retracing if isinstance(retracing, Unavailable) else "the run has no training steps"
-    return NotApplicable(reason=str(missing))
+NO_STEPS = "the run has no training steps"
 
 
 def _of_both(
@@ -164,15 +151,12 @@ def _of_both(
     changed |= {function.name: function.changed for function in retraced}
     found = over_run.finding(again, changed)
     names = {function.name for function in again.functions}
-    if not retraced or not {function.name for function in retraced} & names:
+    if names.isdisjoint(function.name for function in retraced):
         return found
-    evidence = (
-        Measure("retracing time per typical step", ms(retracing.total_ms)),
-        _table(retraced),
-    )
+    time = Measure("retracing time per typical step", ms(retracing.total_ms))
     return replace(
         found,
-        evidence=(*found.evidence, *evidence),
+        evidence=(*found.evidence, time, _table(retraced)),
         effects=_effects(retracing),
         concern=Concern.TYPICAL_STEP,
     )
@@ -195,34 +179,37 @@ def _of_window(
     )
 
 
-def _over_the_run(run: RunTracing, breakdown: Breakdown, limits: Limits) -> list[TracedInRun]:
-    """Return the functions whose tracing costs enough and went on in the later half of their calls."""
+def _of_older(
+    run: RunTracing | None, retracing: Retracing, breakdown: Breakdown, limits: Limits
+) -> Verdict:
+    """State the time of tracing over the whole run: it has no part in the typical steps that savings refer to.
+
+    What counts are functions whose tracing costs enough and went on in the later half of their calls.
+    """
     found = [
         function
-        for function in run.functions
+        for function in (run.functions if run else ())
         if function.again >= limits.again
         and function.last >= function.calls / 2
         and function.step_ms >= limits.share * (function.step_ms + breakdown.step_ms)
     ]
-    return sorted(found, key=lambda function: -function.step_ms)
+    if found:
+        return _of_run(sorted(found, key=lambda function: -function.step_ms), breakdown)
+    if not retracing.functions:
+        return NotApplicable(reason="the trace contains no call of a tf.function")
+    number = sum(function.calls for function in retracing.functions)
+    return Healthy(summary=f"No tf.function was retraced repeatedly in {number} calls")
 
 
 def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
-    """State the time of tracing over the whole run: it has no part in the typical steps that savings refer to."""
     worst, total_ms = functions[0], sum(function.step_ms for function in functions)
-    share = total_ms / (total_ms + breakdown.step_ms)
-    retraced = [
-        Retraced(
-            function.name,
-            function.calls,
-            function.tracings,
-            function.tracings,
-            function.changed,
-            function.remade,
-        )
-        for function in functions
-    ]
-    made = f" as {worst.made} separate function objects" if worst.remade else ""
+    retraced = [function.retraced for function in functions]
+    made, remedy = "", for_change(retraced[0], worst.at)
+    if worst.remade:
+        made = f" as {worst.made} separate function objects"
+        outside = f"Create {worst.name} once, outside of the loop"
+        action, code = (ONE_COMPILE, COMPILE) if worst.in_fit else (outside, ONCE)
+        remedy = Remedy(action, code, worst.at)
     return Finding(
         summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls{made}, which took "
         f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
@@ -232,19 +219,10 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
             Measure("typical step", ms(breakdown.step_ms)),
             _table(retraced),
         ),
-        remedies=(_once(worst) if worst.remade else for_change(retraced[0], worst.at),),
-        severity=Severity.of(share),
+        remedies=(remedy,),
+        severity=Severity.of(total_ms / (total_ms + breakdown.step_ms)),
         concern=Concern.LONG_STEPS,
     )
-
-
-def _once(function: TracedInRun) -> Remedy:
-    """Say how to make a function once whose objects are made again and again."""
-    if function.in_fit:
-        return Remedy(
-            "Compile the model once, before the loop that calls fit", COMPILE, function.at
-        )
-    return Remedy(f"Create {function.name} once, outside of the loop", ONCE, function.at)
 
 
 def _effects(retracing: Retracing) -> tuple[Effect, ...]:
@@ -255,26 +233,25 @@ def _effects(retracing: Retracing) -> tuple[Effect, ...]:
 
 
 def _table(functions: Sequence[Retraced]) -> Table:
+    def change(function: Retraced) -> str:
+        if function.remade:
+            return "none: each is a new function object"
+        if not function.changed:
+            return "unknown"
+        rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
+        return ", ".join(function.changed[:SHOWN_VALUES]) + rest
+
     return Table.of(
         functions,
         ("function", lambda function: function.name),
         ("calls that retraced", lambda function: count(function.traced)),
         ("calls", lambda function: count(function.calls)),
-        ("changing argument", _change),
+        ("changing argument", change),
     )
 
 
 SHOWN_VALUES = 3
 """Values of the changing argument that a cell of the table holds."""
-
-
-def _change(function: Retraced) -> str:
-    if function.remade:
-        return "none: each is a new function object"
-    if not function.changed:
-        return "unknown"
-    rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
-    return ", ".join(function.changed[:SHOWN_VALUES]) + rest
 
 
 def example(

@@ -57,7 +57,7 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 
 def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStatementLine]:
-    """Return the only call of compile() on a line, and the statement that it is."""
+    """Return the only call of compile() on a line, and the statement that it is, which stands alone on its line."""
     calls = [
         call
         for call in module.all(cst.Call)
@@ -67,15 +67,11 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
     ]
     if len(calls) != 1:
         raise Declined(f"line {line} has no single call of compile()")
-    return calls[0], _statement(module, module.parent(calls[0]))
-
-
-def _statement(module: SyntaxTree, part: cst.CSTNode | None) -> cst.SimpleStatementLine:
-    """Return the line of a statement that stands alone on it."""
-    line = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+    part = module.parent(calls[0])
+    statement = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         raise Declined("the call is not a statement of its own")
-    return line
+    return calls[0], statement
 
 
 def _must_be_one_model(module: SyntaxTree, values: Values, model: cst.Name, loop: Loop) -> None:

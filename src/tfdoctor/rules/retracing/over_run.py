@@ -7,7 +7,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced
-from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, for_change, of_numbers
+from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, ONE_COMPILE, for_change, of_numbers
 from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import count, ms
@@ -75,8 +75,7 @@ def repeated(
         function
         for function in traces.functions
         if (_remade(function) >= made or function.tracings - 1 >= again)
-        and _goes_on(function, phases)
-        and not _by_model(function, calls, made)
+        and _is_fault(function, phases, calls, made)
     ]
     functions = tuple(sorted(found, key=lambda function: -function.again_ms))
     tracing = RepeatedTracing(functions, phases, calls)
@@ -84,24 +83,25 @@ def repeated(
     return tracing if enough else None
 
 
+def _is_fault(
+    function: TracedDefinition, phases: RunPhases, calls: RunCalls | None, made: float
+) -> bool:
+    """Say whether it is still traced in the later half of the run after its first trace: warm-up is not.
+
+    A function that is one for each of several models is judged by tuning-loop.
+    """
+    if function.starts_s:
+        first, last = min(function.starts_s), max(function.starts_s)
+        if last < (first + phases.total_ms / 1000) / 2:
+            return False
+    fits = calls.of(*KERAS) if calls else ()
+    models = max((call.models or 0 for call in fits if call.at == function.at), default=0)
+    return models < made or function.made >= 2 * models
+
+
 def _remade(function: TracedDefinition) -> int:
     """Return the function objects, where most traces are first traces of one; 1 otherwise."""
     return function.made if 2 * function.made > function.tracings else 1
-
-
-def _goes_on(function: TracedDefinition, phases: RunPhases) -> bool:
-    """Say whether it is still traced in the later half of the run after its first trace: warm-up is not."""
-    if not function.starts_s:
-        return True
-    first, last = min(function.starts_s), max(function.starts_s)
-    return last >= (first + phases.total_ms / 1000) / 2
-
-
-def _by_model(function: TracedDefinition, calls: RunCalls | None, made: float) -> bool:
-    """Say whether the function is one for each of several models, which tuning-loop judges."""
-    fits = calls.of(*KERAS) if calls else ()
-    models = max((call.models or 0 for call in fits if call.at == function.at), default=0)
-    return models >= made and function.made < 2 * models
 
 
 def _of_keras(function: TracedDefinition, calls: RunCalls | None) -> bool:
@@ -113,7 +113,7 @@ def finding(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
     """State what tracing again takes of the run, and how to trace once; ``changed`` is by function."""
     return Finding(
         summary=_summary(tracing),
-        evidence=_evidence(tracing),
+        evidence=tuple(_evidence(tracing)),
         remedies=(_remedy(tracing, changed),),
         concern=Concern.RUN,
         run_effects=effects(tracing),
@@ -163,55 +163,41 @@ def _summary(tracing: RepeatedTracing) -> str:
     made = f" as {number(worst.made)} separate function objects" if _remade(worst) > 1 else ""
     others = len(tracing.functions) - 1
     defined = f" (defined at {location(worst.defined)})" if worst.defined else ""
-    what = f"{worst.name}{defined}{f' and {others} more' if others else ''}"
-    times = (
-        f"{number(worst.tracings)} times" if not others else f"up to {number(worst.tracings)} times"
-    )
-    at = tracing.compiled.at if tracing.compiled else None
-    cause = f", since {location(at)} compiles the model again" if at else _of_numbers(worst)
+    more, verb, up_to = (f" and {others} more", "were", "up to ") if others else ("", "was", "")
+    cause = ""
+    if tracing.compiled and tracing.compiled.at:
+        cause = f", since {location(tracing.compiled.at)} compiles the model again"
+    elif worst.numbers and _remade(worst) == 1:
+        *names, last = (one.name for one in worst.numbers)
+        both = f"{', '.join(names)} and {last}" if names else last
+        cause = f", since Python values change in {both}"
     share = percent(tracing.again_ms / tracing.phases.total_ms)
-    verb = "were" if others else "was"
     return (
-        f"{what} {verb} traced {times}{made}{cause}: all but the first took "
-        f"{milliseconds(tracing.again_ms)}, {share} of the run"
+        f"{worst.name}{defined}{more} {verb} traced {up_to}{number(worst.tracings)} times{made}{cause}: "
+        f"all but the first took {milliseconds(tracing.again_ms)}, {share} of the run"
     )
 
 
-def _of_numbers(function: TracedDefinition) -> str:
-    """Return which Python values change, as a clause; "" where none does, or each trace is of a new function."""
-    if not function.numbers or _remade(function) > 1:
-        return ""
-    *names, last = (one.name for one in function.numbers)
-    both = f"{', '.join(names)} and {last}" if names else last
-    return f", since Python values change in {both}"
-
-
-def _evidence(tracing: RepeatedTracing) -> tuple[Evidence, ...]:
-    return (
-        Measure("time of tracing again", ms(tracing.again_ms)),
-        Measure.share("share of the run", tracing.again_ms / tracing.phases.total_ms),
-        Table.of(
-            tracing.functions,
-            ("function", lambda function: function.name),
-            ("line that defines it", lambda function: function.defined),
-            ("line that calls it", lambda function: function.at),
-            ("calls that traced it", lambda function: count(function.tracings)),
-            ("function objects", lambda function: count(function.made)),
-            ("time of these calls", lambda function: ms(function.ms)),
-        ),
-        *_numbers(tracing.worst),
+def _evidence(tracing: RepeatedTracing) -> Iterator[Evidence]:
+    """Yield the time of tracing, and the Python values that change, unless each trace is of a new function."""
+    yield Measure("time of tracing again", ms(tracing.again_ms))
+    yield Measure.share("share of the run", tracing.again_ms / tracing.phases.total_ms)
+    yield Table.of(
+        tracing.functions,
+        ("function", lambda function: function.name),
+        ("line that defines it", lambda function: function.defined),
+        ("line that calls it", lambda function: function.at),
+        ("calls that traced it", lambda function: count(function.tracings)),
+        ("function objects", lambda function: count(function.made)),
+        ("time of these calls", lambda function: ms(function.ms)),
     )
-
-
-def _numbers(function: TracedDefinition) -> tuple[Table, ...]:
-    """Return the Python values that change from trace to trace; () where each trace is of a new function."""
-    table = Table.of(
-        function.numbers,
-        ("parameter", lambda one: one.name),
-        ("values", lambda one: ", ".join(one.values[:SHOWN_VALUES])),
-        ("line that assigns it", lambda one: one.at),
-    )
-    return () if _remade(function) > 1 or not table.rows else (table,)
+    if tracing.worst.numbers and _remade(tracing.worst) == 1:
+        yield Table.of(
+            tracing.worst.numbers,
+            ("parameter", lambda one: one.name),
+            ("values", lambda one: ", ".join(one.values[:SHOWN_VALUES])),
+            ("line that assigns it", lambda one: one.at),
+        )
 
 
 SHOWN_VALUES = 3
@@ -220,25 +206,25 @@ SHOWN_VALUES = 3
 
 def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) -> Remedy:
     """Choose by what makes the function anew: compile, a loop, or an argument that changes."""
-    worst = tracing.worst
+    worst, traced = tracing.worst, tracing.worst.tracings
     if tracing.compiled:
-        action = (
-            "Compile the model once, before the loop, and assign the learning rate; "
-            "the optimizer keeps its state"
-        )
-        return Remedy(action, COMPILE, tracing.compiled.at, "compile-once")
+        return Remedy(KEPT_OPTIMIZER, COMPILE, tracing.compiled.at, "compile-once")
     if _remade(worst) > 1 and _of_keras(worst, tracing.calls):
-        return Remedy("Compile the model once, before the loop that calls fit", COMPILE, worst.at)
+        return Remedy(ONE_COMPILE, COMPILE, worst.at)
     if _remade(worst) > 1:
         action = f"Create {worst.name} once, outside of the loop"
         at = worst.defined if worst.redefined and worst.defined else worst.at
         return Remedy(action, ONCE, at, "function-once")
     if worst.numbers:
         return of_numbers(worst)
-    function = Retraced(
-        worst.name, worst.tracings, worst.tracings, worst.tracings, changed.get(worst.name, ())
-    )
+    function = Retraced(worst.name, traced, traced, traced, changed.get(worst.name, ()))
     return for_change(function, worst.at)
+
+
+KEPT_OPTIMIZER = (
+    "Compile the model once, before the loop, and assign the learning rate; "
+    "the optimizer keeps its state"
+)
 
 
 def healthy(traces: RunTraces, phases: RunPhases) -> Healthy:

@@ -71,6 +71,8 @@ ONCE = """\
 def train_step(x, y): ..."""
 
 
+ONE_COMPILE = "Compile the model once, before the loop that calls fit"
+
 COMPILE = """\
 model.compile(optimizer, loss)  # each call discards the training function
 for epoch in range(epochs):

@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.retracing import changed
+from tfdoctor.facts.step_time.retracing import Retraced, changed
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.terms.kinds import StepSource
@@ -41,6 +41,13 @@ class TracedInRun:
     def remade(self) -> bool:
         """Whether most traces are first traces of a new function object: the function itself is made again."""
         return 2 * self.made > self.tracings
+
+    @property
+    def retraced(self) -> Retraced:
+        """The same of a function whose calls are those of the run."""
+        return Retraced(
+            self.name, self.calls, self.tracings, self.tracings, self.changed, self.remade
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ from the compute.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -48,7 +47,6 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Measure,
@@ -100,34 +98,24 @@ def check(
 ) -> Verdict:
     """Look for readers on one thread in the segment that limits the pipeline."""
     readers = [stage for stage in pipeline.stages if READER.fullmatch(stage.kind)]
+    if not readers and pipeline.why_idle and not breakdown.waits_for_input:
+        return NotApplicable(reason=pipeline.why_idle)
     if not readers:
-        return _without_readers(pipeline, breakdown)
+        return Healthy(summary=NO_READER)
     reader = max(readers, key=lambda stage: stage.work_ms)
+    if not breakdown.waits_for_input:
+        return Healthy(summary=f"{reader.kind} reads records, and {breakdown.little_wait}")
     slowest = pipeline.slowest
     share = slowest.stages.get(reader.path, 0.0) / slowest.ms if slowest and slowest.ms else 0.0
-    waiting = breakdown.waits_for_input
-    if not waiting or share < limits.share or _several(pipeline, reader, limits):
-        return Healthy(summary=_reader_summary(reader, breakdown, share=share, limits=limits))
+    if share < limits.share:
+        return Healthy(summary=f"{reader.kind} reads records and does not limit the pipeline")
+    if _several(pipeline, reader, limits):
+        return Healthy(summary=f"{reader.kind} reads several files at a time")
     speedup = _speedup(device, cores, files)
     return _finding(pipeline, reader, files, share, speedup, limits)
 
 
-def _without_readers(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
-    if pipeline.why_idle and not breakdown.waits_for_input:
-        return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(
-        summary="No stage of the pipeline read records from files during the traced steps"
-    )
-
-
-def _reader_summary(
-    reader: StageTime, breakdown: Breakdown, *, share: float, limits: Limits
-) -> str:
-    if not breakdown.waits_for_input:
-        return f"{reader.kind} reads records, and {breakdown.little_wait}"
-    if share < limits.share:
-        return f"{reader.kind} reads records and does not limit the pipeline"
-    return f"{reader.kind} reads several files at a time"
+NO_READER = "No stage of the pipeline read records from files during the traced steps"
 
 
 def _several(pipeline: InputPipeline, reader: StageTime, limits: Limits) -> bool:
@@ -157,8 +145,11 @@ def _finding(
     speedup: float,
     limits: Limits,
 ) -> Finding:
+    openers = _openers(pipeline, reader)
     source = f" from {files.scheme}://" if files and files.scheme else ""
     label = "share of the pipeline's slowest segment spent reading"
+    spreads = not (files and files.remote)
+    spread = (reader, *openers[:-1])  # the outermost opener stays alone
     return Finding(
         summary=f"{reader.kind} reads one file at a time{source} and limits the pipeline",
         evidence=(
@@ -167,19 +158,13 @@ def _finding(
             Measure("busy threads in the reader", count(reader.concurrency), count(limits.threads)),
             *((Measure("files", count(files.count)),) if files and files.count else ()),
         ),
-        remedies=_remedies(pipeline, reader, files),
-        effects=tuple(_effects(pipeline, reader, files, speedup)),
+        remedies=_remedies(openers, reader, files),
+        effects=tuple(
+            stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=spreads)
+            for stage in spread
+            if stage.work_ms
+        ),
     )
-
-
-def _effects(
-    pipeline: InputPipeline, reader: StageTime, files: SourceFiles | None, speedup: float
-) -> Iterator[Effect]:
-    """Yield the effect on each stage that runs on several threads afterwards."""
-    spreads = not (files and files.remote)
-    for stage in (reader, *_openers(pipeline, reader)[:-1]):  # the outermost opener stays alone
-        if stage.work_ms:
-            yield stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=spreads)
 
 
 def _openers(pipeline: InputPipeline, reader: StageTime) -> list[StageTime]:
@@ -193,9 +178,8 @@ def _openers(pipeline: InputPipeline, reader: StageTime) -> list[StageTime]:
 
 
 def _remedies(
-    pipeline: InputPipeline, reader: StageTime, files: SourceFiles | None
+    openers: list[StageTime], reader: StageTime, files: SourceFiles | None
 ) -> tuple[Remedy, ...]:
-    openers = _openers(pipeline, reader)
     interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
     at = (interleave or reader).at
     single = files is not None and files.count == 1

@@ -31,16 +31,10 @@ class SourceFiles:
         Raises:
             Unavailable: the pipeline does not begin with one list of files, or that was not recorded.
         """
-        listed = {
-            (dataset.files.count, dataset.files.scheme)
-            for dataset in program.feeding
-            if dataset.files
-        }
-        opened = {
-            _opened(dataset, program)
-            for dataset in program.feeding
-            if OPENER.fullmatch(dataset.kind)
-        }
+        files = (dataset.files for dataset in program.feeding if dataset.files)
+        listed = {(one.count, one.scheme) for one in files}
+        openers = (dataset for dataset in program.feeding if OPENER.fullmatch(dataset.kind))
+        opened = {_opened(dataset, program) for dataset in openers}
         counts = listed or {(count, "") for count in opened - {None}}
         if len(counts) != 1:
             raise Unavailable("the files that the pipeline reads were not recorded")

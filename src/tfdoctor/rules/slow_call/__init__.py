@@ -50,7 +50,7 @@ functions for one example is measured, and that of all calls but one counts.
 - [Optimizers: use_ema](https://keras.io/api/optimizers/)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -66,6 +66,7 @@ from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
+    Evidence,
     Finding,
     Healthy,
     Location,
@@ -97,15 +98,6 @@ class Limits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What to do instead of a call, and the code."""
-
-    action: str
-    code: str
-    edit_id: str = ""
-
-
 ON_BATCH = """\
 values = model.predict_on_batch(x)  # NumPy; for a tensor: model(x, training=False) in a tf.function"""
 
@@ -135,22 +127,22 @@ loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to b
 # or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
 
 INSTEAD = {
-    SlowCall.FIT: Advice("Call train_on_batch, or fit once over all batches", ONE_FIT),
-    SlowCall.PREDICT: Advice(
-        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
+    SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", ONE_FIT),
+    SlowCall.PREDICT: Remedy(
+        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, edit_id="calls-per-batch"
     ),
-    SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Advice(
-        "Update the variables in place, in a tf.function", ASSIGN, "assign-weights"
+    SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
+    SlowCall.WEIGHTS: Remedy(
+        "Update the variables in place, in a tf.function", ASSIGN, edit_id="assign-weights"
     ),
-    SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
-    SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
-    SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
-    SlowCall.SINGLE: Advice(
+    SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
+    SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", RARELY),
+    SlowCall.MODEL: Remedy("Call the model in a tf.function", CALL),
+    SlowCall.SINGLE: Remedy(
         "Stack the examples and call the function once, if no call needs the result of another",
         STACKED,
     ),
-    SlowCall.CLEAR: Advice("Clear the session once, before the model is built", ""),
+    SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
 }
 """What to do instead of each call; the sources are linked on the rule's page."""
 
@@ -168,30 +160,34 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     sampled, many = slow, examples.calls if examples else ()
     ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
     slow = replace(slow, lines=tuple(ordered))
-    seen = sum(line.seen for line in slow.lines)
-    share = slow.ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    seen, share = sum(line.seen for line in slow.lines), breakdown.share(slow.ms)
     measures = (
         Measure.share("share of the step in such calls", share, limits.share),
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:
         return Healthy(summary=_little(slow, long), evidence=measures)
+    first = _first_of_each(slow.lines)
     return Finding(
         summary=_summary(slow, many),
-        evidence=(
-            *measures,
-            *_calls(many),
-            Table.of(
-                slow.lines,
-                ("your line", lambda line: line.at),
-                ("call", lambda line: str(line.call)),
-                ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
-                ("time per step (estimate)", lambda line: ms(line.ms)),
-                most=SHOWN_ROWS,
-            ),
-        ),
-        remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
+        evidence=(*measures, *_evidence(slow, many)),
+        remedies=tuple(replace(INSTEAD[line.call], at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
+    )
+
+
+def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:
+    """Yield how often each function for one example is called and how long a call takes, and all lines."""
+    for one in many:
+        yield Measure(f"calls of {one.name} per step", count(one.calls))
+        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
+    yield Table.of(
+        slow.lines,
+        ("your line", lambda line: line.at),
+        ("call", lambda line: str(line.call)),
+        ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
+        ("time per step (estimate)", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
     )
 
 
@@ -218,28 +214,11 @@ def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
     return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
 
 
-def _calls(many: Sequence[SingleCall]) -> tuple[Measure, ...]:
-    """Return how often each function for one example is called, and how long a call takes."""
-    return tuple(
-        measure
-        for one in many
-        for measure in (
-            Measure(f"calls of {one.name} per step", count(one.calls)),
-            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
-        )
-    )
-
-
 def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
     """Return the longest line of each kind of call, the kind that takes most first."""
     kinds = dict.fromkeys(line.call for line in lines)
     groups = [[line for line in lines if line.call is kind] for kind in kinds]
     return [group[0] for group in sorted(groups, key=lambda group: -sum(one.ms for one in group))]
-
-
-def _remedy(line: SlowLine) -> Remedy:
-    advice = INSTEAD[line.call]
-    return Remedy(advice.action, advice.code, line.at, advice.edit_id)
 
 
 def _effects(
@@ -261,11 +240,7 @@ def _effects(
     times[Stage.DEVICE] = max(slow.part_ms(Stage.DEVICE), alone_ms)
     for stage in times:
         times[stage] += sum(one.line.parts_ms.get(stage, 0.0) for one in many)
-    return tuple(
-        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(taken), bound=Bound.AT_MOST)
-        for stage, taken in times.items()
-        if taken
-    )
+    return Effect.of_stages(times, StepWork.SLOW_CALLS)
 
 
 def _ceiling(slow: SlowCalls, stage: Stage, own_ms: float) -> float:

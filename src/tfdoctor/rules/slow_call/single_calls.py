@@ -81,9 +81,9 @@ class SingleCalls:
         steady, locate = SteadySteps.of(steps), Places.of(recording)
         found = []
         for name in _singles(program.graphs) - {own}:
-            at = _most(_callers(record, _calls_of(name, sampled.trace), began_ps))
+            caller = _caller(record, _calls_of(name, sampled.trace), began_ps)
             spans = _calls_of(name, trace)
-            found.append(_call(name, spans, steady, activity, (at, locate)))
+            found.append(_call(name, spans, steady, activity, (caller, locate)))
         kept = [call for call in found if call]
         return cls(tuple(sorted(kept, key=lambda call: (-call.line.ms, call.name))))
 
@@ -98,22 +98,22 @@ Caller = tuple[SourceLine | None, int]
 
 
 def _singles(graphs: Iterable[RecordedGraph]) -> set[str]:
-    """Return the names of the functions that were traced for one example, for no batch, and update nothing."""
+    """Return the names of the functions that were traced for one example, for no batch, and update nothing.
+
+    The first dimensions of all their array arguments are 1, or open in some of the graphs.
+    """
     by_name: dict[str, list[RecordedGraph]] = defaultdict(list)
     for graph in graphs:
         if graph.kind == "function" and graph.name and not graph.outer:
             by_name[graph.name].append(graph)
-    return {name for name, own in by_name.items() if _take_one(own) and not any(map(_updates, own))}
-
-
-def _updates(graph: RecordedGraph) -> bool:
-    return any(operation.type.startswith(UPDATES) for operation in graph.operations)
-
-
-def _take_one(graphs: Iterable[RecordedGraph]) -> bool:
-    """Whether the first dimensions of all array arguments are 1, or open in some of the graphs."""
-    found = [set(_examples(graph)) for graph in graphs]
-    return {1} in found and set[int | None]().union(*found) <= {1, None}
+    names = set()
+    for name, own in by_name.items():
+        found = [set(_examples(graph)) for graph in own]
+        types = {operation.type for graph in own for operation in graph.operations}
+        one = {1} in found and set[int | None]().union(*found) <= {1, None}
+        if one and not any(kind.startswith(UPDATES) for kind in types):
+            names.add(name)
+    return names
 
 
 def _examples(graph: RecordedGraph) -> Iterator[int | None]:
@@ -125,17 +125,12 @@ def _examples(graph: RecordedGraph) -> Iterator[int | None]:
             yield shape[0] if len(shape) > 1 or shape[0] in {1, None} else 0
 
 
-def _callers(record: PythonRecord, spans: Intervals, began_ps: int) -> Counter[SourceLine]:
-    """Count the stack samples within spans by the user's line."""
+def _caller(record: PythonRecord, spans: Intervals, began_ps: int) -> Caller:
+    """Return the user's line with most stack samples within spans, and how many; (None, 0) where there are none."""
     seen = Counter[SourceLine]()
     for place in record.places:
         if place.at is not None:
             seen[place.at] += int(spans.holds(times_of(place, began_ps)).sum())
-    return seen
-
-
-def _most(seen: Counter[SourceLine]) -> Caller:
-    """Return the line seen most often, and how often; (None, 0) where none was seen."""
     return next(iter(seen.most_common(1)), (None, 0))
 
 

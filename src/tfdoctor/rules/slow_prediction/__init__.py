@@ -33,7 +33,7 @@ of a line in Python is its share of the stack samples.
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import whole_run
@@ -43,7 +43,7 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -135,34 +135,28 @@ def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
     return f"{text} in {calls}, {milliseconds(sum(call.ms for call in made) / times)} each"
 
 
-def _remedies(lost: LostTime) -> list[Remedy]:
-    found = []
+def _remedies(lost: LostTime) -> Iterator[Remedy]:
     for one in lost.slow[:SHOWN]:
         if one.kind is OverheadKind.BATCH:
-            found.append(Remedy("Predict in larger batches", code_at(one.at, LARGE), one.at))
-            continue
-        found += [
-            Remedy(
-                "Predict all examples with one call", code_at(one.at, ALL_AT_ONCE), one.at, ONCE
-            ),
-            Remedy(
-                "Where an input depends on the last prediction, call the model in a tf.function",
-                code_at(one.at, COMPILED),
-                one.at,
-            ),
-        ]
-    return found + [_of_group(group) for group in lost.python[:SHOWN]]
+            yield Remedy("Predict in larger batches", code_at(one.at, LARGE), one.at)
+        else:
+            yield Remedy(ONE_CALL, code_at(one.at, ALL_AT_ONCE), one.at, ONCE)
+            yield Remedy(DEPENDENT, code_at(one.at, COMPILED), one.at)
+    for group in lost.python[:SHOWN]:
+        action, code = "Compute with the array of all predictions", ARRAYS
+        if group.work is CalledWork.MODEL:
+            action = f"{ONE_CALL}, or call the model in a tf.function"
+            code = f"{ALL_AT_ONCE}\n# or\n{COMPILED}"
+        yield Remedy(action, code_at(group.at, code), group.at)
+
+
+ONE_CALL = "Predict all examples with one call"
+
+DEPENDENT = "Where an input depends on the last prediction, call the model in a tf.function"
 
 
 ONCE = "predict-once"
 """The edit of this rule."""
-
-
-def _of_group(group: LineGroup) -> Remedy:
-    if group.work is CalledWork.MODEL:
-        action = "Predict all examples with one call, or call the model in a tf.function"
-        return Remedy(action, code_at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
-    return Remedy("Compute with the array of all predictions", code_at(group.at, ARRAYS), group.at)
 
 
 AT = Location("predict.py", 20)

@@ -3,7 +3,6 @@
 import libcst as cst
 
 from tfdoctor.edits.module import dotted, last_name
-from tfdoctor.edits.names import BoundValue
 from tfdoctor.edits.values import Values
 
 METHODS = frozenset({"astype", "reshape", "copy", "to_numpy", "clip", "round", "transpose"})
@@ -28,11 +27,15 @@ def is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = f
     match value:
         case cst.Name():
             sources = values.sources(value)
-            return _all(values, sources, seen) if sources else _is_loaded(values, value)
+            whole = all(
+                not source.each and source.place < 0 and is_array(values, source.value, seen)
+                for source in sources
+            )
+            return whole if sources else _is_loaded(values, value)
         case cst.Call():
             return _is_made(values, value, seen)
-        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice()), *_]):
-            return is_array(values, whole, seen)
+        case cst.Subscript(value=rows, slice=[cst.SubscriptElement(slice=cst.Slice()), *_]):
+            return is_array(values, rows, seen)
         case cst.BinaryOperation(left=left, right=right):
             return is_array(values, left, seen) or is_array(values, right, seen)
         case _:
@@ -44,21 +47,10 @@ def _is_made(values: Values, call: cst.Call, seen: frozenset[int]) -> bool:
     if not isinstance(call.func, cst.Attribute):
         return False
     receiver, name = call.func.value, last_name(call.func)
-    if _is_numpy(values, receiver):
+    origins = values.module.imports.get(dotted(receiver).partition(".")[0], set())
+    if {origin.partition(".")[0] for origin in origins} == {"numpy"}:  # np, np.random
         return name not in LISTS and not _of_objects(call)
     return name == "to_numpy" or (name in METHODS and is_array(values, receiver, seen))
-
-
-def _all(values: Values, sources: list[BoundValue], seen: frozenset[int]) -> bool:
-    whole = [source for source in sources if not source.each and source.place < 0]
-    new = [source for source in whole if id(source.value) not in seen]
-    return len(whole) == len(sources) and all(is_array(values, one.value, seen) for one in new)
-
-
-def _is_numpy(values: Values, node: cst.BaseExpression) -> bool:
-    """Say whether an expression is NumPy or a part of it: np, np.random."""
-    origins = values.module.imports.get(dotted(node).partition(".")[0], set())
-    return bool(origins) and {origin.partition(".")[0] for origin in origins} == {"numpy"}
 
 
 def _of_objects(call: cst.Call) -> bool:

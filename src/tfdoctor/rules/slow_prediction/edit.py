@@ -41,11 +41,9 @@ def predict_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if found := _STATE.search(module.text):
         raise Declined(f"the file has `{found[0]}`: a prediction may depend on the one before")
     loop = _loop(module, call.call)
-    return (
-        _in_list(module, call, loop)
-        if isinstance(loop, cst.ListComp)
-        else _in_loop(module, call, loop)
-    )
+    if isinstance(loop, cst.ListComp):
+        return _in_list(module, call, loop)
+    return _in_loop(module, call, loop)
 
 
 def _call(module: SyntaxTree, line: int) -> PredictCall:

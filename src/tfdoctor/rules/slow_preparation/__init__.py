@@ -48,7 +48,7 @@ from tfdoctor.diagnosis.preconditions import whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.run_tables import line_table
 from tfdoctor.rules.slow_preparation.advice import CACHED
 from tfdoctor.rules.slow_preparation.places import SlowPlace, adapt_table, slow_places
@@ -104,14 +104,15 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         Measure("longest time of a loop that prepares data", ms(longest_ms), ms(least_ms)),
     )
     if not slow:
-        summary = _necessary(phases, line_groups(phases.at(Phase.PREPARING)))
-        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
+        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
+    little = sum(place.ms for place in slow) < limits.sure_share * phases.total_ms
+    is_note = little and all(place.plain for place in slow)
     return Finding(
         summary=_summary(slow, phases),
         evidence=(*measures, *_tables(slow, phases, calls)),
         remedies=(*(place.remedy for place in slow[:SHOWN]), Remedy(CACHED.action, CACHED.code)),
         run_effects=tuple(place.effect for place in slow),
-        severity=_severity(slow, phases, limits),
+        severity=Severity.NOTE if is_note else None,  # else the saving decides
         concern=Concern.RUN,
     )
 
@@ -126,18 +127,11 @@ def _tables(
     return *line_table(groups, phases.total_ms), *adapt_table(adapted, phases.total_ms)
 
 
-def _severity(slow: Sequence[SlowPlace], phases: RunPhases, limits: Limits) -> Severity | None:
-    """Return a note where all that was found is a little plain Python; None leaves it to the saving."""
-    plain = all(place.plain for place in slow)
-    time_ms = sum(place.ms for place in slow)
-    return Severity.NOTE if plain and time_ms < limits.sure_share * phases.total_ms else None
-
-
-def _necessary(phases: RunPhases, prepared: Sequence[LineGroup]) -> str:
+def _usual(phases: RunPhases) -> str:
     """State the time of preparing, and the line that takes most of it."""
     time_ms = phases.of(Phase.PREPARING)
     text = f"Preparing data takes {milliseconds(time_ms)} ({percent(phases.share(Phase.PREPARING))} of the run)"
-    first = next((group for group in prepared if group.at), None)
+    first = next((group for group in line_groups(phases.at(Phase.PREPARING)) if group.at), None)
     if first is None or first.ms * 2 < time_ms:
         return text
     work = f" in {first.calls}" if first.calls else ""

@@ -1,7 +1,8 @@
 """The places that take too long to prepare data: loops over items, and adapt on small batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -9,7 +10,7 @@ from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads, 
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import in_function
-from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES
+from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES, PreparationAdvice
 from tfdoctor.terms.humanize import location, number
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import count, ms, ratio
@@ -29,6 +30,36 @@ class SlowPlace:
     within: str = ""
     group: LineGroup | None = None
     """Its sampled lines; None where calls of adapt were timed."""
+
+    @classmethod
+    def of_loop(cls, group: LineGroup, advice: PreparationAdvice) -> Self | None:
+        """Return the place of a loop over items; None where its line is unknown."""
+        if group.at is None:
+            return None
+        return cls(
+            fault=advice.fault,
+            at=group.at,
+            ms=group.ms,
+            action=advice.action,
+            code=advice.code,
+            within=in_function(group),
+            group=group,
+        )
+
+    @classmethod
+    def of_adapt(cls, found: CallOverhead) -> Self:
+        """Return the place of a call of adapt on small batches."""
+        call = found.call
+        rows = number(rows_per_batch(call) or 0.0)
+        examples = "one example" if rows == "1" else f"{rows} examples"
+        return cls(
+            fault=f"{call.name} reads {number(call.batches or 0.0)} batches of {examples}",
+            at=found.at,
+            ms=found.of_ms,
+            action=IN_LARGE_BATCHES.action,
+            code=IN_LARGE_BATCHES.code,
+            left=found.left,
+        )
 
     @property
     def plain(self) -> bool:
@@ -55,37 +86,12 @@ class SlowPlace:
 def slow_places(phases: RunPhases, calls: RunCalls | None) -> tuple[SlowPlace, ...]:
     """Return all such places, those that take most first."""
     adapted = call_overheads(calls, RunCall.ADAPT) if calls else ()
-    found = [*_loops(phases), *map(_of_adapt, adapted)]
-    return tuple(sorted(found, key=lambda place: -place.ms))
-
-
-def _loops(phases: RunPhases) -> Iterator[SlowPlace]:
-    for group in line_groups(phases.at(Phase.PREPARING)):
-        advice = ADVICE.get(group.work)
-        if advice is not None and group.at is not None:
-            yield SlowPlace(
-                fault=advice.fault,
-                at=group.at,
-                ms=group.ms,
-                action=advice.action,
-                code=advice.code,
-                within=in_function(group),
-                group=group,
-            )
-
-
-def _of_adapt(found: CallOverhead) -> SlowPlace:
-    call = found.call
-    rows = number(rows_per_batch(call) or 0.0)
-    examples = "one example" if rows == "1" else f"{rows} examples"
-    return SlowPlace(
-        fault=f"{call.name} reads {number(call.batches or 0.0)} batches of {examples}",
-        at=found.at,
-        ms=found.of_ms,
-        action=IN_LARGE_BATCHES.action,
-        code=IN_LARGE_BATCHES.code,
-        left=found.left,
+    groups = line_groups(phases.at(Phase.PREPARING))
+    loops = (
+        SlowPlace.of_loop(group, ADVICE[group.work]) for group in groups if group.work in ADVICE
     )
+    found = [*filter(None, loops), *map(SlowPlace.of_adapt, adapted)]
+    return tuple(sorted(found, key=lambda place: -place.ms))
 
 
 def adapt_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:

@@ -36,7 +36,7 @@ that loads different models, such as those of an ensemble, is told from one that
 - [compileall: byte-compile Python libraries](https://docs.python.org/3/library/compileall.html)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import whole_run
@@ -105,52 +105,67 @@ class Limits:
 def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
     """Find the lines that make the start slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = [*_imports(phases, limits), *_loads(calls, limits), *_builds(phases)]
-    causes = sorted(
-        (cause for cause in known if cause.saved_ms >= least_ms), key=lambda cause: -cause.saved_ms
-    )
-    longest_ms = max((cause.saved_ms for cause in known), default=0.0)
+    known = [*_imports(phases, limits), *_built(phases, calls, limits)]
+    slow = [cause for cause in known if cause.saved_ms >= least_ms]
+    causes = sorted(slow, key=lambda cause: -cause.saved_ms)
+    longest_ms, start_ms = max((one.saved_ms for one in known), default=0.0), phases.of(*STARTING)
     measures = (
-        Measure("time of start, imports and building", ms(phases.of(*STARTING))),
+        Measure("time of start, imports and building", ms(start_ms)),
         Measure("longest time of a line that need not take it", ms(longest_ms), ms(least_ms)),
     )
     if not causes:
-        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
+        imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
+        share = f"{percent(phases.share(*STARTING))} of the run"
+        summary = f"Start, imports and building take {milliseconds(start_ms)} ({share}), {imports}"
+        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
     return Finding(
         summary=_summary(causes, phases),
         evidence=(*measures, *_tables(causes, phases, calls)),
         remedies=tuple(cause.remedy for cause in causes),
         run_effects=tuple(cause.effect for cause in causes),
-        severity=_severity(causes),
+        # A script may need a module, and a long run does not notice its import.
+        severity=Severity.NOTE if all(cause.imports for cause in causes) else None,
         concern=Concern.RUN,
     )
 
 
-def _imports(phases: RunPhases, limits: Limits) -> list[Cause]:
-    """Return the imports of other modules, and TensorFlow's where it takes unusually long.
+def _imports(phases: RunPhases, limits: Limits) -> Iterator[Cause]:
+    """Yield the imports of other modules, and TensorFlow's where it takes unusually long.
 
-    Where none is known as TensorFlow's, another module imports it: the longest import may be that one.
+    Where none is known as TensorFlow's, another module imports it: the longest import may be that one. Packages
+    that samples show at work after their import are needed.
     """
+    later = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
+    used = {package_and_name(name)[0] for line in later for name in (line.calls, line.runs)}
     groups = [group for group in line_groups(phases.at(Phase.IMPORTS)) if group.at]
-    own = [group for group in groups if _module(group) in TENSORFLOW]
-    others = [group for group in groups if group not in own]
-    if not own:
-        others = others[1:]
-    needed = NO_MODULE | _used(phases)
-    known = [group for group in others if _module(group) not in needed]
-    slow = [group for group in own if group.ms >= limits.tensorflow_ms]
-    return [
-        Cause.of_group(kind, group, group.at, _module(group))
-        for kind, found in ((CauseKind.MODULE, known), (CauseKind.TENSORFLOW, slow))
-        for group in found
-        if group.at
-    ]
+    others = [group for group in groups if _module(group) not in TENSORFLOW]
+    needed = others[:1] if len(others) == len(groups) else []
+    for group in groups:
+        module = _module(group)
+        if group.at is None or group in needed:
+            continue
+        if module not in TENSORFLOW | NO_MODULE | used:
+            yield Cause.of_group(CauseKind.MODULE, group, group.at, module)
+        elif module in TENSORFLOW and group.ms >= limits.tensorflow_ms:
+            yield Cause.of_group(CauseKind.TENSORFLOW, group, group.at, module)
 
 
-def _used(phases: RunPhases) -> set[str]:
-    """Return the packages that samples show at work after their import: the script needs these."""
-    lines = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
-    return {package_and_name(name)[0] for line in lines for name in (line.calls, line.runs)}
+def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[Cause]:
+    """Yield loads that a loop repeats, and loops that set weights or compute in Python while the model is built.
+
+    Loops that make layers are necessary.
+    """
+    for call in calls.of(RunCall.BUILD):
+        loads = call.name.rpartition(".")[2] in LOADS
+        if loads and call.looped and call.count >= limits.loads and call.at:
+            yield Cause.of_call(call, call.at)
+    for group in line_groups(phases.at(Phase.BUILDING)):
+        if group.at is None or not any(line.repeats for line in group.lines):
+            continue
+        if package_and_name(group.calls)[1] in SETTERS:
+            yield Cause.of_group(CauseKind.WEIGHTS, group, group.at)
+        elif group.work in ONE_BY_ONE and group.work is not CalledWork.OPERATIONS:
+            yield Cause.of_group(CauseKind.PYTHON, group, group.at)
 
 
 def _module(group: LineGroup) -> str:
@@ -158,46 +173,11 @@ def _module(group: LineGroup) -> str:
     return package_and_name(group.calls)[0]
 
 
-def _loads(calls: RunCalls, limits: Limits) -> list[Cause]:
-    """Return the loads that a loop repeats."""
-    return [
-        Cause.of_call(call, call.at)
-        for call in calls.of(RunCall.BUILD)
-        if call.name.rpartition(".")[2] in LOADS
-        and call.looped
-        and call.count >= limits.loads
-        and call.at
-    ]
-
-
-def _builds(phases: RunPhases) -> list[Cause]:
-    """Return loops that set weights or compute in Python while the model is built."""
-    found = []
-    for group in line_groups(phases.at(Phase.BUILDING)):
-        kind = _kind(group)
-        if kind and group.at and any(line.repeats for line in group.lines):
-            found.append(Cause.of_group(kind, group, group.at))
-    return found
-
-
-def _kind(group: LineGroup) -> CauseKind | None:
-    """Return what a loop does; None where it makes layers, which is necessary."""
-    if package_and_name(group.calls)[1] in SETTERS:
-        return CauseKind.WEIGHTS
-    own = group.work in ONE_BY_ONE and group.work is not CalledWork.OPERATIONS
-    return CauseKind.PYTHON if own else None
-
-
-def _severity(causes: Sequence[Cause]) -> Severity | None:
-    """Return a note for imports: a script may need the module, and a long run does not notice it."""
-    imports = {CauseKind.MODULE, CauseKind.TENSORFLOW}
-    return Severity.NOTE if all(cause.kind in imports for cause in causes) else None
-
-
-def _usual(phases: RunPhases) -> str:
-    text = f"Start, imports and building take {milliseconds(phases.of(*STARTING))}"
-    imports_ms = phases.of(Phase.IMPORTS)
-    return f"{text} ({percent(phases.share(*STARTING))} of the run), imports {milliseconds(imports_ms)} of it"
+def _tables(causes: Sequence[Cause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
+    places = {cause.at for cause in causes}
+    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in places]
+    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in places]
+    return (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms))
 
 
 def _summary(causes: Sequence[Cause], phases: RunPhases) -> str:
@@ -208,13 +188,6 @@ def _summary(causes: Sequence[Cause], phases: RunPhases) -> str:
     all_ms = milliseconds(sum(cause.time_ms for cause in causes))
     others = ", ".join(location(cause.at) for cause in causes[1:])
     return f"{text}; with {others} {all_ms}"
-
-
-def _tables(causes: Sequence[Cause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
-    places = {cause.at for cause in causes}
-    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in places]
-    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in places]
-    return (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms))
 
 
 IMPORTED = RunLine.of(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)

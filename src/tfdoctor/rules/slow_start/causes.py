@@ -34,6 +34,11 @@ class Cause:
     left: float = 0.0
 
     @property
+    def imports(self) -> bool:
+        """Whether the line imports a module."""
+        return self.kind in {CauseKind.MODULE, CauseKind.TENSORFLOW}
+
+    @property
     def saved_ms(self) -> float:
         """What the change saves of the run, in ms."""
         return self.time_ms * (1.0 - self.left)
@@ -64,9 +69,8 @@ class Cause:
     @property
     def effect(self) -> RunEffect:
         """The time of the line in the run; an upper bound, for what is moved may be needed elsewhere."""
-        imports = self.kind in {CauseKind.MODULE, CauseKind.TENSORFLOW}
         return RunEffect(
-            phase=Phase.IMPORTS if imports else Phase.BUILDING,
+            phase=Phase.IMPORTS if self.imports else Phase.BUILDING,
             of=ms(self.time_ms),
             subject=location(self.at),
             scales=self.left,

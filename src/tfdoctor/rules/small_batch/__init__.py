@@ -36,6 +36,7 @@ and steps that run eagerly are not checked.
 - [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -58,7 +59,7 @@ from tfdoctor.rules.small_batch.fixed_parts import (
 )
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
@@ -138,39 +139,55 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     """Compare the overhead that does not depend on the batch size with the step."""
     if reason := _why_not(breakdown, steps, program):
         return NotApplicable(reason=reason)
-    on_cpu = device.kind == DeviceKind.CPU
+    on_cpu, size = device.kind == DeviceKind.CPU, program.batch_size if program else None
+    small = size if size and on_cpu and size <= limits.examples else None
     call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
-    batch = _small_batch(program, limits) if on_cpu else None
-    starting = starting_operations(breakdown, overhead) if batch else ()
-    fixed_ms = sum(part.ms for part in (*call, *starting))
+    starting = starting_operations(breakdown, overhead) if small else ()
+    fixed_ms, least_ms = (
+        sum(part.ms for part in (*call, *starting)),
+        limits.share * breakdown.step_ms,
+    )
     evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
-    summary = _summary(fixed_ms, breakdown, batch, on_cpu=on_cpu)
-    if fixed_ms < limits.share * breakdown.step_ms:
-        return Healthy(
-            summary=summary, evidence=evidence, necessary=_entry(call, limits, on_cpu=on_cpu)
-        )
+    summary = _summary(fixed_ms, breakdown, small, on_cpu=on_cpu)
+    if fixed_ms < least_ms:
+        entry = _entry(call, limits) if on_cpu else ()
+        return Healthy(summary=summary, evidence=evidence, necessary=entry)
     if not on_cpu and steps.count <= FEW_STEPS:
         return NotApplicable(reason=f"{summary}, but {TOO_FEW}")
     if on_cpu and overhead.edges_ms > limits.call_ms:
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
     remedies = _remedies(steps, memory, framework, number, eager.at if eager else None, limits)
-    remaining = 1 / number if on_cpu else 0.0
-    if batch and sum(part.ms for part in call) < limits.share * breakdown.step_ms:
-        remedies, remaining = remedies[::-1], batch / ENOUGH
-        call = (*call, *starting, *small_operations(operations, limits.values, limits.each_ms))
+    if small and sum(part.ms for part in call) < least_ms:  # a larger batch spares more
+        parts = (*call, *starting, *small_operations(operations, limits.values, limits.each_ms))
+        return _finding(summary, evidence, remedies[::-1], parts, small / ENOUGH)
+    return _finding(summary, evidence, remedies, call, 1 / number if on_cpu else 0.0)
+
+
+def _finding(
+    summary: str,
+    evidence: tuple[Measure, ...],
+    remedies: Sequence[Remedy],
+    parts: Iterable[FixedPart],
+    remaining: float,
+) -> Finding:
+    """Return the finding, with the second remedy as an alternative to the first."""
+    first, *others = remedies
+    or_else = (replace(r, action=f"Or {r.action[:1].lower()}{r.action[1:]}") for r in others)
     return Finding(
         summary=f"{summary}, independent of the batch size",
         evidence=evidence,
-        remedies=tuple(_alternatives(remedies)),
-        effects=tuple(part.effect(remaining) for part in call if part.ms),
+        remedies=(first, *or_else),
+        effects=tuple(part.effect(remaining) for part in parts if part.ms),
     )
 
 
-def _small_batch(program: Program | None, limits: Limits) -> int | None:
-    """Return the number of examples in a small batch; None where it is larger or unknown."""
-    size = program.batch_size if program else None
-    return size if size and size <= limits.examples else None
+def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
+    return (
+        f"a step takes {milliseconds(overhead.edges_ms)} before its first and after its last operation, but "
+        f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
+        "with the batch is unknown"
+    )
 
 
 def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str:
@@ -184,12 +201,9 @@ def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str
 def _summary(fixed_ms: float, breakdown: Breakdown, batch: int | None, *, on_cpu: bool) -> str:
     step = f"{milliseconds(fixed_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     if batch:
-        return (
-            f"With {counted(batch, 'example')} a batch, calls and starting operations take {step}"
-        )
-    if on_cpu:
-        return f"Python overhead takes {step}"
-    return f"The device waits for the host {step}"
+        examples = counted(batch, "example")
+        return f"With {examples} a batch, calls and starting operations take {step}"
+    return f"Python overhead takes {step}" if on_cpu else f"The device waits for the host {step}"
 
 
 def _steps_per_call(program: Program | None) -> int:
@@ -204,23 +218,13 @@ def _steps_per_call(program: Program | None) -> int:
     return divisor if divisor >= FEWEST_PER_CALL else STEPS_PER_CALL
 
 
-def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
-    return (
-        f"a step takes {milliseconds(overhead.edges_ms)} before its first and after its last operation, but "
-        f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
-        "with the batch is unknown"
-    )
-
-
-def _entry(parts: tuple[FixedPart, ...], limits: Limits, *, on_cpu: bool) -> tuple[PartTime, ...]:
+def _entry(parts: tuple[FixedPart, ...], limits: Limits) -> tuple[PartTime, ...]:
     """Return the time that entering and leaving a call takes on a CPU, where it is as long as elsewhere."""
     host_ms = sum(part.ms for part in parts if part.stage is Stage.HOST)
-    if not on_cpu or host_ms > limits.call_ms:
+    if host_ms > limits.call_ms:
         return ()
-    why = (
-        f"{milliseconds(host_ms)} are the fixed cost of a training call in Python, which several steps can share "
-        "in one call"
-    )
+    fixed = f"{milliseconds(host_ms)} are the fixed cost of a training call in Python"
+    why = f"{fixed}, which several steps can share in one call"
     return (PartTime(Stage.HOST, ms(host_ms), why),)
 
 
@@ -231,13 +235,13 @@ def _evidence(
     memory: DeviceMemory | None,
     limits: Limits,
 ) -> tuple[Measure, ...]:
-    share = ratio(fixed_ms / step_ms)
-    measures = [Measure("share of the step that is fixed overhead", share, ratio(limits.share))]
+    label = "share of the step that is fixed overhead"
+    measures = [Measure.share(label, fixed_ms / step_ms, limits.share)]
     if program and program.batch_size:
         measures.append(Measure("batch size", count(program.batch_size)))
     if memory:
-        full = ratio(memory.fullest.share)
-        measures.append(Measure("share of device memory in use", full, ratio(limits.memory)))
+        full = memory.fullest.share
+        measures.append(Measure.share("share of device memory in use", full, limits.memory))
     return tuple(measures)
 
 
@@ -251,30 +255,17 @@ def _remedies(
 ) -> list[Remedy]:
     """Return first the change that leaves the training as it is, at the line of fit or of the loop."""
     code = {JAX: SCAN, "": LOOP, TENSORFLOW: LOOP}.get(framework.name, "")
-    several = Remedy("Process several batches in one compiled call", code, at)
+    remedies = [Remedy("Process several batches in one compiled call", code, at)]
     if steps.source == StepSource.KERAS_FIT:
-        several = Remedy(
-            "Run several steps in one call",
-            COMPILE.format(number),
-            at,
-            edit_id="steps-per-execution",
-        )
-    is_full = memory is not None and memory.fullest.share > limits.memory
-    return [several] if is_full else [several, Remedy(_larger(memory), LARGER)]
-
-
-def _larger(memory: DeviceMemory | None) -> str:
-    room = "if memory allows"
-    if memory is not None:
-        room = f"the device's memory was {percent(memory.fullest.share)} full"
-    return f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
-
-
-def _alternatives(remedies: list[Remedy]) -> list[Remedy]:
-    """Introduce the second remedy as an alternative to the first."""
-    first, *others = remedies
-    or_else = [replace(r, action=f"Or {r.action[:1].lower()}{r.action[1:]}") for r in others]
-    return [first, *or_else]
+        compile_ = COMPILE.format(number)
+        remedies = [Remedy("Run several steps in one call", compile_, at, "steps-per-execution")]
+    if memory is None or memory.fullest.share <= limits.memory:
+        room = "if memory allows"
+        if memory is not None:
+            room = f"the device's memory was {percent(memory.fullest.share)} full"
+        action = f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
+        remedies.append(Remedy(action, LARGER))
+    return remedies
 
 
 COMPILE = "model.compile(..., steps_per_execution={0})  # callbacks see every {0}th batch"

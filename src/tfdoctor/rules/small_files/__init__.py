@@ -38,7 +38,7 @@ from tfdoctor.diagnosis.rule import Topic, limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -47,7 +47,6 @@ from tfdoctor.terms.humanize import milliseconds, number, quantity
 from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Measure,
@@ -145,27 +144,24 @@ def _finding(
     evidence: tuple[Measure, ...],
     functions: MapFunctions | None,
 ) -> Finding:
+    """Return the finding: without the reading time, as a record is read within a microsecond or two.
+
+    The rest of a function stays, unless it can take the records of a whole batch at once.
+    """
+    effects = []
+    for stage in stages:
+        left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+        known = functions.by_dataset if functions else {}
+        function = known.get(stage.dataset.id) if stage.dataset else None
+        if function and function.batch and set(function.single) <= READS:
+            left = min(left, 1.0 / function.batch)
+        effects.append(stage.scaled(left, Bound.AT_MOST))
     return Finding(
         summary=summary,
         evidence=evidence,
         remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
-        effects=tuple(_effect(stage, _by_dataset(stage, functions)) for stage in stages),
+        effects=tuple(effects),
     )
-
-
-def _by_dataset(stage: StageTime, functions: MapFunctions | None) -> MapFunction | None:
-    return functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
-
-
-def _effect(stage: StageTime, function: MapFunction | None) -> Effect:
-    """Remove the reading time: a record is read within a microsecond or two.
-
-    The rest of the function stays, unless it can take the records of a whole batch at once.
-    """
-    remaining = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
-    if function and function.batch and set(function.single) <= READS:
-        remaining = min(remaining, 1.0 / function.batch)
-    return stage.scaled(remaining, Bound.AT_MOST)
 
 
 READS = frozenset(("ReadFile",))

@@ -8,7 +8,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterator_functions import READING
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Line, Trace
+from tfdoctor.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,13 @@ class ReadSizes:
             raise Unavailable(
                 "the read counters of the process were not recorded; record with `tfdoctor profile` on Linux"
             )
-        files = sum(map(_reads, trace.host.lines if trace.host else ()))
+        files = 0
+        for line in trace.host.lines if trace.host else ():
+            names = (kind.display_name for kind in line.types)
+            kinds = [at for at, name in enumerate(names) if READING.fullmatch(name)]
+            files += int(np.isin(line.kind, kinds).sum())
         if not files:
             raise Unavailable("the trace contains no operation that reads a whole file")
         if window.read_calls < files:
             raise Unavailable("the files were not read by system calls, so their size is unknown")
         return cls(files, window.read_bytes, window.read_calls)
-
-
-def _reads(line: Line) -> int:
-    kinds = [at for at, kind in enumerate(line.types) if READING.fullmatch(kind.display_name)]
-    return int(np.isin(line.kind, kinds).sum())

@@ -62,7 +62,12 @@ class SparseOperands:
             matrix = _captured(row, dataflow) if row.type in MATMULS else None
             if matrix is not None:
                 groups[matrix.name].append(row)
-        found = [_operand(program.by_name[name], rows) for name, rows in groups.items()]
+        found = []
+        for name, rows in groups.items():
+            matrix = program.by_name[name]
+            shape = matrix.outputs[0][1] if matrix.outputs else None
+            zeros = matrix.zeros or Zeros(0.0)
+            found.append(SparseOperand(name, shape or (), zeros, tuple(rows)))
         return cls(tuple(sorted(found, key=lambda operand: -operand.ms)))
 
 
@@ -72,8 +77,3 @@ def _captured(row: OperationTime, dataflow: Dataflow) -> Operation | None:
         return None
     sources = (dataflow.source(row.operation, position) for position in (0, 1))
     return next((source for source in sources if source and source.zeros), None)
-
-
-def _operand(matrix: Operation, rows: list[OperationTime]) -> SparseOperand:
-    shape = matrix.outputs[0][1] if matrix.outputs else None
-    return SparseOperand(matrix.name, shape or (), matrix.zeros or Zeros(0.0), tuple(rows))

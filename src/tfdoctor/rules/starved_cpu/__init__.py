@@ -37,6 +37,7 @@ is not checked.
 - [Control Group v2: CPU](https://docs.kernel.org/admin-guide/cgroup-v2.html)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,41 +114,42 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
-    work = sum(stage.work_ms for stage in pipeline.stages)
+    work, critical = sum(stage.work_ms for stage in pipeline.stages), pipeline.critical
     offered = cores.usable * breakdown.step_ms
     share = work / offered if offered else 0.0
-    summary = (
-        f"Each batch takes {milliseconds(work)} of core time; {number(cores.usable)} cores offer "
-        f"{milliseconds(offered)} per step"
-    )
+    offer = f"{number(cores.usable)} cores offer {milliseconds(offered)} per step"
+    summary = f"Each batch takes {milliseconds(work)} of core time; {offer}"
     evidence = _evidence(share, cores, pressure, limits)
     waits = breakdown.waits_for_input
     crowds_out = contention.crowds_out(work, breakdown.step_ms, limits.taken)
     if share < limits.needed or not (waits or crowds_out):
         return Healthy(summary=summary, evidence=evidence)
-    if doubt := _doubt(pipeline.critical, cores, limits):
+    if doubt := _doubt(critical, cores, decodes, limits):
         return NotApplicable(reason=doubt)
-    if decodes and _oversized(pipeline.critical, decodes, limits):
-        return NotApplicable(reason=OVERSIZED)
     outcome = "more threads do not help" if waits else "the input takes them from the compute"
-    spared = _images(pipeline.critical, limits) or work
+    cause = ""
+    if pressure and _throttled(pressure, limits):
+        quota = f" of {number(pressure.quota)} cores" if pressure.quota else ""
+        cause = f"; the control group's quota{quota} throttles the run"
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
     return Finding(
-        summary=f"{summary}, so {outcome}{_cause(pressure, limits)}",
-        evidence=(
-            *evidence,
-            *_decoding(pipeline),
-            Table.of(
-                sorted((s for s in pipeline.stages if s.work_ms), key=lambda stage: -stage.work_ms),
-                ("stage", lambda stage: stage.title),
-                ("your line", lambda stage: stage.at),
-                ("core time per step", lambda stage: ms(stage.work_ms)),
-                ("calls per step", lambda stage: count(stage.calls)),
-                most=5,
-            ),
-        ),
-        remedies=_remedies(pipeline.critical, device, pressure, limits),
-        effects=(*gain, *contention.relief(spared)),
+        summary=f"{summary}, so {outcome}{cause}",
+        evidence=(*evidence, *_of_stages(pipeline)),
+        remedies=_remedies(critical, device, pressure, limits),
+        effects=(*gain, *contention.relief(_images(critical, limits) or work)),
+    )
+
+
+def _of_stages(pipeline: InputPipeline) -> Iterator[Evidence]:
+    if total := sum(stage.image_ms for stage in pipeline.stages):
+        yield Measure("decoding and resizing images, per step", ms(total))
+    yield Table.of(
+        sorted((s for s in pipeline.stages if s.work_ms), key=lambda stage: -stage.work_ms),
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at),
+        ("core time per step", lambda stage: ms(stage.work_ms)),
+        ("calls per step", lambda stage: count(stage.calls)),
+        most=5,
     )
 
 
@@ -158,29 +160,15 @@ def _images(critical: StageTime | None, limits: Limits) -> float:
     return critical.image_ms
 
 
-def _oversized(critical: StageTime | None, decodes: DecodedImages, limits: Limits) -> bool:
-    """Whether the slowest stage mostly decodes images that are larger than it uses."""
-    return any(
-        critical is not None
-        and image.stage.path == critical.path
-        and image.times >= OVERSIZED_TIMES
-        and image.share >= limits.images
-        for image in decodes.images
-    )
-
-
 OVERSIZED = (
     "decoding images that are larger than used takes most of the core time; see oversized-decode"
 )
 
 
-def _decoding(pipeline: InputPipeline) -> tuple[Evidence, ...]:
-    total = sum(stage.image_ms for stage in pipeline.stages)
-    return (Measure("decoding and resizing images, per step", ms(total)),) if total else ()
-
-
-def _doubt(critical: StageTime | None, cores: Cores, limits: Limits) -> str:
-    """Return why busy stages do not prove busy cores; "" when they do."""
+def _doubt(
+    critical: StageTime | None, cores: Cores, decodes: DecodedImages | None, limits: Limits
+) -> str:
+    """Return why busy stages do not prove busy cores, or are not the fault to name; "" when they are."""
     if critical and critical.python_ms > critical.work_ms / 2:
         return f"{critical.title} runs Python, which uses one core at a time; see python-input"
     if not cores.sampled:
@@ -195,18 +183,14 @@ def _doubt(critical: StageTime | None, cores: Cores, limits: Limits) -> str:
             f"the pipeline's threads are always inside their stages, but only {number(cores.busy)} of "
             f"{number(cores.usable)} cores were busy: the threads wait for something else, such as storage"
         )
-    return ""
+    images = decodes.images if decodes else ()
+    own = [one for one in images if critical and one.stage.path == critical.path]
+    oversized = any(one.times >= OVERSIZED_TIMES and one.share >= limits.images for one in own)
+    return OVERSIZED if oversized else ""
 
 
 def _throttled(pressure: CpuPressure | None, limits: Limits) -> bool:
     return bool(pressure and pressure.throttled and pressure.throttled >= limits.throttled)
-
-
-def _cause(pressure: CpuPressure | None, limits: Limits) -> str:
-    if pressure is None or not _throttled(pressure, limits):
-        return ""
-    quota = f" of {number(pressure.quota)} cores" if pressure.quota else ""
-    return f"; the control group's quota{quota} throttles the run"
 
 
 def _evidence(

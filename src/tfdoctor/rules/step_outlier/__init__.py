@@ -41,11 +41,12 @@ occurs every 1000 steps.
 - [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 from types import MappingProxyType
+from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.machine.cores import Cores
@@ -124,17 +125,103 @@ class OutlierStep:
     growth_ms: float
     is_main: bool  # the part accounts for at least half of the step's growth
 
+    @classmethod
+    def of(cls, step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> Self:
+        """Compare the parts of a step with those of steady steps."""
+        part = max(parts, key=lambda name: parts[name] - steady[name])
+        growth_ms = parts[part] - steady[part]
+        is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
+        return cls(step.number, step.total_ms, part, growth_ms, is_main)
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """Long steps of one cause among so many; ``share`` is what they add to the traced time, 0 to 1."""
 
     steps: tuple[OutlierStep, ...]
-    cause: str  # the part that grew
+    cause: str  # the part that grew, and accounts for most of each long step's growth; "" where they differ
     steady_ms: float
     share: float
     of: int
-    occasions: int
+    occasions: int  # runs of adjacent steps
+
+    @classmethod
+    def of_outliers(cls, steps: Steps, breakdown: Breakdown, long: Sequence[int]) -> Self:
+        """Return the long steps, by their places, with their growth beyond steady steps."""
+        rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
+        parts = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
+        found = tuple(OutlierStep.of(steps.steps[at], breakdown.steps[at], parts) for at in long)
+        causes = {step.part if step.is_main else "" for step in found}
+        steady_ms = median(step.total_ms for step in steps.steady_steps)
+        beyond = {at: steps.steps[at].total_ms - steady_ms for at in long}
+        cause = causes.pop() if len(causes) == 1 else ""
+        return cls(found, cause, steady_ms, _share(beyond, steps), len(steps.steps), _runs(long))
+
+    @classmethod
+    def of_callback(cls, one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Self | None:
+        """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
+
+        Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
+        """
+        times = [row[one.part] for row in breakdown.steps]
+        if len(one.steps) * MINORITY > len(times):
+            return None
+        usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
+        least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
+        beyond = {at: t - usual_ms for at, t in enumerate(times) if t - usual_ms >= least_ms}
+        if least_ms <= 0.0 or len(beyond) * MINORITY > len(times):
+            return None
+        found = (
+            OutlierStep(
+                steps.steps[at].number, steps.steps[at].total_ms, one.part, more, is_main=True
+            )
+            for at, more in beyond.items()
+        )
+        others = (step.total_ms for at, step in enumerate(steps.steps) if at not in beyond)
+        share, number_of = _share(beyond, steps), len(times)
+        return cls(tuple(found), one.part, median(others), share, number_of, _runs(beyond))
+
+    @property
+    def summary(self) -> str:
+        """How many steps are long: "3 of 30 steps took much longer than the others"."""
+        return f"{len(self.steps)} of {self.of} steps took much longer than the others"
+
+    @property
+    def period(self) -> str:
+        """A clause with the distance of the long steps, where it is always the same; else ""."""
+        distances = {after.number - before.number for before, after in pairwise(self.steps)}
+        if len(self.steps) < MINORITY or len(distances) != 1:
+            return ""
+        return f", every {distances.pop()} steps"
+
+    @property
+    def unclear(self) -> str:
+        """Where much of the time went although no pattern shows, as at the end of an epoch."""
+        parts = " and ".join(dict.fromkeys(NAMES[step.part] for step in self.steps))
+        return (
+            f" because of {parts}, on {counted(self.occasions, 'occasion')}: {percent(self.share)} of the traced "
+            "time. The end of an epoch may be the cause (a validation, a checkpoint, a shuffle buffer that fills); "
+            "trace more with --steps to see whether it recurs"
+        )
+
+    def because(self, main: LongStepLine | None) -> str:
+        """Return the cause and the durations as a clause."""
+        longest = milliseconds(max(step.total_ms for step in self.steps))
+        durations = f"up to {longest} instead of {milliseconds(self.steady_ms)}"
+        line = f", mostly {_does(main)} at {location(main.at)}" if main else ""
+        return f" because of {NAMES[self.cause]}{line}: {durations}{self.period}"
+
+
+def _share(beyond_ms: Mapping[int, float], steps: Steps) -> float:
+    """Return the share of the traced time that long steps, by their places, take beyond other ones."""
+    beyond = sum(more * steps.steps[at].calls for at, more in beyond_ms.items())
+    whole = sum(step.total_ms * step.calls for step in steps.steps)
+    return beyond / whole if whole else 0.0
+
+
+def _runs(long: Collection[int]) -> int:
+    """Return how many runs of adjacent steps there are."""
+    return sum(at - 1 not in long for at in long)
 
 
 def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
@@ -150,17 +237,10 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     limits: Limits = Limits(),
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
-    of_callback = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
-    traced = of_callback or _traced(
-        steps, breakdown, compiling, lines, epochs, cores, pace, run, limits
-    )
+    traced = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
+    traced = traced or _traced(steps, breakdown, compiling, lines, epochs, cores, pace, run, limits)
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
-    return _begins(starts, limits)
-
-
-def _begins(starts: PassStarts, limits: Limits) -> Finding:
-    """Report the first steps of passes, which the traced steps do not show."""
     label = "share of the untraced time added by the first steps of passes"
     return Finding(
         concern=Concern.LONG_STEPS,
@@ -175,6 +255,22 @@ def _begins(starts: PassStarts, limits: Limits) -> Finding:
         remedies=(REFILL,),
         severity=Severity.of(starts.share),
     )
+
+
+def _of_callback(
+    steps: Steps,
+    breakdown: Breakdown,
+    lines: LongStepLines,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict | None:
+    """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
+    known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
+    for one in known:
+        pattern = Pattern.of_callback(one, steps, breakdown)
+        if pattern and pattern.share >= limits.share and pattern.occasions >= limits.long:
+            return _found(pattern, (one.line,), one.line, _less_often(one.line), pace, limits)
+    return None
 
 
 def _traced(  # noqa: PLR0913, PLR0917 - as above
@@ -192,120 +288,27 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     long = [at for at, steady in enumerate(steps.steady) if not steady]
     if reason := _why_not(steps, long, compiling, limits):
         return NotApplicable(reason=reason)
-    steady_ms = median(step.total_ms for step in steps.steady_steps)
-    share = _share_beyond(steps, long, steady_ms)
-    measure = Measure.share("share of the traced time added by long steps", share, limits.share)
-    summary = f"{len(long)} of {len(steps.steps)} steps took much longer than the others"
-    outliers = _long_steps(long, steps, breakdown)
-    cause = _common_part(outliers)
-    occasions = _occasions(long)
-    recurs = bool(cause) and occasions >= limits.long
-    if Severity.of(share) is Severity.CRITICAL and not recurs:
-        return NotApplicable(reason=f"{summary}{_unclear(outliers, share, occasions)}")
-    if share < limits.share or not recurs:
-        why = _why_no_pattern(cause, occasions, limits) if long else ""
-        return Healthy(summary=summary + why, evidence=(measure,))
-    known = lines is not None and (lines.timed or share >= MOST)
-    seen = lines.of(cause) if lines and known else ()
+    found = Pattern.of_outliers(steps, breakdown, long)
+    if not found.cause or found.occasions < limits.long or found.share < limits.share:
+        return _without_pattern(found, limits)
+    known = lines is not None and (lines.timed or found.share >= MOST)
+    seen = lines.of(found.cause) if lines and known else ()
     main = _main(seen, limits)
-    chance = not (main and main.callback) and not _period(outliers)
+    chance = not (main and main.callback) and not found.period
     if cores is not None and cores.contended and chance:
-        return NotApplicable(reason=f"{summary}{_contended(cores)}")
-    if run is not None and run.lack(share) and _between_epochs(cause, main):
-        return NotApplicable(reason=f"{summary}{OUTSIDE}")
-    pattern = Pattern(tuple(outliers), cause, steady_ms, share, len(steps.steps), occasions)
-    remedy = _remedy(main, cause, epochs, outliers)
-    return _found(pattern, seen, main, remedy, pace, limits)
+        others = f"{number(cores.others)} of {number(cores.usable)} cores"
+        return NotApplicable(reason=f"{found.summary}{OTHERS.format(others)}")
+    within = main is not None and (main.callback or main.call is not SlowCall.FIT)
+    if run and run.lack(found.share) and found.cause == Stage.BETWEEN and not within:
+        return NotApplicable(reason=f"{found.summary}{OUTSIDE}")
+    return _found(found, seen, main, _remedy(main, found, epochs), pace, limits)
 
+
+OTHERS = ", while other programs used {}, which may be the cause: record on an idle machine"
 
 OUTSIDE = (
     ", but the account of the run has few such steps: the time between them is that between epochs"
 )
-
-
-def _between_epochs(cause: str, main: LongStepLine | None) -> bool:
-    """Return whether what grew may lie between epochs: no line within the training loop is known that takes it."""
-    within = main is not None and (main.callback or main.call is not SlowCall.FIT)
-    return cause == Stage.BETWEEN and not within
-
-
-def _of_callback(
-    steps: Steps,
-    breakdown: Breakdown,
-    lines: LongStepLines,
-    pace: UntracedPace | None,
-    limits: Limits,
-) -> Verdict | None:
-    """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
-    known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
-    for one in known:
-        pattern = _pattern(one, steps, breakdown)
-        if pattern and pattern.share >= limits.share and pattern.occasions >= limits.long:
-            return _found(pattern, (one.line,), one.line, _less_often(one.line), pace, limits)
-    return None
-
-
-def _pattern(one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Pattern | None:
-    """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
-
-    Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
-    """
-    times = [row[one.part] for row in breakdown.steps]
-    if len(one.steps) * MINORITY > len(times):
-        return None
-    usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
-    least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
-    long = [at for at, time in enumerate(times) if time - usual_ms >= least_ms]
-    if least_ms <= 0.0 or len(long) * MINORITY > len(times):
-        return None
-    beyond = sum((times[at] - usual_ms) * steps.steps[at].calls for at in long)
-    others = (step.total_ms for at, step in enumerate(steps.steps) if at not in long)
-    return Pattern(
-        tuple(
-            OutlierStep(step.number, step.total_ms, one.part, times[at] - usual_ms, is_main=True)
-            for at, step in enumerate(steps.steps)
-            if at in long
-        ),
-        one.part,
-        median(others),
-        beyond / sum(step.total_ms * step.calls for step in steps.steps),
-        len(times),
-        _occasions(long),
-    )
-
-
-def _found(
-    pattern: Pattern,
-    lines: Sequence[LongStepLine],
-    main: LongStepLine | None,
-    remedy: Remedy,
-    pace: UntracedPace | None,
-    limits: Limits,
-) -> Verdict:
-    """Report a pattern, unless the untraced steps contradict it."""
-    summary = f"{len(pattern.steps)} of {pattern.of} steps took much longer than the others"
-    if pace is not None and pace.contradicts(pattern.share):
-        return NotApplicable(reason=f"{summary}, but the untraced steps lack such long ones")
-    label = "share of the traced time added by long steps"
-    return Finding(
-        concern=Concern.LONG_STEPS,
-        summary=f"{summary}{_because(pattern, main)}",
-        evidence=(
-            Measure.share(label, pattern.share, limits.share),
-            Measure("steady step", ms(pattern.steady_ms)),
-            Table.of(
-                pattern.steps,
-                ("step", lambda step: count(step.number)),
-                ("duration", lambda step: ms(step.total_ms)),
-                ("part that grew most", lambda step: NAMES[step.part]),
-                ("growth", lambda step: ms(step.growth_ms)),
-                most=SHOWN_ROWS,
-            ),
-            *([_line_table(lines)] if lines else []),
-        ),
-        remedies=(remedy,),
-        severity=Severity.of(pattern.share),
-    )
 
 
 def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limits: Limits) -> str:
@@ -319,51 +322,17 @@ def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limit
     return ""
 
 
-def _occasions(long: Sequence[int]) -> int:
-    """Return how many runs of adjacent steps there are."""
-    return sum(at - 1 not in long for at in long)
-
-
-def _share_beyond(steps: Steps, long: list[int], steady_ms: float) -> float:
-    """Return the share of the traced time that long steps take beyond steady ones."""
-    beyond = sum((steps.steps[at].total_ms - steady_ms) * steps.steps[at].calls for at in long)
-    whole = sum(step.total_ms * step.calls for step in steps.steps)
-    return beyond / whole if whole else 0.0
-
-
-def _long_steps(long: list[int], steps: Steps, breakdown: Breakdown) -> list[OutlierStep]:
-    rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
-    steady = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
-    return [_long_step(steps.steps[at], breakdown.steps[at], steady) for at in long]
-
-
-def _long_step(step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> OutlierStep:
-    part = max(parts, key=lambda name: parts[name] - steady[name])
-    growth_ms = parts[part] - steady[part]
-    is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
-    return OutlierStep(step.number, step.total_ms, part, growth_ms, is_main)
-
-
-def _common_part(outliers: list[OutlierStep]) -> str:
-    """Return the part that accounts for most of each long step's growth; "" where they differ."""
-    parts = {step.part if step.is_main else "" for step in outliers}
-    return parts.pop() if len(parts) == 1 else ""
-
-
-def _unclear(outliers: list[OutlierStep], share: float, occasions: int) -> str:
-    """Say where much of the time went although no pattern shows, as at the end of an epoch."""
-    parts = " and ".join(dict.fromkeys(NAMES[step.part] for step in outliers))
-    return (
-        f" because of {parts}, on {counted(occasions, 'occasion')}: {percent(share)} of the traced time. The "
-        "end of an epoch may be the cause (a validation, a checkpoint, a shuffle buffer that fills); trace "
-        "more with --steps to see whether it recurs"
-    )
-
-
-def _why_no_pattern(cause: str, occasions: int, limits: Limits) -> str:
-    if occasions < limits.long:
-        return ", on one occasion, which may be chance"
-    return "" if cause else ", without a common cause"
+def _without_pattern(found: Pattern, limits: Limits) -> Verdict:
+    """Judge long steps that take little, or once, or for different reasons."""
+    once = found.occasions < limits.long
+    if Severity.of(found.share) is Severity.CRITICAL and (once or not found.cause):
+        return NotApplicable(reason=f"{found.summary}{found.unclear}")
+    why = ", on one occasion, which may be chance" if once else ", without a common cause"
+    if not found.steps or (found.cause and not once):
+        why = ""
+    label = "share of the traced time added by long steps"
+    measure = Measure.share(label, found.share, limits.share)
+    return Healthy(summary=f"{found.summary}{why}", evidence=(measure,))
 
 
 def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
@@ -373,6 +342,55 @@ def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
     if first is None or first.at is None or total < limits.samples or first.seen < MOST * total:
         return None
     return first
+
+
+def _found(
+    pattern: Pattern,
+    lines: Sequence[LongStepLine],
+    main: LongStepLine | None,
+    remedy: Remedy,
+    pace: UntracedPace | None,
+    limits: Limits,
+) -> Verdict:
+    """Report a pattern, unless the untraced steps contradict it."""
+    if pace is not None and pace.contradicts(pattern.share):
+        return NotApplicable(
+            reason=f"{pattern.summary}, but the untraced steps lack such long ones"
+        )
+    label = "share of the traced time added by long steps"
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"{pattern.summary}{pattern.because(main)}",
+        evidence=(
+            Measure.share(label, pattern.share, limits.share),
+            Measure("steady step", ms(pattern.steady_ms)),
+            *_tables(pattern, lines),
+        ),
+        remedies=(remedy,),
+        severity=Severity.of(pattern.share),
+    )
+
+
+def _tables(pattern: Pattern, lines: Sequence[LongStepLine]) -> Iterator[Table]:
+    yield Table.of(
+        pattern.steps,
+        ("step", lambda step: count(step.number)),
+        ("duration", lambda step: ms(step.total_ms)),
+        ("part that grew most", lambda step: NAMES[step.part]),
+        ("growth", lambda step: ms(step.growth_ms)),
+        most=SHOWN_ROWS,
+    )
+    total = sum(line.seen for line in lines)
+    if lines:
+        yield Table.of(
+            lines,
+            ("your line", lambda line: line.at or ""),
+            ("calls", _does),
+            ("callback", lambda line: line.callback),
+            ("stack samples in long steps", lambda line: count(line.seen)),
+            ("share of them", lambda line: ratio(line.seen / total)),
+            most=SHOWN_ROWS,
+        )
 
 
 def _does(line: LongStepLine) -> str:
@@ -386,23 +404,14 @@ def _called(line: LongStepLine) -> str:
     return "" if within else line.calls.rpartition(".")[2]
 
 
-def _remedy(
-    main: LongStepLine | None, cause: str, epochs: EpochEnds | None, outliers: Sequence[OutlierStep]
-) -> Remedy:
+def _remedy(main: LongStepLine | None, found: Pattern, epochs: EpochEnds | None) -> Remedy:
     """Return what to do about the line, or about the part where no line is known."""
     if main is None:
-        return REMEDIES[cause]
+        return REMEDIES[found.cause]
     if epochs is not None and main.at == epochs.fit_at and not main.callback:
-        at_ends = any(epochs.explains(step.number) for step in outliers)
-        return Remedy(LONGER_EPOCHS, REPEAT, main.at) if at_ends else REMEDIES[cause]
+        at_ends = any(epochs.explains(step.number) for step in found.steps)
+        return Remedy(LONGER_EPOCHS, REPEAT, main.at) if at_ends else REMEDIES[found.cause]
     return _less_often(main)
-
-
-def _contended(cores: Cores) -> str:
-    return (
-        f", while other programs used {number(cores.others)} of {number(cores.usable)} cores, which may be the "
-        "cause: record on an idle machine"
-    )
 
 
 def _less_often(line: LongStepLine) -> Remedy:
@@ -410,34 +419,6 @@ def _less_often(line: LongStepLine) -> Remedy:
     if not _called(line):
         return Remedy(f"Do less work{within or ' in this line'}, or do it less often", at=line.at)
     return Remedy(f"Call {_called(line)}{within} less often, or once per epoch", at=line.at)
-
-
-def _because(pattern: Pattern, main: LongStepLine | None) -> str:
-    longest = milliseconds(max(step.total_ms for step in pattern.steps))
-    durations = f"up to {longest} instead of {milliseconds(pattern.steady_ms)}"
-    line = f", mostly {_does(main)} at {location(main.at)}" if main else ""
-    return f" because of {NAMES[pattern.cause]}{line}: {durations}{_period(pattern.steps)}"
-
-
-def _period(outliers: Sequence[OutlierStep]) -> str:
-    """Return the distance of the long steps, where it is always the same."""
-    distances = {after.number - before.number for before, after in pairwise(outliers)}
-    if len(outliers) < MINORITY or len(distances) != 1:
-        return ""
-    return f", every {distances.pop()} steps"
-
-
-def _line_table(lines: Sequence[LongStepLine]) -> Table:
-    total = sum(line.seen for line in lines)
-    return Table.of(
-        lines,
-        ("your line", lambda line: line.at or ""),
-        ("calls", _does),
-        ("callback", lambda line: line.callback),
-        ("stack samples in long steps", lambda line: count(line.seen)),
-        ("share of them", lambda line: ratio(line.seen / total)),
-        most=SHOWN_ROWS,
-    )
 
 
 NAMES = {

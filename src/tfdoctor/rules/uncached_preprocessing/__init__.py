@@ -46,6 +46,7 @@ before they are read.
 - [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
 """
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -70,7 +71,6 @@ from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import (
     Bound,
     Concern,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -144,7 +144,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
     if not parts and not divided:
         return _nothing_to_cache(cacheable)
-    verdict = _judged(_Caches(parts, divided, repeated), properties, memory, limits)
+    verdict = _judged(Caches(parts, divided, repeated), properties, memory, limits)
     if not isinstance(verdict, Finding):
         return verdict
     return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
@@ -191,24 +191,19 @@ def _at_starts(
 ) -> Finding | None:
     """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
 
-    Uncached work of a pass that does not run in the middle of one runs at its beginning.
+    Uncached work of a pass that does not run in the middle of one runs at its beginning: a shuffle takes what it
+    makes, before any batch is complete.
     """
-    idle = [one for one in pipeline.idle if cacheable.holds(one) and _refilled(one, properties)]
+    shuffles = [stage for stage in properties.chain if kind_of(stage) == "Shuffle"]
+    refilled = {one.id for stage in shuffles for one in properties.upstream(stage)}
+    idle = [one for one in pipeline.idle if cacheable.holds(one) and one.id in refilled]
     if not idle or starts is None or starts.share < limits.starts:
         return None
     ids = {one.id for one in idle}
     parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
     stages = tuple(StageTime(path="", kind=kind_of(one), dataset=one) for one in idle)
-    verdict = _judged(_Caches(parts, [], RepeatedWork(stages)), properties, memory, limits)
+    verdict = _judged(Caches(parts, [], RepeatedWork(stages)), properties, memory, limits)
     return _of_starts(verdict, starts, limits) if isinstance(verdict, Finding) else None
-
-
-def _refilled(dataset: Dataset, properties: DatasetProperties) -> bool:
-    """Whether a shuffle takes what a dataset makes, before any batch is complete."""
-    return any(
-        kind_of(stage) == "Shuffle" and dataset in properties.upstream(stage)
-        for stage in properties.chain
-    )
 
 
 def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
@@ -232,17 +227,17 @@ def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
 def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
     if cacheable.unknown:
         return NotApplicable(reason=cacheable.why)
-    cause = f": {cacheable.why}" if cacheable.why else ""
-    frozen = (
-        f"; {cacheable.frozen.function} draws random numbers before the cache, so all epochs see the same draws"
-        if cacheable.frozen
-        else ""
-    )
-    return Healthy(summary=f"No identical work is repeated in every epoch{cause}{frozen}")
+    summary = "No identical work is repeated in every epoch"
+    if cacheable.why:
+        summary += f": {cacheable.why}"
+    if cacheable.frozen:
+        drawn = f"{cacheable.frozen.function} draws random numbers before the cache"
+        summary += f"; {drawn}, so all epochs see the same draws"
+    return Healthy(summary=summary)
 
 
 @dataclass(frozen=True, slots=True)
-class _Caches:
+class Caches:
     """Where caches would be: behind whole functions, and within random ones, which replaces those before them."""
 
     parts: list[CacheablePart]
@@ -273,29 +268,41 @@ class _Caches:
     def sizes(self, properties: DatasetProperties) -> list[int | None]:
         """Return the bytes of each cache; None is unknown."""
         whole = [_size(part, properties) for part in self.behind()]
-        return whole + [_prefix_size(prefix, properties) for prefix in self.divided]
+        return whole + [prefix.size(properties) for prefix in self.divided]
 
-    def remedies(self, properties: DatasetProperties) -> tuple[Remedy, ...]:
-        """Return what to do, each once."""
-        whole = [_remedy(part, properties) for part in self.behind()]
-        return tuple(dict.fromkeys((*whole, *map(_division, self.divided))))
+    def shares(self, limits: Limits) -> Iterator[Measure]:
+        """Yield the shares of random functions that can be cached."""
+        for prefix in self.divided:
+            label = f"share of {prefix.stage.title}'s work before its first random operation"
+            yield Measure.share(label, prefix.share, limits.before_random)
 
     @property
-    def effects(self) -> tuple[Effect, ...]:
-        """What the caches save."""
+    def table(self) -> Table:
+        """The work that is repeated, by stage."""
+        stages = self.repeated.stages
+        rows = [(stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in stages]
+        for prefix in self.divided:
+            heaviest = f" ({', '.join(prefix.heaviest)})" if prefix.heaviest else ""
+            title = f"{prefix.stage.title} before its first random operation{heaviest}"
+            rows.append((title, prefix.stage.at or "unknown", ms(prefix.ms)))
+        return Table(("stage", "your line", "work per step"), tuple(rows))
+
+    def finding(self, measures: Sequence[Measure], properties: DatasetProperties) -> Finding:
+        """Return what to do, each once, and what the caches save."""
+        whole = [_remedy(part, properties) for part in self.behind()]
         divided = (one.stage.scaled(1.0 - one.share, Bound.AT_MOST) for one in self.divided)
-        return (*self.repeated.effects, *divided)  # reading a cache is not counted
-
-
-def _prefix_size(prefix: RepeatablePrefix, properties: DatasetProperties) -> int | None:
-    number = properties.elements(prefix.part.last)
-    return None if number is None or prefix.nbytes is None else number * prefix.nbytes
+        return Finding(
+            summary=self.recomputes,
+            evidence=(*measures, self.table),
+            remedies=tuple(dict.fromkeys((*whole, *map(_divided, self.divided)))),
+            effects=(*self.repeated.effects, *divided),  # reading a cache is not counted
+        )
 
 
 def _judged(
-    caches: _Caches, properties: DatasetProperties, memory: HostMemory | Unavailable, limits: Limits
+    caches: Caches, properties: DatasetProperties, memory: HostMemory | Unavailable, limits: Limits
 ) -> Verdict:
-    """Check how often a cache would be read, and whether it fits into memory."""
+    """Check how often a cache would be read, and whether it fits into the memory that it may take."""
     passes, sizes = properties.passes, caches.sizes(properties)
     if passes is None:
         return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_PASSES}")
@@ -304,40 +311,24 @@ def _judged(
         return Healthy(
             summary=f"The run makes {amount} over its data, so a cache would not be read"
         )
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
+    size = sum(known for known in sizes if known is not None)
+    if None in sizes:
         return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_SIZE}")
+    taken = quantity(nbytes(size))
     if isinstance(memory, Unavailable):
-        return NotApplicable(
-            reason=f"a cache would take {quantity(nbytes(sum(known)))}, but {memory}"
-        )
-    return _weighed(caches, properties, sum(known), memory, limits)
-
-
-def _weighed(
-    caches: _Caches, properties: DatasetProperties, size: int, memory: HostMemory, limits: Limits
-) -> Verdict:
-    """Compare the size of a cache with the memory that it may take."""
-    budget = limits.memory * (memory.total - memory.used)
+        return NotApplicable(reason=f"a cache would take {taken}, but {memory}")
+    budget = nbytes(limits.memory * (memory.total - memory.used))
     measures = (
-        Measure("passes over the data", count(properties.passes or 0.0), count(limits.passes)),
-        Measure("memory of the cache", nbytes(size), nbytes(budget)),
-        *(
-            Measure.share(
-                f"share of {prefix.stage.title}'s work before its first random operation",
-                prefix.share,
-                limits.before_random,
-            )
-            for prefix in caches.divided
-        ),
+        Measure("passes over the data", count(passes), count(limits.passes)),
+        Measure("memory of the cache", nbytes(size), budget),
+        *caches.shares(limits),
     )
-    if size <= budget:
-        return _finding(caches, measures, properties)
-    summary = (
-        f"{caches.recomputes}, but {quantity(nbytes(size))} do not fit into the "
-        f"{quantity(nbytes(budget))} of memory that a cache may take"
+    if size <= budget.value:
+        return caches.finding(measures, properties)
+    most = f"the {quantity(budget)} of memory that a cache may take"
+    return Healthy(
+        summary=f"{caches.recomputes}, but {taken} do not fit into {most}", evidence=measures
     )
-    return Healthy(summary=summary, evidence=measures)
 
 
 UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
@@ -362,60 +353,37 @@ METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
 """Methods that the user calls with a function of a library, such as a Keras layer."""
 
 
-def _finding(
-    caches: _Caches, measures: tuple[Measure, ...], properties: DatasetProperties
-) -> Finding:
-    rows = [
-        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in caches.repeated.stages
-    ] + [
-        (
-            f"{prefix.stage.title} before its first random operation"
-            + (f" ({', '.join(prefix.heaviest)})" if prefix.heaviest else ""),
-            prefix.stage.at or "unknown",
-            ms(prefix.ms),
-        )
-        for prefix in caches.divided
-    ]
-    return Finding(
-        summary=caches.recomputes,
-        evidence=(*measures, Table(("stage", "your line", "work per step"), tuple(rows))),
-        remedies=caches.remedies(properties),
-        effects=caches.effects,
-    )
-
-
-def _division(prefix: RepeatablePrefix) -> Remedy:
-    """Advise to divide a function before its first random operation."""
-    last, kinds = prefix.part.last, sorted({kind_of(moved).lower() for moved in prefix.part.moved})
-    name = last.function if last.function.isidentifier() else "function"
-    before = f" (line {prefix.drawn_at.line})" if prefix.drawn_at else ""
-    lines = [
-        f"dataset = dataset.map({name}_before_random, num_parallel_calls=tf.data.AUTOTUNE)",
-        CACHE,
-        *([REPEAT] if "repeat" in kinds else []),
-        *([SHUFFLE] if "shuffle" in kinds else []),
-        f"dataset = dataset.map({name}_random, num_parallel_calls=tf.data.AUTOTUNE)",
-    ]
-    after = f"; move {' and '.join(kinds)} after the cache" if kinds else ""
-    action = f"Divide {name} before its first random operation{before}, and cache between the parts{after}"
-    return Remedy(action, "\n".join(lines), last.at)
-
-
 def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
     if maker := _library(part.last):
         return _behind_library(part, maker, properties)
-    last, kinds = part.last, sorted({kind_of(dataset).lower() for dataset in part.moved})
+    last, kinds = part.last, _moved(part)
     known = last.function_at is not None and last.function.isidentifier()
-    name = last.function if known else "function"
-    lines = [
-        f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)",
-        CACHE,
-        *([REPEAT] if "repeat" in kinds else []),
-        *([SHUFFLE] if "shuffle" in kinds else []),
-    ]
+    code = _cached(last.function if known else "function", kinds)
     after = f", and move {' and '.join(kinds)} after the cache" if kinds else ""
     action = f"Cache the output of {last.function if known else 'this line'}{after}"
-    return Remedy(action, "\n".join(lines), last.at, "cache")
+    return Remedy(action, code, last.at, "cache")
+
+
+def _divided(prefix: RepeatablePrefix) -> Remedy:
+    """Advise to divide a function before its first random operation."""
+    last, kinds = prefix.part.last, _moved(prefix.part)
+    name = last.function if last.function.isidentifier() else "function"
+    before = f" (line {prefix.drawn_at.line})" if prefix.drawn_at else ""
+    after = f"; move {' and '.join(kinds)} after the cache" if kinds else ""
+    action = f"Divide {name} before its first random operation{before}, and cache between the parts{after}"
+    code = f"{_cached(f'{name}_before_random', kinds)}\n{MAPPED.format(f'{name}_random')}"
+    return Remedy(action, code, last.at)
+
+
+def _moved(part: CacheablePart) -> list[str]:
+    """Return the kinds of stages that have to move behind the cache: "repeat", "shuffle"."""
+    return sorted({kind_of(dataset).lower() for dataset in part.moved})
+
+
+def _cached(function: str, kinds: Collection[str]) -> str:
+    """Return the code of a map, of the cache behind it, and of the stages that move behind that."""
+    moved = [code for kind, code in (("repeat", REPEAT), ("shuffle", SHUFFLE)) if kind in kinds]
+    return "\n".join((MAPPED.format(function), CACHE, *moved))
 
 
 def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperties) -> Remedy:
@@ -445,6 +413,8 @@ def _size(part: CacheablePart, properties: DatasetProperties) -> int | None:
 
 
 BATCHES = "dataset = dataset.shuffle(buffer_size).batch(batch_size).prefetch(tf.data.AUTOTUNE)"
+
+MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
 
 CACHE = "dataset = dataset.cache()  # before random operations; create the dataset once, before all epochs"
 REPEAT = "dataset = dataset.repeat()  # after the cache, which is filled when a pass ends"
@@ -483,17 +453,10 @@ def example(  # noqa: PLR0913 - what the rule takes
     )
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages)
     pipeline, cacheable = replace(pipeline, idle=idle), Cacheable.measure(properties)
-    return check(
-        cacheable,
-        properties,
-        pipeline,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        RepeatablePrefixes(prefixes),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        memory,
-        contention,
-        starts,
-    )
+    repeated = RepeatedWork.measure(cacheable, properties, pipeline)
+    step = Breakdown.of(input=wait, device=40.0 - wait)
+    facts = (cacheable, properties, pipeline, repeated, RepeatablePrefixes(prefixes), step)
+    return check(*facts, memory, contention, starts)
 
 
 sick = example

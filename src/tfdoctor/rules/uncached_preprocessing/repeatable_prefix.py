@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.dataset_properties import RANDOM
+from tfdoctor.facts.input.dataset_properties import RANDOM, DatasetProperties
 from tfdoctor.facts.input.function_graphs import CONTROL, FunctionGraphs, tensor_bytes
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -35,6 +35,11 @@ class RepeatablePrefix:
     heaviest: tuple[str, ...] = ()
     drawn_at: Location | None = None  # the first random operation's line
 
+    def size(self, properties: DatasetProperties) -> int | None:
+        """Return the bytes of its outputs for all elements; None is unknown."""
+        number = properties.elements(self.part.last)
+        return None if number is None or self.nbytes is None else number * self.nbytes
+
     @property
     def ms(self) -> float:
         """The repeatable part of the stage's work in ms per step, summed over threads."""
@@ -57,15 +62,11 @@ class RepeatablePrefixes:
         found = []
         for part in cacheable.random:
             graph = graphs.of(part.last)
-            stage = _stage(part, pipeline)
+            ran = (stage for stage in pipeline.stages if stage.dataset and stage.work_ms)
+            stage = next((stage for stage in ran if stage.dataset == part.last), None)
             if graph and stage:
                 found.append(_prefix(part, stage, graph, graphs))
         return cls(tuple(prefix for prefix in found if prefix))
-
-
-def _stage(part: CacheablePart, pipeline: InputPipeline) -> StageTime | None:
-    stages = (stage for stage in pipeline.stages if stage.dataset and stage.work_ms)
-    return next((stage for stage in stages if stage.dataset == part.last), None)
 
 
 def _prefix(
@@ -109,15 +110,20 @@ def _reached(operations: Sequence[RecordedOperation]) -> list[bool]:
 
 
 def _passed_on(operations: Sequence[RecordedOperation], reached: Sequence[bool]) -> int | None:
-    """Return the bytes of repeatable tensors that random operations take, or that nothing takes: results."""
-    varies = _varies(operations)
-    taken = {at for op in operations for at in op.sources if at is not None}
-    by_random = {
-        at
-        for op, random in zip(operations, reached, strict=True)
-        for at in op.sources
-        if random and at is not None
-    }
+    """Return the bytes of repeatable tensors that random operations take, or that nothing takes: results.
+
+    Those that do not depend on the element are constants.
+    """
+    varies: list[bool] = []
+    taken: set[int] = set()
+    by_random: set[int] = set()
+    for operation, random in zip(operations, reached, strict=True):
+        sources = {at for at in operation.sources if at is not None}
+        varies.append(
+            operation.type == ARGUMENT or any(varies[at] for at in sources if at < len(varies))
+        )
+        taken |= sources
+        by_random |= sources if random else set()
     sizes = [
         _size(operation)
         for at, operation in enumerate(operations)
@@ -132,12 +138,3 @@ def _size(operation: RecordedOperation) -> int | None:
         return None
     sizes = [tensor_bytes(*output) for output in operation.outputs]
     return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def _varies(operations: Sequence[RecordedOperation]) -> list[bool]:
-    """Return (n,) whether an operation's result depends on the element."""
-    varies: list[bool] = []
-    for operation in operations:
-        sources = (at for at in operation.sources if at is not None and at < len(varies))
-        varies.append(operation.type == ARGUMENT or any(varies[at] for at in sources))
-    return varies
