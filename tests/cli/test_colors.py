@@ -47,7 +47,6 @@ def report(folder: Path, asked: Mapping[str, str], *, terminal: bool) -> str:
         ({}, False, False),
         ({"NO_COLOR": "1"}, True, False),
         ({"NO_COLOR": ""}, True, True),
-        ({"TERM": "dumb"}, True, False),
         ({"FORCE_COLOR": "1"}, False, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_cli import SAMPLES, run
+from tests.command import tfdoctor
 from tfdoctor.api.results import Results
 from tfdoctor.diagnosis.rule import SECTIONS
 from tfdoctor.recording import Recording
@@ -207,12 +208,7 @@ def test_an_unknown_name_is_refused_before_anything_is_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "tfdoctor", command[0], "--select", "inptu", *command[1:]],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = tfdoctor(command[0], "--select", "inptu", *command[1:])
     assert done.returncode == 2
     assert (
         done.stderr == "tfdoctor: --select: unknown rule or topic 'inptu': did you mean 'input'?\n"
@@ -239,14 +235,11 @@ def test_the_list_of_rules_is_also_data() -> None:
         ("input", "input stands for several rules: `tfdoctor rules` lists them."),
     ],
 )
-def test_an_unknown_rule_is_explained_by_the_nearest(name: str, said: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tfdoctor", "explain", name],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+def test_an_unknown_rule_is_explained_by_the_nearest(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = tfdoctor("explain", name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"tfdoctor: {said}\n"
 

@@ -143,7 +143,7 @@ def of_form(kind: Any, form: object) -> st.SearchStrategy[Any]:
     return NUMBERS.map(ms)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(records(Diagnosis))
 def test_any_diagnosis_is_stored_without_a_loss(made: Diagnosis) -> None:
     content = json.loads(json.dumps(write(made), allow_nan=False))
@@ -151,7 +151,7 @@ def test_any_diagnosis_is_stored_without_a_loss(made: Diagnosis) -> None:
     jsonschema.validate(content | {"unknown": [], "entries": []}, schema())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(records(Finding) | records(Healthy) | values(Evidence))
 def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
     converter, kind = reports(), type(made)
