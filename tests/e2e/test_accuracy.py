@@ -11,7 +11,6 @@ import pytest
 from benchmarks.accuracy import __main__ as accuracy
 from benchmarks.accuracy import corpus, results
 from benchmarks.accuracy.corpus import Pair
-from benchmarks.accuracy.judge import savings
 from benchmarks.accuracy.runs import Promise, Report
 from benchmarks.accuracy.scores import Measured, Origin
 from scripts import document
@@ -120,10 +119,3 @@ def test_what_was_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert json.loads(file.read_text()) == [[10.0, 5.0], [5.0, 5.0]]
     assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
     assert len(runs) == 2
-
-
-@pytest.mark.tensorflow
-def test_an_advised_change_is_timed_in_the_script() -> None:
-    """The stopwatch of the script and that of the benchmark are one: two would write to the same file."""
-    (share,) = savings(str(corpus.PAIRS / "prefetch_by_itself" / "fault.py"), ["ready"], 1)["ready"]
-    assert share < 1.0

@@ -207,14 +207,23 @@ for i, (x, y) in enumerate(data.repeat()):
 )
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """Return a notebook that has trained, and its folder."""
+    folder = tmp_path_factory.mktemp("trains")
+    return executed(folder, *TRAINS, failing=True), folder
+
+
 @pytest.mark.tensorflow
-def test_training_is_recorded_and_its_report_shown_even_after_an_error(tmp_path: Path) -> None:
-    book = executed(tmp_path, *TRAINS, failing=True)
+def test_training_is_recorded_and_its_report_shown_even_after_an_error(
+    trained: tuple[Any, Path],
+) -> None:
+    book, folder = trained
     _, _, first, second, last = book.cells
     for cell, name, steps in ((first, "first", 5), (second, "second", 4)):
         (page,) = frames(cell)
         assert "step takes" in page
-        assert f"tfdoctor: traced {steps} steps, recorded in {tmp_path / name}\n" in said(cell)
+        assert f"tfdoctor: traced {steps} steps, recorded in {folder / name}\n" in said(cell)
         assert frames(book.cells[-1]) == []
         assert cell.outputs[-1]["data"]["text/html"] == page  # below everything else
     assert value(first) == (3, "1")
@@ -224,9 +233,10 @@ def test_training_is_recorded_and_its_report_shown_even_after_an_error(tmp_path:
 
 
 @pytest.mark.tensorflow
-def test_source_lines_are_those_of_the_cell_with_its_first_line(tmp_path: Path) -> None:
-    executed(tmp_path, *TRAINS[:3])
-    recording = Recording.open(tmp_path / "first")
+def test_source_lines_are_those_of_the_cell_with_its_first_line(
+    trained: tuple[Any, Path],
+) -> None:
+    recording = Recording.open(trained[1] / "first")
     assert recording.manifest is not None
     assert recording.manifest.steps.at == ("In [3]", 6)
     assert recording.program is not None

@@ -64,7 +64,9 @@ FIT_EDITS = {
     "steps-per-execution": "compile(",
 }
 
-LOOP = '''"""Trains in a loop of its own."""
+LOOP = '''"""Trains in a loop of its own, and a model that was debugged once."""
+import keras
+import numpy as np
 import tensorflow as tf
 
 dataset = tf.data.Dataset.range(200).map(lambda x: tf.cast(x, "float32")).batch(4)
@@ -83,23 +85,18 @@ def step(x):
 for x in dataset:
     step(x)
 print("traced", step.experimental_get_tracing_count(), "compiled", step._jit_compile)
-'''
-
-LOOP_EDITS = {
-    "jit-compile": "def step",
-    "prefetch": ".batch(",
-}
-
-EAGER = '''"""Was debugged once."""
-import keras
-import numpy as np
-
 x = np.random.rand(200, 4)
 model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(1)])
 model.compile("sgd", "mse", run_eagerly=True)
 model.fit(x, x.sum(1), batch_size=8, verbose=0)
 print("eager", model.run_eagerly)
 '''
+
+LOOP_EDITS = {
+    "jit-compile": "def step",
+    "prefetch": ".batch(",
+    "run-eagerly-off": "compile(",
+}
 
 GAN = '''"""Trains two models operation by operation, and logs at each step."""
 import keras
@@ -261,18 +258,17 @@ def test_all_edits_of_a_fit_go_together_and_it_trains(tmp_path: Path) -> None:
     assert patch.count(b"\n-") <= 8  # lines; the other ones stay
 
 
-def test_a_loop_of_ones_own_is_compiled(tmp_path: Path) -> None:
+def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(
+    tmp_path: Path,
+) -> None:
     patched(tmp_path, LOOP, LOOP_EDITS)
-    assert re.search(r"traced [12] compiled True", trained(tmp_path))
+    said = trained(tmp_path)
+    assert re.search(r"traced [12] compiled True", said)
+    assert said.splitlines()[-1] == "eager False"
     report = json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
     edits = [each["edit"] for result in report["results"] for each in result["remedies"]]
     assert all(edit["in_patch"] for edit in edits)
     assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)
-
-
-def test_a_model_is_compiled_again_after_it_was_debugged(tmp_path: Path) -> None:
-    patched(tmp_path, EAGER, {"run-eagerly-off": "compile("})
-    assert trained(tmp_path).splitlines()[-1] == "eager False"
 
 
 def test_a_step_of_two_models_becomes_a_graph_and_logs_less(tmp_path: Path) -> None:

@@ -201,16 +201,6 @@ def test_arrays_and_the_scripts_exit_code(profile: Profile, script: Path) -> Non
 # Ends
 
 
-def test_an_exception_in_the_window(profile: Profile) -> None:
-    run = profile("exception")
-    clean(run)
-    assert run.code == 1
-    assert "ValueError: training broke" in run.stderr
-    assert kept(run) == list(range(10, 15))
-    assert run.manifest.window is not None
-    assert run.manifest.window.stopped_by == "exception"
-
-
 def test_ctrl_c_in_the_window(profile: Profile) -> None:
     run = profile("ctrl_c")
     clean(run)
@@ -218,13 +208,6 @@ def test_ctrl_c_in_the_window(profile: Profile) -> None:
     assert kept(run) == list(range(10, 15))
     assert run.manifest.window is not None
     assert run.manifest.window.stopped_by == "interrupt"
-
-
-def test_a_hard_exit_in_the_window(profile: Profile) -> None:
-    run = profile("hard_exit")
-    clean(run)
-    assert run.code == 4
-    assert kept(run) == list(range(10, 15))
 
 
 def test_stop_after_ends_the_run_and_runs_finally(profile: Profile) -> None:

@@ -84,16 +84,8 @@ def with_action(action, batches=40):
     return model
 
 
-def exception():
-    with_action(broken)
-
-
 def ctrl_c():
     with_action(interrupt)
-
-
-def hard_exit():
-    with_action(lambda: os._exit(4))
 
 
 def finally_runs():
