@@ -15,7 +15,6 @@ from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.gpu.transfers import D2H, direction_of
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Intervals, Plane, Trace
 
 SETTLING_PS = 2_000_000
@@ -70,11 +69,6 @@ class HostSyncs:
 
 def _copied_back(plane: Plane) -> NDArray[np.int64]:
     """Return (n,) when copies from device to host ended."""
-    ends = [
-        (line.start_ps + line.duration_ps)[is_named(line, _is_back)] for line in work_lines(plane)
-    ]
+    back = np.array([direction_of(kind.name) is D2H for kind in plane.types], bool)
+    ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(plane)]
     return np.concatenate([np.zeros(0, np.int64), *ends])
-
-
-def _is_back(name: str) -> bool:
-    return direction_of(name) is D2H

@@ -61,10 +61,7 @@ def _python(lines: list[Line]) -> Intervals | None:
         for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
             outer[line.stats.having(stat)] = True
         outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
-        outer |= is_named(line, _of_python)
+        outer |= is_named(line, TRAINING_CALLS.__contains__)
+        outer |= is_named(line, PYTHON_CALL.fullmatch)
         alone.append(spans_of(line, outer) - spans_of(line, ~outer))
     return Intervals.any_of(alone) if training else None
-
-
-def _of_python(name: str) -> bool:
-    return name in TRAINING_CALLS or bool(PYTHON_CALL.fullmatch(name))

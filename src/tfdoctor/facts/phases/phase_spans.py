@@ -92,10 +92,7 @@ def _exact(log: RunLog, tree: CallTree, first: FirstSteps) -> Iterator[_Part]:
         for span in log.spans
         if (kind := tree.kind(span.call)) in OF_CALL
     ]
-    calls += [
-        (trace.start, trace.start + trace.ms / MS, Phase.TRACING, trace.call)
-        for trace in log.traces
-    ]
+    calls += [(one.start, one.start + one.ms / MS, Phase.TRACING, one.call) for one in log.traces]
     calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in first.steps]
     edges = sorted({edge for start, end, *_ in calls for edge in (start, end)})
     open_calls: list[_Call] = []

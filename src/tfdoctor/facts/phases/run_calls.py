@@ -178,6 +178,7 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
     )
     count, within = totals.count(places), totals.tree.parent(one.id)
     before, after = _apart(places, spans, totals)
+    function, callers = _seen(places, totals.log)
     return MadeCall(
         call=one.call,
         name=one.name,
@@ -185,8 +186,8 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
         count=count,
         ms=sum(totals.ms.get(p.id, 0.0) for p in places) + sum(ms for own, ms in nested if own),
         within=within,
-        function=_function(one.at, totals.log),
-        looped=within is RunCall.SCRIPT and count >= AGAIN * _callers(places, totals.log),
+        function=function,
+        looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, callers),
         nested_ms=sum(ms for own, ms in nested if not own),
         times_ms=tuple((span.end - span.start) * MS for span in spans),
         examples=_mean(span.examples for span in spans),
@@ -197,16 +198,15 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
     )
 
 
-def _function(at: Line | None, log: RunLog) -> str:
-    """Return the user's function that holds a line, as samples show it; "" is unknown."""
-    return next((stack.function for stack in log.stacks.values() if at and stack.at == at), "")
+def _seen(places: Sequence[CallPlace], log: RunLog) -> tuple[str, int]:
+    """Return the user's function that holds the line of calls, and how many lines lead there, as samples show it.
 
-
-def _callers(places: Sequence[CallPlace], log: RunLog) -> int:
-    """Return how many lines of the user's lead to a call, as samples show them; at least 1."""
+    "" and 0 are unknown.
+    """
     calls, at = {place.id for place in places}, places[0].at
-    callers = {s.caller for s in log.stacks.values() if s.call in calls and s.at == at}
-    return max(1, len(callers))
+    stacks = [stack for stack in log.stacks.values() if stack.at == at]
+    callers = {stack.caller for stack in stacks if stack.call in calls}
+    return next((stack.function for stack in stacks if at), ""), len(callers)
 
 
 def _apart(

@@ -54,17 +54,12 @@ class RunCourse:
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
         """Look for them."""
-        own_loop = any(
-            not tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP)
-        )
-        steps = [n for n, bucket in enumerate(log.buckets) if _steps(bucket, tree)]
-        work = [
-            n
-            for n, bucket in enumerate(log.buckets)
-            if _works(bucket, log, tree, own_loop=own_loop)
-        ]
+        in_fit = [tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP)]
+        own_loop, buckets = not all(in_fit), list(enumerate(log.buckets))
+        steps = [n for n, bucket in buckets if _steps(bucket, tree)]
+        work = [n for n, bucket in buckets if _works(bucket, log, tree, own_loop=own_loop)]
         called = [n for n in work if _works(log.buckets[n], log, tree, own_loop=False)]
-        user = [n for n, bucket in enumerate(log.buckets) if _shows_user(bucket, log, tree)]
+        user = [n for n, bucket in buckets if _shows_user(bucket, log, tree)]
         return cls(
             first_step=min(steps, default=None),
             last_step=max(steps, default=None),

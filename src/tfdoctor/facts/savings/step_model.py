@@ -177,9 +177,14 @@ class StepModel:
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
-        overlapped, serial = self._input(by_stage.get(Stage.INPUT, []))
+        inputs = by_stage.get(Stage.INPUT, [])
+        moved = any(effect.overlaps for effect in inputs)
+        overlapping, serial = [0.0], [0.0]  # the times of input beside the rest, and after it
+        for segment in self._calibrated():
+            times = overlapping if segment.overlapped or moved else serial
+            times.append(_segment(segment, inputs))
         rest = self._rest(by_stage) - self._freed(by_stage)
-        predicted = max(floor, max(overlapped, rest) + serial)
+        predicted = max(floor, max(rest, *overlapping) + sum(serial))
         bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
         return self.tracing.least(predicted) if self.tracing and bounds else predicted
 
@@ -312,14 +317,6 @@ class StepModel:
             return 0.0
         host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
         return min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
-
-    def _input(self, effects: list[Effect]) -> tuple[float, float]:
-        """Return the input's time that overlaps the step and the time in series with it, after the effects."""
-        moved = any(effect.overlaps for effect in effects)
-        times: dict[bool, list[float]] = {True: [], False: []}
-        for segment in self._calibrated():
-            times[segment.overlapped or moved].append(_segment(segment, effects))
-        return max(times[True], default=0.0), sum(times[False])
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.

@@ -1,6 +1,5 @@
 """Executions of graphs, and what started each: Python, or a loop over a dataset."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,25 +29,25 @@ class GraphCall:
 
 def graph_calls(trace: Trace) -> list[GraphCall]:
     """Return the calls that started an execution of a graph, by their start."""
-    calls = [call for line in trace.host_lines for call in _of_line(line)]
-    return sorted(calls, key=lambda call: call.start_ps)
-
-
-def _of_line(line: Line) -> Iterator[GraphCall]:
-    events = line.stats.having("id")
-    runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
-    called = line.stats.having("tf_function_call").tolist()
-    is_function = zip(*line.stats.values("is_func"), strict=True)
-    eager = [int(event) for event, value in is_function if value]
-    asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
-    for run, inner, outer in zip(runs, asked, callers, strict=True):
-        yield _call(line, run, outer, str(line.stats.of(inner).get("eager_op", "")))
-    captured = events[is_named(line, is_captured)[events]].tolist()
-    if captured:
+    calls = []
+    for line in trace.host_lines:
+        events = line.stats.having("id")
+        runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
+        called = line.stats.having("tf_function_call").tolist()
+        is_function = zip(*line.stats.values("is_func"), strict=True)
+        eager = [int(event) for event, value in is_function if value]
+        asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
+        for run, inner, outer in zip(runs, asked, callers, strict=True):
+            function = str(line.stats.of(inner).get("eager_op", ""))
+            calls.append(_call(line, run, outer, function))
+        captured = events[is_named(line, is_captured)[events]].tolist()
+        if not captured:
+            continue
         iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist()
         for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
             which = str(line.stats.of(call).get("id", ""))
-            yield _call(line, run, call, which, in_pipeline=True)
+            calls.append(_call(line, run, call, which, in_pipeline=True))
+    return sorted(calls, key=lambda call: call.start_ps)
 
 
 def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
