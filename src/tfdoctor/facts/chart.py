@@ -129,21 +129,16 @@ class Chart:
             Unavailable: one that is not optional is missing.
         """
         parts = {type(part): part for part in given}
-        wanted = {name: (kind, kind_of(kind)) for name, kind in needs(function).items()}
-        return {
-            name: parts[of] if of in parts else self._supply(kind)
-            for name, (kind, of) in wanted.items()
-        }
-
-    def _supply(self, annotation: type | UnionType) -> object:
-        try:
-            return self.fact(kind_of(annotation))
-        except Unavailable as missing:
-            if Unavailable in get_args(annotation):
-                return missing
-            if NoneType in get_args(annotation):
-                return None
-            raise
+        facts: dict[str, object] = {}
+        for name, annotation in needs(function).items():
+            kind, answers = kind_of(annotation), get_args(annotation)
+            try:
+                facts[name] = parts[kind] if kind in parts else self.fact(kind)
+            except Unavailable as missing:
+                if Unavailable not in answers and NoneType not in answers:
+                    raise
+                facts[name] = missing if Unavailable in answers else None
+        return facts
 
     def _measure(self, kind: type) -> object:
         fact = cast("type[Fact]", kind)

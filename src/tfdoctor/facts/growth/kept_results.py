@@ -53,19 +53,12 @@ class KeptResults:
         if recording.run is None:
             raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
-        return cls(
-            tuple(
-                KeptResult(
-                    Location(place.shown(one.at[0]), one.at[1]),
-                    one.container,
-                    one.value,
-                    one.what,
-                    one.fits,
-                    one.each,
-                )
-                for one in sorted(recording.run.kept, key=lambda one: one.at)
-            )
-        )
+        statements = []
+        for one in sorted(recording.run.kept, key=lambda one: one.at):
+            at = Location(place.shown(one.at[0]), one.at[1])
+            kept = KeptResult(at, one.container, one.value, one.what, one.fits, one.each)
+            statements.append(kept)
+        return cls(tuple(statements))
 
     @property
     def of_steps(self) -> KeptResult | None:

@@ -7,7 +7,6 @@ from typing import Self
 
 from tfdoctor.facts.input.function_graphs import FunctionGraphs, tensor_bytes
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.recording.program import RecordedGraph
 
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))
 """Types of operations that compute nothing."""
@@ -58,26 +57,23 @@ class MapFunctions:
     @classmethod
     def measure(cls, program: Program, graphs: FunctionGraphs) -> Self:
         """Read the recorded graph of each map's function."""
-        functions = {
-            dataset.id: _function(graph, dataset, program)
-            for dataset in program.datasets
-            if (graph := graphs.of(dataset))
-        }
+        functions = {}
+        for dataset in program.datasets:
+            graph = graphs.of(dataset)
+            if graph is None:
+                continue
+            working = [one for one in graph.operations if one.type not in GIVEN]
+            written = [tensor_bytes(*output) for one in working for output in one.outputs]
+            given = (one.element for one in program.datasets if one.id in dataset.inputs)
+            spec = next(given, "")
+            functions[dataset.id] = MapFunction(
+                types=frozenset(one.type for one in working) | (dataset.types or set()) - GIVEN,
+                operations=len(working),
+                nbytes=None if None in written else sum(size or 0 for size in written),
+                batch=_batch(dataset, program),
+                fixed=bool(spec) and not OPEN.search(spec),
+            )
         return cls(functions)
-
-
-def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFunction:
-    working = [operation for operation in graph.operations if operation.type not in GIVEN]
-    written = [tensor_bytes(*output) for operation in working for output in operation.outputs]
-    spec = next((source.element for source in program.datasets if source.id in dataset.inputs), "")
-    return MapFunction(
-        types=frozenset(operation.type for operation in working)
-        | (dataset.types or frozenset()) - GIVEN,
-        operations=len(working),
-        nbytes=None if None in written else sum(size or 0 for size in written),
-        batch=_batch(dataset, program),
-        fixed=bool(spec) and not OPEN.search(spec),
-    )
 
 
 def _batch(dataset: Dataset, program: Program) -> int:

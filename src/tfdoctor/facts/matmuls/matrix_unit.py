@@ -70,20 +70,17 @@ class MatrixUnit:
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)
         gpu = GpuKernels.of(rows, hardware) if hardware.kind == DeviceKind.GPU else None
+        timed_ms = sum(row.ms for row in rows if row.flops)
+        done = sum((row.flops or 0) * row.calls for row in rows)
         return cls(
             unit=hardware.matrix_unit,
             busy_ms=busy,
             matrix_ms=sum(row.ms for row in rows),
             utilization=sum(flops) / (busy * 1e-3) / peak if known and peak else None,
-            matrix_rate=_rate(rows),
+            matrix_rate=done / (timed_ms * 1e-3) if timed_ms else None,
             peak_flop_s=peak,
             **(gpu.parts() if gpu else {}),
         )
-
-
-def _rate(rows: tuple[OperationTime, ...]) -> float | None:
-    ms = sum(row.ms for row in rows if row.flops)
-    return sum((row.flops or 0) * row.calls for row in rows) / (ms * 1e-3) if ms else None
 
 
 Piece = tuple[OperationTime, Kernel, float]

@@ -60,24 +60,19 @@ class Broadcasts:
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Follow each repetition to the operations that use it."""
-        rows = [row for row in operations.rows if row.type in REPEATS]
-        found = (_broadcast(operations, row, program, dataflow) for row in rows)
-        return cls(tuple(one for one in found if one and (one.rows or one.chain)))
-
-
-def _broadcast(
-    operations: Operations, row: OperationTime, program: Program, dataflow: Dataflow
-) -> Broadcast | None:
-    forward = row.operation
-    times = _times(forward, program) if forward else None
-    if not forward or not times or forward.name.startswith("gradient"):
-        return None
-    names, rows = _chain(forward, dataflow), operations.rows
-    own: tuple[OperationTime, ...] = ()
-    if _needless(names, dataflow):
-        own = tuple(o for o in rows if o is row or dataflow.is_gradient_of(o.name, forward))
-    later = (one for one in rows if one.operation and one.operation.name in names[1:])
-    return Broadcast(row, times, own, tuple(later))
+        rows, found = operations.rows, []
+        for row in (row for row in rows if row.type in REPEATS):
+            forward = row.operation
+            times = _times(forward, program) if forward else None
+            if not forward or not times or forward.name.startswith("gradient"):
+                continue
+            names = _chain(forward, dataflow)
+            own = [one for one in rows if dataflow.is_gradient_of(one.name, forward) or one is row]
+            chain = [one for one in rows if one.operation and one.operation.name in names[1:]]
+            needless = _needless(names, dataflow)
+            if needless or chain:
+                found.append(Broadcast(row, times, tuple(own if needless else ()), tuple(chain)))
+        return cls(tuple(found))
 
 
 def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:

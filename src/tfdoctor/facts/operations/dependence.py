@@ -20,6 +20,9 @@ CONSTANT = frozenset(["Const", "HostConst"])
 VARIABLE = re.compile(r"(?:Read\w*VariableOp|ResourceGather\w*|VarHandleOp|VariableV2)$")
 """Operations that read variables."""
 
+WRITES = ("Assign", "ResourceApply", "ResourceScatter")
+"""Beginnings of the types of operations that write variables."""
+
 SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size"))
 """Operations that use only the shape of their input."""
 
@@ -127,7 +130,9 @@ class Dependence:
     def _to_training(self) -> frozenset[str]:
         operations: Mapping[str, Operation] = self.flow.program.by_name
         return self._ancestors(
-            name for name, one in operations.items() if GRADIENT.search(name) or _updates(one)
+            name
+            for name, one in operations.items()
+            if GRADIENT.search(name) or (one.type.startswith(WRITES) and not _is_metric(one))
         )
 
     def _ancestors(self, names: Iterable[str]) -> frozenset[str]:
@@ -137,12 +142,6 @@ class Dependence:
 
 def _is_metric(operation: Operation) -> bool:
     return operation.origin is not None and operation.origin.kind == METRIC
-
-
-def _updates(operation: Operation) -> bool:
-    """Say whether an operation writes a variable that is no metric's."""
-    writes = operation.type.startswith(("Assign", "ResourceApply", "ResourceScatter"))
-    return writes and not _is_metric(operation)
 
 
 def _reached(names: Iterable[str], then: Callable[[str], Iterable[str]]) -> frozenset[str]:

@@ -46,11 +46,7 @@ class OneDnn:
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        device: Device,
-        recording: Recording,
-        framework: Framework,
+        cls, operations: Operations, device: Device, recording: Recording, framework: Framework
     ) -> Self:
         """Sort the matmuls and convolutions by the type that ran.
 

@@ -32,8 +32,12 @@ class OptimizerWork:
     @classmethod
     def measure(cls, operations: Operations) -> Self:
         """Find the operations by the optimizer's name scope, fused updates by their type."""
-        rows = tuple(row for row in operations.rows if _is_optimizer(row))
-        return cls(rows, sum(row.calls for row in rows if UPDATES.match(row.type)))
+        rows = []
+        for row in operations.rows:
+            scopes = {NUMBERED.sub("", part).lower() for part in row.name.split("/")[:-1]}
+            if scopes & OPTIMIZERS or row.type.startswith(("ResourceApply", "ResourceSparseApply")):
+                rows.append(row)
+        return cls(tuple(rows), sum(row.calls for row in rows if UPDATES.match(row.type)))
 
     @property
     def ms(self) -> float:
@@ -56,10 +60,3 @@ def is_small(row: OperationTime, values: float, each_ms: float) -> bool:
     shapes = [shape for _, shape in tensors if shape is not None and None not in shape]
     largest = max((prod(size or 0 for size in shape) for shape in shapes), default=None)
     return row.ms <= each_ms * row.calls if largest is None else largest <= values
-
-
-def _is_optimizer(row: OperationTime) -> bool:
-    scopes = {NUMBERED.sub("", part).lower() for part in row.name.split("/")[:-1]}
-    return bool(scopes & OPTIMIZERS) or row.type.startswith(
-        ("ResourceApply", "ResourceSparseApply")
-    )

@@ -71,28 +71,16 @@ def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
     """
     first = min(hosts, key=lambda name: (len(hosts[name].numbers), name))
     starts = np.array(hosts[first].starts_ns, np.int64)
-    nearest = {name: _nearest(starts, host) for name, host in hosts.items()}
-    kept = [
-        row
-        for row in range(len(starts))
-        if all(places[row] is not None for places in nearest.values())
-    ]
-    return Matching(
-        MatchedBy.CLOCK,
-        {
-            name: tuple(place for row in kept if (place := places[row]) is not None)
-            for name, places in nearest.items()
-        },
-    )
+    nearest = np.stack([_nearest(starts, host) for host in hosts.values()])
+    kept = nearest[:, (nearest >= 0).all(axis=0)]
+    return Matching(MatchedBy.CLOCK, dict(zip(hosts, map(tuple, kept.tolist()), strict=True)))
 
 
-def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
-    """Return for each start the place of the host's nearest step; None where none or several are near."""
+def _nearest(starts: NDArray[np.int64], host: HostSteps) -> NDArray[np.int64]:
+    """Return (n,) the place of the host's nearest step; -1 where none is near, or it is near to several starts."""
     host_starts = np.array(host.starts_ns, np.int64)
     reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
     distance = np.abs(host_starts[None, :] - starts[:, None])
-    nearest = distance.argmin(axis=1)
-    within_reach = [
-        place if distance[at, place] < reach else None for at, place in enumerate(nearest.tolist())
-    ]
-    return [place if within_reach.count(place) == 1 else None for place in within_reach]
+    nearest, near = distance.argmin(axis=1), distance.min(axis=1) < reach
+    alone = np.bincount(nearest[near], minlength=len(host_starts)) == 1
+    return np.where(near & alone[nearest], nearest, -1)

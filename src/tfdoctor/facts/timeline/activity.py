@@ -53,9 +53,8 @@ class Activity:
         """Sort all events of the host and of the busiest device."""
         wait = trainer_waits(trace.host_lines)
         if framework.foreign and device.kind == DeviceKind.CPU:
-            return cls(
-                wait, {Stage.DEVICE: tabulate(compiled_work(trace, xla_programs))}, Intervals()
-            )
+            work = tabulate(compiled_work(trace, xla_programs))
+            return cls(wait, {Stage.DEVICE: work}, Intervals())
         captured = captured_executions(trace)
         training = training_executions(trace, captured)
         computing = host_operations(trace, captured - training, training)

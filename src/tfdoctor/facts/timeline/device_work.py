@@ -31,20 +31,17 @@ def work_by_stage(
     if device.kind == DeviceKind.GPU:
         events = (event for line in lines for event in line.events())
         kernels = CompiledKernels.of(events, xla_programs, xla_operations)
-    for line in lines:
-        for event in line.events():
-            if event.type.stats.get("hlo_category") in CONTAINERS:
-                continue
-            stage = _stage(device.kind, event.type)
-            label = _device_label(event.type, event.stats)
-            if xla_programs.is_depthwise(
-                str(event.type.stats.get("program_id")), event.type.display_name
-            ):
-                label = (label[0], DEPTHWISE, label[2])
-            if operation := kernels.find(event):
-                label = (operation.name, operation.type, label[2])
-            row = (label, event.type, event.start_ps, event.end_ps)
-            stages.setdefault(stage, []).append(row)
+    for event in (event for line in lines for event in line.events()):
+        kind = event.type
+        if kind.stats.get("hlo_category") in CONTAINERS:
+            continue
+        name, does, ran = _device_label(kind, event.stats)
+        if xla_programs.is_depthwise(str(kind.stats.get("program_id")), kind.display_name):
+            does = DEPTHWISE
+        if operation := kernels.find(event):
+            name, does = operation.name, operation.type
+        row = ((name, does, ran), kind, event.start_ps, event.end_ps)
+        stages.setdefault(_stage(device.kind, kind), []).append(row)
     return {stage: tabulate(rows) for stage, rows in stages.items()}
 
 

@@ -77,7 +77,14 @@ class Array:
 
 def arrays(text: str) -> tuple[Array, ...]:
     """Return the arrays in an instruction's text: its results, then its operands."""
-    return tuple(_array(match) for match in ARRAY.finditer(text))
+    found = []
+    for dtype, sizes, order, layout in ARRAY.findall(text):
+        tile, space = TILE.search(layout), SPACE.search(layout)
+        first = tile[1].partition(")")[0].lstrip("(") if tile else ""
+        padded = tuple(int(size) for size in first.split(",") if size.isdigit())
+        at = int(space[1]) if space else 0
+        found.append(Array(dtype, _numbers(sizes), _numbers(order), padded, at))
+    return tuple(found)
 
 
 def convolves_each_alone(text: str) -> bool:
@@ -90,20 +97,6 @@ def convolves_each_alone(text: str) -> bool:
         group_count > 1
         and features < len(shapes[0].dims)
         and shapes[0].dims[features] == group_count
-    )
-
-
-def _array(match: re.Match[str]) -> Array:
-    dtype, sizes, order, layout = match.groups()
-    tile = TILE.search(layout or "")
-    space = SPACE.search(layout or "")
-    first = tile[1].partition(")")[0].lstrip("(") if tile else ""
-    return Array(
-        dtype,
-        _numbers(sizes),
-        _numbers(order or ""),
-        tuple(int(size) for size in first.split(",") if size.isdigit()),
-        int(space[1]) if space else 0,
     )
 
 
