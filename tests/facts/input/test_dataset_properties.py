@@ -196,9 +196,7 @@ def test_the_passes_that_the_trace_shows_are_the_least() -> None:
     program = Program(datasets=(records,), feeds=0)
     for completed, passes in ((1, None), (2, 2.0)):
         nodes = {"Root": Node("Root", repetition=completed)}
-        found = DatasetProperties.measure(
-            program, recording(manifest=manifest()), Iterators(nodes, {})
-        )
+        found = DatasetProperties.measure(program, recording(manifest=manifest()), Iterators(nodes))
         assert found.passes == passes
 
 
@@ -231,7 +229,7 @@ def keras_arrays(epochs: int | None) -> DatasetProperties:
     program = Program(
         datasets=made, feeds=4, settings=RunSettings(epochs=epochs, steps_per_epoch=None)
     )
-    nodes = Iterators({"Root": Node("Root", repetition=25)}, {})
+    nodes = Iterators({"Root": Node("Root", repetition=25)})
     return DatasetProperties.measure(program, recording(manifest=manifest()), nodes)
 
 

@@ -329,9 +329,8 @@ def test_one_dataset_for_all_epochs_is_not_remade() -> None:
     assert not measured.fact(DatasetProperties).remade
 
 
-def test_what_each_batch_was_waited_for_is_kept() -> None:
-    waits = facts(TRAINER, SEQUENTIAL).fact(Iterators).waits_ms
-    assert waits == {1: [pytest.approx(60.6)] * STEPS}
+def test_the_trainers_batches_are_counted() -> None:
+    assert facts(TRAINER, SEQUENTIAL).fact(Iterators).batches == STEPS
 
 
 def test_work_in_outlying_steps_does_not_count() -> None:

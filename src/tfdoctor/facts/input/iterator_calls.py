@@ -77,11 +77,7 @@ class PipelineCalls:
 
     @classmethod
     def of(
-        cls,
-        lines: Sequence[Line],
-        types: Sequence[EventType],
-        members: set[int],
-        window: StepSpans,
+        cls, lines: Sequence[Line], types: Sequence[EventType], members: set[int], window: StepSpans
     ) -> Self:
         """Collect the calls of these iterators on the threads of the host, whose events have these types."""
         events, made = _Events.of(lines, window), cls()

@@ -16,7 +16,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterator_calls import PipelineCalls, chosen_events
 from tfdoctor.facts.input.iterator_functions import add_functions
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import PS_PER_MS, Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
@@ -32,15 +32,10 @@ NUMBERED = re.compile(r"\w+:\d+")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iterators:
-    """The training pipeline's nodes by path, and the wait for each batch in ms, by root id."""
+    """The training pipeline's nodes by path, and how many batches the training loop took."""
 
     nodes: dict[str, Node]
-    waits_ms: dict[int, list[float]]
-
-    @property
-    def batches(self) -> int:
-        """How many batches the training loop took."""
-        return sum(map(len, self.waits_ms.values()))
+    batches: int = 0
 
     @property
     def passes(self) -> int:
@@ -68,37 +63,30 @@ class Iterators:
             raise steps
         window = StepSpans.of(steps)
         lines, types = (trace.host.lines, trace.host.types) if trace.host else ((), ())
-        roots = _training_roots(lines, window)
-        found = PipelineCalls.of(lines, types, _members(lines, set(roots)), window)
+        roots, batches = _training_roots(lines, window)
+        found = PipelineCalls.of(lines, types, _members(lines, roots), window)
         add_functions(lines, found.owners)
         if not found.nodes:
             waited = any(is_named(line, WAIT.fullmatch).any() for line in lines)
             raise Unavailable(_why(framework, waited=waited))
-        return cls(dict(sorted(found.nodes.items())), roots)
+        return cls(dict(sorted(found.nodes.items())), batches)
 
 
-def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[float]]:
-    """Return the pipelines that feed the training step, and the ms of each call: {root id: [ms]}.
+def _training_roots(lines: Iterable[Line], window: StepSpans) -> tuple[set[int], int]:
+    """Return the ids of the pipelines that feed the training step, and the number of their batches.
 
     The first batch that a step requests is its own; a later one may belong to a validation that runs
     before the next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
     """
-    calls: list[
-        tuple[int, int, int]
-    ] = []  # start, duration and id, of the pipelines' last iterators
+    calls: list[tuple[int, int]] = []  # start and id, of the pipelines' last iterators
     for line in lines:
         events = chosen_events(line, ROOT.fullmatch, window)
-        columns = (line.start_ps[events], line.duration_ps[events], line.stats.ids_of("id", events))
-        calls += zip(*(column.tolist() for column in columns), strict=True)
+        ids = line.stats.ids_of("id", events)
+        calls += zip(line.start_ps[events].tolist(), ids.tolist(), strict=True)
     calls.sort()
-    starts = np.array([start for start, _, _ in calls])
-    first = np.searchsorted(starts, window.starts_ps)
-    training = {calls[at][2] for at in first if at < len(calls)}
-    waits_ms: dict[int, list[float]] = {}
-    for _, duration, root in calls:
-        if root in training:
-            waits_ms.setdefault(root, []).append(duration / PS_PER_MS)
-    return waits_ms
+    first = np.searchsorted([start for start, _ in calls], window.starts_ps)
+    training = {calls[at][1] for at in first.tolist() if at < len(calls)}
+    return training, sum(root in training for _, root in calls)
 
 
 def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:

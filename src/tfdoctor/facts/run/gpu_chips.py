@@ -3,12 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from tfdoctor.facts.run.gpu_rates import (
-    AMD_BOARDS,
-    AMD_BY_UNITS,
-    AMD_BY_VERSION,
-    FP64_CORES,
-)
+from tfdoctor.facts.run.gpu_rates import AMD_BOARDS, AMD_BY_UNITS, AMD_BY_VERSION, FP64_CORES
 from tfdoctor.trace.stats import Value
 
 Stats = Mapping[str, Value]

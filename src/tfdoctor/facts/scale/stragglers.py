@@ -86,7 +86,7 @@ def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
     needed = ceil(log2(len(names) / ALPHA))
     if matching.count < needed:
         return Comparison(matching.count, needed, 0.0, 0.0, 0.0, ())
-    excess = {name: own[at] - _others(own, at) for at, name in enumerate(names)}
+    excess = {name: _excess(own, at) for at, name in enumerate(names)}
     slowest = max(names, key=lambda name: float(np.median(excess[name])))
     step_ms = float(np.median(_table({n: hosts[n].total_ms for n in names}, matching)))
     lags = [
@@ -109,9 +109,9 @@ def _table(times: Mapping[str, tuple[float, ...]], matching: Matching) -> Times:
     return np.array([np.array(times[n])[list(matching.places[n])] for n in sorted(times)], float)
 
 
-def _others(table: Times, at: int) -> Times:
-    """Return (steps,) the median of all hosts but one."""
-    return np.asarray(np.median(np.delete(table, at, axis=0), axis=0), float)
+def _excess(table: Times, at: int) -> Times:
+    """Return (steps,) by how much a host exceeds the median of all others."""
+    return np.asarray(table[at] - np.median(np.delete(table, at, axis=0), axis=0), float)
 
 
 def _deviation(excess: Times) -> float:
@@ -143,13 +143,9 @@ def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: 
     def part(stage: str) -> Times:
         return _table({n: hosts[n].parts[stage] for n in names}, matching)
 
-    stages = {
-        str(own_stage): float(np.median(part(own_stage)[at] - _others(part(own_stage), at)))
-        for own_stage in OWN
-    }
+    stages = {str(stage): float(np.median(_excess(part(stage), at))) for stage in OWN}
     stage = max(stages, key=lambda name: stages[name])
-    waiting = part(Stage.COLLECTIVE)
-    waited = float(np.median(_others(waiting, at) - waiting[at]))
+    waited = -float(np.median(_excess(part(Stage.COLLECTIVE), at)))
     own = _table({n: hosts[n].own_ms for n in names}, matching)
     gain = float(np.median(own[at] - np.delete(own, at, axis=0).max(axis=0)))
     return Lag(

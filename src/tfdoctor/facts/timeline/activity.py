@@ -26,9 +26,7 @@ from tfdoctor.facts.timeline.xla_cpu_work import compiled_work
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
-from tfdoctor.trace.names import (
-    COLLECTIVE_OPERATION,
-)
+from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,13 +11,7 @@ from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
-from tfdoctor.trace.names import (
-    COLLECTIVE,
-    COPY,
-    TPU_COLLECTIVES,
-    TPU_INFEEDS,
-    TPU_TRANSFERS,
-)
+from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS, TPU_TRANSFERS
 from tfdoctor.trace.stats import Value
 
 

@@ -7,12 +7,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import EventType, Line
-from tfdoctor.trace.names import (
-    EAGER_OPERATION,
-    EXECUTOR,
-    WAIT,
-    XLA_ON_CPU,
-)
+from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, WAIT, XLA_ON_CPU
 
 UNNAMED = "compiled or unnamed"
 """The type given to work whose operation the trace does not name."""

@@ -6,13 +6,7 @@ from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.facts.timeline.work import Work
 from tfdoctor.trace import EventType, Line, Trace
-from tfdoctor.trace.names import (
-    ASSIGN,
-    CAPTURED_FUNCTION,
-    GRADIENT,
-    INPUT_THREAD,
-    UPDATE,
-)
+from tfdoctor.trace.names import ASSIGN, CAPTURED_FUNCTION, GRADIENT, INPUT_THREAD, UPDATE
 
 
 def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work:
