@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 KEYWORD_ONLY = 99
@@ -30,32 +30,18 @@ def setting(
         raise Declined(
             f".{last_name(call.func)}() is called with * or **, so its arguments are unknown"
         )
-    given = _given(call, name, position)
+    given = named(call).get(name) or next(iter(positional(call)[position:]), None)
     if given is None:
         return _added(module, call, f"{name}={value}")
-    value_now = module.written(given.value)
-    if value_now not in instead_of:
-        raise Declined(f".{last_name(call.func)}() already has {name}={value_now}")
-    start, end = module.span(given.value)
-    return Splice(start, end, 0, value)
+    if module.written(given) not in instead_of:
+        raise Declined(f".{last_name(call.func)}() already has {name}={module.written(given)}")
+    return module.replaced(given, value)
 
 
 def written(module: SyntaxTree, call: cst.Call, name: str) -> str:
     """Return how the argument of a name is written, or ""."""
-    argument = _named(call, name)
-    return module.written(argument.value) if argument else ""
-
-
-def _named(call: cst.Call, name: str) -> cst.Arg | None:
-    named = (argument for argument in call.args if argument.keyword)
-    return next((arg for arg in named if arg.keyword and arg.keyword.value == name), None)
-
-
-def _given(call: cst.Call, name: str, position: int) -> cst.Arg | None:
-    """Return the argument of a name, else the one at its position."""
-    positional = [argument for argument in call.args if argument.keyword is None]
-    at_position = positional[position] if len(positional) > position else None
-    return _named(call, name) or at_position
+    value = named(call).get(name)
+    return module.written(value) if value else ""
 
 
 def _added(module: SyntaxTree, call: cst.Call, argument: str) -> Splice:
@@ -67,18 +53,13 @@ def _added(module: SyntaxTree, call: cst.Call, argument: str) -> Splice:
     if not isinstance(last.comma, cst.Comma):
         # The value's own parentheses are not in its span; those of the argument are.
         return insert(module.span(last)[1], f", {argument}")
-    if not _plain(module, last, end):
+    # Only parentheses and white space may stand between the last value and its comma.
+    between, comma_written, _ = module.text[module.span(last.value)[1] : end].partition(",")
+    if not comma_written or between.strip(" \t\r\n)"):
         raise Declined("a comment follows the last argument of the call")
     comma = module.text.index(",", module.span(last.value)[1], end)
-    own_line = module.lines.number(comma) < module.lines.number(end)
-    if not own_line:
+    if module.lines.number(comma) == module.lines.number(end):
         return insert(comma + 1, f" {argument},")
     first = module.span(last)[0]
     new = f"{module.lines.newline}{module.lines.indent(first)}{argument},"
     return insert(module.lines.end(comma), new)  # after a comment on the last argument
-
-
-def _plain(module: SyntaxTree, last: cst.Arg, end: int) -> bool:
-    """Say whether only parentheses and white space stand between the last value and its comma."""
-    rest = module.text[module.span(last.value)[1] : end]
-    return "," in rest and not rest.partition(",")[0].strip(" \t\r\n)")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named, positional
 from tfdoctor.edits.values import BoundValue, Values
 
 SIZES = {
@@ -62,17 +62,13 @@ class Rows:
         if source.place < 0:
             return self.of(source.value, seen)
         match source.value:  # states, actions = map(np.array, zip(*batch))
-            case cst.Call(func=cst.Name(value="map"), args=[_, cst.Arg(value=columns)]):
-                return self._columns(columns, seen)
+            case cst.Call(
+                func=cst.Name(value="map"),
+                args=[_, cst.Arg(value=cst.Call(func=cst.Name(value="zip"), args=[whole]))],
+            ) if whole.star == "*":
+                return self._length(whole.value, seen)
             case cst.Tuple(elements=elements) if source.place < len(elements):
                 return self.of(elements[source.place].value, seen)
-            case _:
-                return ""
-
-    def _columns(self, value: cst.BaseExpression, seen: frozenset[int]) -> str:
-        match value:
-            case cst.Call(func=cst.Name(value="zip"), args=[cst.Arg(star="*", value=rows)]):
-                return self._length(rows, seen)
             case _:
                 return ""
 
@@ -81,7 +77,7 @@ class Rows:
         match value:
             case cst.Name():
                 found = self.values.sources(value)
-                whole = [source for source in found if source.place < 0 and not source.each]
+                whole = [source for source in found if source.whole]
                 lengths = [self._length(source.value, seen) for source in whole]
                 return _one(lengths) if len(whole) == len(found) else ""
             case cst.Call(args=[_, cst.Arg(value=size)]) if self._samples(value):
@@ -125,20 +121,15 @@ class Rows:
             return self._length(inner or args[0], seen) if inner or args else ""
         if name == "expand_dims" and len(args) > 1:
             return "1" if self.module.written(args[1]) == "0" else ""
-        if name == "reshape":
-            return self._reshaped(call)
+        if name == "reshape":  # x.reshape(1, 4), x.reshape([1, 4]) or np.reshape(x, [1, 4])
+            of_module = dotted(call.func).partition(".")[0] in self.module.imports
+            shape = args[1:] if of_module else args
+            return self._first(shape[0]) if shape else ""
         if name in ("concatenate", "concat"):
             return self._joined(call, seen)
         if name == "stack" and len(args) == 1:
             return self._length(args[0], seen)
         return self._sized(call, name) if self._is_array(call) else ""
-
-    def _reshaped(self, call: cst.Call) -> str:
-        """Return the rows of x.reshape(1, 4), x.reshape([1, 4]) or np.reshape(x, [1, 4])."""
-        args = [argument.value for argument in call.args]
-        root = dotted(call.func).partition(".")[0]
-        shape = args[1:] if root in self.module.imports else args
-        return self._first(shape[0]) if shape else ""
 
     def _joined(self, call: cst.Call, seen: frozenset[int]) -> str:
         """Return the sum of the rows of a list of arrays."""
@@ -155,19 +146,18 @@ class Rows:
         known = {origin.partition(".")[0] for origin in self.module.imports.get(root, ())}
         if known and known <= {"numpy", "tensorflow"}:
             return True
-        made = self.values.sources(root_name) if (root_name := _name_of(func)) else []
+        receiver = func.value if isinstance(func, cst.Attribute) else None  # rng of rng.normal
+        made = self.values.sources(receiver) if isinstance(receiver, cst.Name) else []
         return bool(made) and all(
             isinstance(source.value, cst.Call) and last_name(source.value.func) in GENERATORS
             for source in made
         )
 
     def _sized(self, call: cst.Call, name: str) -> str:
-        named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword}
-        positional = [argument.value for argument in call.args if argument.keyword is None]
-        place = SIZES.get(name)
-        size = named.get("size", named.get("shape"))
-        if size is None and place is not None and place < len(positional):
-            size = positional[place]
+        by_name, by_place, place = named(call), positional(call), SIZES.get(name)
+        size = by_name.get("size", by_name.get("shape"))
+        if size is None and place is not None and place < len(by_place):
+            size = by_place[place]
         return self._first(size) if size is not None else ""
 
     def _first(self, size: cst.BaseExpression) -> str:
@@ -176,12 +166,6 @@ class Rows:
                 return self.number(first.value)
             case _:
                 return self.number(size)
-
-
-def _name_of(func: cst.BaseExpression) -> cst.Name | None:
-    """Return ``rng`` of ``rng.normal``."""
-    receiver = func.value if isinstance(func, cst.Attribute) else None
-    return receiver if isinstance(receiver, cst.Name) else None
 
 
 def _one(found: Sequence[str]) -> str:

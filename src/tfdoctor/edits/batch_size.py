@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tfdoctor.edits import whole_numbers
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, named
 from tfdoctor.edits.splice import Declined, Splice
 
 POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}
@@ -24,28 +24,18 @@ def larger_batch(
     Raises:
         Declined: the call does not show the first size as a number.
     """
-    given = [
-        value
-        for call in module.all(cst.Call)
-        if module.covers(call, line) and (value := _size(call)) is not None
-    ]
+    given = [value for call in module.on(cst.Call, line) if (value := _size(call)) is not None]
     if len(given) != 1:
         several = "several calls" if given else "no call"
         raise Declined(f"line {line} has {several} with a batch size")
-
-    def is_size(name: cst.Name) -> bool:
-        argument = module.parent(name)
-        call = module.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and _size(call) is name
-
-    return whole_numbers.replaced(module, given[0], sizes, is_size, others)
+    return whole_numbers.replaced(module, given[0], sizes, _size, others)
 
 
 def _size(call: cst.Call) -> cst.BaseExpression | None:
     """Return the size of batches that a call is given; None of a call that makes none."""
-    named = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == KEYWORD]
+    by_name = named(call).get(KEYWORD)
     at = POSITIONS.get(last_name(call.func)) if isinstance(call.func, cst.Attribute) else None
-    if named or at is None:
-        return next(iter(named), None)
-    positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    return positional[at] if len(positional) > at else None
+    if by_name is not None or at is None:
+        return by_name
+    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    return plain[at] if len(plain) > at else None

@@ -12,6 +12,7 @@ from tfdoctor.edits.chains import (
     Segment,
     appended,
     assigned_before,
+    calls_of,
     calls_on,
     mapped_before,
     methods_of,
@@ -88,8 +89,8 @@ def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
         return None
     made = [
         last_name(call.func)
-        for call in module.all(cst.Call)
-        if module.covers(call, line) and last_name(call.func).endswith("dataset_from_directory")
+        for call in module.on(cst.Call, line)
+        if last_name(call.func).endswith("dataset_from_directory")
     ]
     call = _library_call(module, line, made[0]) if len(made) == 1 else None
     plain = call is not None and written(module, call, "shuffle") == "False"
@@ -98,8 +99,7 @@ def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
 
 def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
     """Return the only call of a library's function on a line, which returns one dataset."""
-    calls = [call for call in module.all(cst.Call) if last_name(call.func) == name]
-    found = [call for call in calls if module.covers(call, line)]
+    found = [call for call in module.on(cst.Call, line) if last_name(call.func) == name]
     if len(found) != 1:
         raise Declined(f"line {line} has {'several calls' if found else 'no call'} of {name}()")
     around = module.parent(found[0])
@@ -116,14 +116,11 @@ def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
 
 def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segment]]:
     """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
-    node: cst.BaseExpression = chain
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        method = last_name(node.func)
-        if method in MOVES:
-            yield chain, segment(module, node)
-        elif method not in PASSING:
+    for call in calls_of(chain):
+        if last_name(call.func) in MOVES:
+            yield chain, segment(module, call)
+        elif last_name(call.func) not in PASSING:
             return
-        node = node.func.value
 
 
 def _must_be_the_same(
@@ -135,22 +132,14 @@ def _must_be_the_same(
     random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
     if len(random) > len(moved):
         raise Declined("the stages before it are random, repeated or already cached")
-    if any(_lists_at_random(module, chain) for chain in chains):
+    stages = [stage for chain in chains for stage in calls_of(chain)]
+    listing = [stage for stage in stages if last_name(stage.func) == "list_files"]
+    if any(written(module, stage, "shuffle") != "False" for stage in listing):
         raise Declined(
             "list_files() shuffles the names in each epoch, and a cache would keep one order"
         )
     if any("random" in module.written(node) for node in mapped_before(module, call)):
         raise Declined("a function mapped before it uses random numbers")
-
-
-def _lists_at_random(module: SyntaxTree, chain: cst.Call) -> bool:
-    """Say whether a chain has a list_files() that shuffles, as it does without an argument."""
-    node: cst.BaseExpression = chain
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if last_name(node.func) == "list_files":
-            return written(module, node, "shuffle") != "False"
-        node = node.func.value
-    return False
 
 
 def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:

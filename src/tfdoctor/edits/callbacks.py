@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined
 
 BY_EPOCH: dict[str, frozenset[str] | None] = {
@@ -48,11 +48,10 @@ def must_see_epochs_only(module: SyntaxTree) -> None:
 
 def _callbacks(module: SyntaxTree, call: cst.Call) -> list[cst.BaseExpression | None]:
     """Return the callbacks that a call of fit() lists, with None for one that cannot be followed."""
-    named = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == "callbacks"]
-    positional = [arg.value for arg in call.args if arg.keyword is None][_PLACE:]
-    if not (named or positional):
+    given = named(call).get("callbacks") or next(iter(positional(call)[_PLACE:]), None)
+    if given is None:
         return []
-    match meant(module, (named or positional)[0]):
+    match meant(module, given):
         case cst.Name(value="None"):
             return []
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
@@ -94,19 +93,12 @@ def _by_epoch(module: SyntaxTree, callback: cst.BaseExpression | None) -> bool:
 
 
 def _derives_from_keras(module: SyntaxTree, callback: cst.Call) -> bool:
-    return any(
-        module.means(base, f"{package}.Callback")
-        for base in _bases(module, callback)
-        for package in _MODULES
-    )
-
-
-def _bases(module: SyntaxTree, callback: cst.Call) -> list[cst.BaseExpression]:
-    """Return the only base of the class of the file that is called, or []."""
+    """Say whether the class of the file that is called has Keras' Callback as its only base."""
     classes = [
         definition
         for definition in module.all(cst.ClassDef)
         if definition.name.value == module.written(callback.func)
     ]
     bases = [base.value for definition in classes for base in definition.bases]
-    return bases if len(classes) == len(bases) == 1 else []
+    only = len(classes) == len(bases) == 1
+    return only and any(module.means(bases[0], f"{package}.Callback") for package in _MODULES)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from tfdoctor.edits.batch_rows import Rows
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
@@ -29,10 +29,8 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Replace predict() or fit() on a line, which get a single batch."""
     calls = [
         call
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute)
-        and last_name(call.func) in ("fit", "predict")
-        and module.covers(call, line)
+        for call in module.on(cst.Call, line)
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) in ("fit", "predict")
     ]
     if len(calls) != 1:
         many = "several calls" if calls else "no call"
@@ -51,9 +49,9 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 
 def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
-    inputs, named = _arguments(call, 1, {"batch_size", "verbose"})
+    inputs, options = _arguments(call, 1, {"batch_size", "verbose"})
     number = rows.of(inputs[0])
-    same = number == rows.number(named.get("batch_size")) != ""
+    same = number == rows.number(options.get("batch_size")) != ""
     few = number.isdecimal() and int(number) <= MOST_ROWS
     if not few and not same:
         raise Declined("the file does not show that predict() gets a single batch")
@@ -62,22 +60,17 @@ def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
 
 def _trained(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
     """Return the edit of fit() on one batch, whose result nobody reads."""
-    inputs, named = _arguments(call, 2, {"batch_size", "epochs", "shuffle", "verbose"})
+    inputs, options = _arguments(call, 2, {"batch_size", "epochs", "shuffle", "verbose"})
     if not isinstance(module.parent(call), cst.Expr):
         raise Declined("the file uses the result of fit()")
-    if not _is(named.get("epochs"), "1") or not _is(named.get("verbose"), "0", absent=False):
+    if not _is(options.get("epochs"), "1") or not _is(options.get("verbose"), "0", absent=False):
         raise Declined("fit() trains for several epochs, or prints its progress")
-    size = rows.number(named["batch_size"]) if "batch_size" in named else DEFAULT_ROWS
-    found = {rows.of(value) for value in inputs[:1]}
-    if not all(_fits(number, size) for number in found):
+    size = rows.number(options["batch_size"]) if "batch_size" in options else DEFAULT_ROWS
+    number = rows.of(inputs[0])
+    known = number.isdecimal() and size.isdecimal()
+    if not (int(number) <= int(size) if known else number == size != ""):
         raise Declined("the file does not show that fit() gets a single batch")
     return _renamed(module, call, "train_on_batch", inputs)
-
-
-def _fits(number: str, size: str) -> bool:
-    if number.isdecimal() and size.isdecimal():
-        return int(number) <= int(size)
-    return number == size != ""
 
 
 def _is(value: cst.BaseExpression | None, written: str, *, absent: bool = True) -> bool:
@@ -88,12 +81,11 @@ def _arguments(
     call: cst.Call, count: int, allowed: Iterable[str]
 ) -> tuple[list[cst.BaseExpression], dict[str, cst.BaseExpression]]:
     """Return the positional and the named arguments; decline others than some."""
-    positional = [argument.value for argument in call.args if argument.keyword is None]
-    named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword}
+    inputs, options = positional(call), named(call)
     starred = any(argument.star for argument in call.args)
-    if starred or len(positional) != count or not set(named) <= set(allowed):
+    if starred or len(inputs) != count or not set(options) <= set(allowed):
         raise Declined(f"{last_name(call.func)}() has arguments that one batch has not")
-    return positional, named
+    return inputs, options
 
 
 def _renamed(
@@ -107,7 +99,7 @@ def _renamed(
     if "#" in module.text[start:end]:
         raise Declined("a comment stands between the arguments of the call")
     given = ", ".join(module.written(value) for value in inputs)
-    return [Splice(*module.span(method.attr), 0, name), Splice(start, end, 0, given)]
+    return [module.replaced(method.attr, name), Splice(start, end, 0, given)]
 
 
 def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None:

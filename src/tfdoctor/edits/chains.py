@@ -1,6 +1,6 @@
 """Chains of dataset transformations: which one is on a line, where it ends, and what precedes it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -82,7 +82,7 @@ def whole_chain(module: SyntaxTree, line: int) -> cst.Call:
         Declined: the line has several chains, or none.
     """
     ends = {_end(module, call) for call in calls_on(module, line, TRANSFORMATIONS | MAKERS)}
-    outer = [call for call in ends if not any(_inside(module, call, other) for other in ends)]
+    outer = [call for call in ends if ends.isdisjoint(module.around(call, cst.Call))]
     if len(outer) != 1:
         many = "several pipelines" if outer else "no dataset transformation"
         raise Declined(f"line {line} has {many}")
@@ -98,18 +98,25 @@ def calls_on(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.
     if not line:
         raise Declined("the line of the pipeline is unknown")
     calls = [call for call in module.all(cst.Call) if _method(call) in methods]
-    begun = [call for call in calls if _line(module, call) == line]
+    # Python 3.11 reports the line of the method's name for a call in a chain.
+    begun = [
+        call
+        for call in calls
+        if module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call) == line
+    ]
     return begun or [call for call in calls if module.covers(call, line)]
+
+
+def calls_of(chain: cst.BaseExpression) -> Iterator[cst.Call]:
+    """Yield the calls of methods of a chain, the last first."""
+    while isinstance(chain, cst.Call) and isinstance(chain.func, cst.Attribute):
+        yield chain
+        chain = chain.func.value
 
 
 def methods_of(call: cst.Call) -> list[str]:
     """Return the methods of the chain before a call, and its own."""
-    names: list[str] = []
-    node: cst.BaseExpression = call
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        names.append(last_name(node.func))
-        node = node.func.value
-    return names
+    return [last_name(call.func) for call in calls_of(call)]
 
 
 def assigned_before(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
@@ -119,13 +126,13 @@ def assigned_before(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
         for assignment in module.all(cst.Assign)
         if module.span(assignment.value) <= module.span(call)
     ]
-    names, calls = [module.written(_root(call))], list[cst.Call]()
+    names, calls = [module.written(start_of(call))], list[cst.Call]()
     for name in names:  # grows by the earlier names of the dataset
         for assignment in above:
             if module.written(assignment.targets[0].target) != name:
                 continue
             calls += [assignment.value] if isinstance(assignment.value, cst.Call) else []
-            earlier = module.written(_root(assignment.value))
+            earlier = module.written(start_of(assignment.value))
             names += [earlier] if earlier not in names else []
     return calls
 
@@ -181,7 +188,7 @@ def appended(module: SyntaxTree, call: cst.Call, new: str, rank: int = 0) -> Spl
     return insert(at, f"{lines.newline}{lines.indent(dot)}{new}", rank)
 
 
-def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+def start_of(node: cst.BaseExpression) -> cst.BaseExpression:
     """Return the expression that a chain of methods starts with."""
     while isinstance(node, cst.Call | cst.Attribute):
         node = node.func if isinstance(node, cst.Call) else node.value
@@ -200,10 +207,6 @@ def _end(module: SyntaxTree, call: cst.Call) -> cst.Call:
         call = outer
 
 
-def _inside(module: SyntaxTree, call: cst.Call, other: cst.Call) -> bool:
-    return call is not other and any(node is other for node in module.around(call, cst.Call))
-
-
 def _method(call: cst.CSTNode | None) -> str:
     """Return the name of the method that is called; a maker counts only after ``Dataset.``."""
     match call:
@@ -212,8 +215,3 @@ def _method(call: cst.CSTNode | None) -> str:
             return "" if other else name
         case _:
             return ""
-
-
-def _line(module: SyntaxTree, call: cst.Call) -> int:
-    """Return the line of the method's name, which Python 3.11 reports for a call in a chain."""
-    return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)

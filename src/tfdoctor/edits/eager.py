@@ -1,16 +1,13 @@
 """Whether a step that runs eagerly may need to: by the recorded layers, and by what the file shows."""
 
-from typing import TypeVar
-
 import libcst as cst
 
 from tfdoctor.edits.callbacks import meant
 from tfdoctor.edits.module import SyntaxTree, dotted
+from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined
 from tfdoctor.edits.traceable import Traceable
 from tfdoctor.recording.program import ProgramRecord
-
-Node = TypeVar("Node", bound=cst.CSTNode)
 
 _KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
@@ -43,7 +40,7 @@ def must_compile(module: SyntaxTree) -> None:
 
 def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether an expression consists of constants and names of TensorFlow and Keras."""
-    if _inside(module, cst.Lambda, value):
+    if module.inside(cst.Lambda, value):
         return False
     for name in _roots(module, value):
         if _of_keras(module, name) or name.value in ("True", "False", "None"):
@@ -67,7 +64,7 @@ def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     defined = {definition.name.value for definition in definitions}
     roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
     imported = {name for name in roots if module.imports.get(name, {"numpy"}) != {"numpy"}}
-    return bool(_inside(module, cst.Lambda, value) or imported or roots & defined)
+    return bool(module.inside(cst.Lambda, value) or imported or roots & defined)
 
 
 def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
@@ -77,21 +74,4 @@ def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
 
 def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
     """Return the names in an expression, without those of attributes and of arguments."""
-    return [name for name in _inside(module, cst.Name, value) if not _of_another(module, name)]
-
-
-def _of_another(module: SyntaxTree, name: cst.Name) -> bool:
-    """Say whether a name is that of an attribute or of an argument."""
-    match module.parent(name):
-        case cst.Attribute(attr=attr):
-            return attr is name
-        case cst.Arg(keyword=keyword):
-            return keyword is name
-        case _:
-            return False
-
-
-def _inside(module: SyntaxTree, kind: type[Node], outer: cst.BaseExpression) -> list[Node]:
-    """Return the nodes of a kind that are an expression, or written in it."""
-    first, last = module.span(outer)
-    return [node for node in module.all(kind) if first <= module.span(node)[0] < last]
+    return [name for name in module.inside(cst.Name, value) if not is_label(module, name)]

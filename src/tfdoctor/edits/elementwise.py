@@ -35,17 +35,14 @@ def must_be_elementwise(
         raise Declined("features of variable length are parsed in another way in batches")
     if len(function.params.params) != 1 or function.decorators:
         raise Declined(f"{function.name.value}() takes more than the serialized example")
-    inside = [call for call in module.all(cst.Call) if module.within(call, function.body)]
-    parses = [call for call in inside if _parses(values, call)]
+    parses = [call for call in module.inside(cst.Call, function.body) if _parses(values, call)]
     if len(parses) != 1:
         raise Declined(f"{function.name.value}() does not parse one example")
     kinds: tuple[Any, ...] = (cst.BaseExpression, cst.BaseCompoundStatement)
-    nodes = [node for kind in kinds for node in module.all(kind)]
+    nodes = [node for kind in kinds for node in module.inside(kind, function.body)]
     given = [argument for call in parses for argument in call.args[1:]]
     for node in nodes:
-        if module.within(node, function.body) and not any(
-            module.within(node, arg) for arg in given
-        ):
+        if not any(module.within(node, argument) for argument in given):
             _must_be_known(module, node, values)
     return parses
 
@@ -54,8 +51,8 @@ def stacked(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> li
     """Return the calls that stack columns along the first dimension, which is the last one of a scalar's."""
     return [
         call
-        for call in module.all(cst.Call)
-        if module.within(call, function.body) and _stacks(values, call) and len(call.args) == 1
+        for call in module.inside(cst.Call, function.body)
+        if _stacks(values, call) and len(call.args) == 1
     ]
 
 

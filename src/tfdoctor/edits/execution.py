@@ -7,7 +7,7 @@ import libcst as cst
 from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.callbacks import must_see_epochs_only
 from tfdoctor.edits.eager import must_compile
-from tfdoctor.edits.module import SyntaxTree, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.recording.program import ProgramRecord
 
@@ -53,7 +53,10 @@ def _compiled_function(
     function, decorator = functions[0]
     if _NOT_COMPILED.search(module.written(function)):
         raise Declined("the function has operations that XLA cannot compile")
-    return _decorated(module, decorator)
+    expression = decorator.decorator
+    if isinstance(expression, cst.Call):
+        return setting(module, expression, "jit_compile", "True", instead_of=("None",))
+    return insert(module.span(expression)[1], "(jit_compile=True)")
 
 
 def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:
@@ -92,19 +95,13 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if len(chosen) != 1:
         many = "sets run_eagerly=True in several places" if chosen else "has no run_eagerly=True"
         raise Declined(f"the file {many}")
-    start, end = module.span(chosen[0])
-    return [Splice(start, end, 0, "False")]
+    return [module.replaced(chosen[0], "False")]
 
 
 def _run_eagerly_values(module: SyntaxTree) -> list[cst.BaseExpression]:
     """Return the values that compile() is given as run_eagerly, and that attributes of this name are set to."""
-    arguments = [
-        argument.value
-        for call in module.all(cst.Call)
-        if last_name(call.func) == "compile"
-        for argument in call.args
-        if argument.keyword and argument.keyword.value == "run_eagerly"
-    ]
+    compiles = [call for call in module.all(cst.Call) if last_name(call.func) == "compile"]
+    arguments = [value for call in compiles if (value := named(call).get("run_eagerly"))]
     attributes = [
         assignment.value
         for assignment in module.all(cst.Assign)
@@ -136,11 +133,10 @@ def _compiles(module: SyntaxTree) -> list[cst.Call]:
 
 def _of_model(module: SyntaxTree, call: cst.Call, receiver: cst.BaseExpression) -> bool:
     """Say whether compile() is a model's and not re.compile(), which takes a pattern and flags."""
-    named = {argument.keyword.value for argument in call.args if argument.keyword}
     second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
     trained = rf"(?<![\w.]){re.escape(module.written(receiver))}\.(fit|evaluate|train_on_batch)\("
     return (
-        bool(named & COMPILED_WITH)
+        bool(named(call).keys() & COMPILED_WITH)
         or any(argument.star for argument in call.args)
         or isinstance(second, cst.SimpleString | cst.Call)
         or re.search(trained, module.text) is not None
@@ -162,10 +158,3 @@ def undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
     """Return the name of a decorator, without arguments."""
     expression = decorator.decorator
     return expression.func if isinstance(expression, cst.Call) else expression
-
-
-def _decorated(module: SyntaxTree, decorator: cst.Decorator) -> Splice:
-    expression = decorator.decorator
-    if isinstance(expression, cst.Call):
-        return setting(module, expression, "jit_compile", "True", instead_of=("None",))
-    return insert(module.span(expression)[1], "(jit_compile=True)")

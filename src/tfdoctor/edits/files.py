@@ -31,7 +31,9 @@ def changed_files(
         if why := draft.add(draft.sources[path], list(splices)):
             raise Declined(why)
     return {
-        _path(draft, name): source.encoded(spliced(source.text, draft.splices[name]))
+        Path(draft.sources.recorded(source.path)).resolve(): source.encoded(
+            spliced(source.text, draft.splices[name])
+        )
         for name, source in draft.named.items()
         if name in draft.splices
     }
@@ -54,8 +56,3 @@ def _add(draft: Draft, result: Result) -> None:
         taken, why = (taken, missing) if missing else (remedy.edit_id, why)
     if not taken:
         raise Declined(why or "it has no remedy")
-
-
-def _path(draft: Draft, name: str) -> Path:
-    """Return the absolute path of a file that the draft names."""
-    return Path(draft.sources.recorded(draft.named[name].path)).resolve()

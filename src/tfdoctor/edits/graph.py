@@ -20,7 +20,13 @@ _DIFFERENT_SHAPES = re.compile(
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Decorate the function that is defined on a line, or those of the loop there that take gradients."""
     values = Values(module)
-    return _in_graphs(module, values, _steps(module, values, line))
+    defined = [f for f in module.all(cst.FunctionDef) if module.line(f) == line]
+    taped = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
+    if any(values.repeated(function) for function in taped):
+        raise Declined("the step is defined anew in a loop, and each would be traced anew")
+    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
+        raise Declined(f"several functions are called {unclear.name.value}")
+    return _in_graphs(module, values, taped)
 
 
 def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -30,28 +36,19 @@ def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     found = [f for f in around if any(map(values.repeated, values.calls(f)))]
     found = found or [
         own
-        for call in module.all(cst.Call)
+        for call in module.on(cst.Call, line)
         if isinstance(call.func, cst.Name)
-        and module.covers(call, line)
         and values.repeated(call)
         and (own := values.function(call.func.value)) is not None
     ]
     if len(found) != 1:
         raise Elsewhere("the line is not in one function of the file that a loop calls")
-    if not any(
-        values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])
-    ):
+    calls = module.inside(cst.Call, found[0])
+    methods = [call.func.attr.value for call in calls if isinstance(call.func, cst.Attribute)]
+    assigns = any(method.startswith("assign") for method in methods)  # a variable of TensorFlow
+    if not assigns and not any(values.from_tensorflow(call.func) for call in calls):
         raise Elsewhere(f"{found[0].name.value}() runs no operations of TensorFlow")
     return _in_graphs(module, values, found)
-
-
-def _calls(module: SyntaxTree, function: cst.FunctionDef) -> list[cst.Call]:
-    return [call for call in module.all(cst.Call) if module.within(call, function)]
-
-
-def _assigns(call: cst.Call) -> bool:
-    """Say whether a call changes a variable of TensorFlow."""
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value.startswith("assign")
 
 
 def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]) -> list[Splice]:
@@ -68,24 +65,14 @@ def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef])
     return [decorated(module, step) for step in steps]
 
 
-def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDef]:
-    """Return the functions that a loop calls and in which a tape records, or the one that begins on the line."""
-    defined = [f for f in module.all(cst.FunctionDef) if module.line(f) == line]
-    taped = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
-    if any(values.repeated(function) for function in taped):
-        raise Declined("the step is defined anew in a loop, and each would be traced anew")
-    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
-        raise Declined(f"several functions are called {unclear.name.value}")
-    return taped
-
-
 def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     """Return the functions that the loop around a line calls and in which a tape records."""
-    loop = _loop(module, line)
+    loops: list[cst.For | cst.While] = [*module.on(cst.For, line), *module.on(cst.While, line)]
+    if not loops:
+        raise Declined("no loop is at the recorded line")
+    loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it
     called = {
-        call.func.value
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Name) and module.within(call, loop)
+        call.func.value for call in module.inside(cst.Call, loop) if isinstance(call.func, cst.Name)
     }
     taped = [
         function
@@ -97,15 +84,6 @@ def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     if not taped:
         raise Declined("the loop calls no function of the file in which a GradientTape records")
     return taped
-
-
-def _loop(module: SyntaxTree, line: int) -> cst.For | cst.While:
-    """Return the loop that begins on a line, else the innermost around it."""
-    every: list[cst.For | cst.While] = [*module.all(cst.For), *module.all(cst.While)]
-    loops = [node for node in every if module.covers(node, line)]
-    if not loops:
-        raise Declined("no loop is at the recorded line")
-    return max(loops, key=module.line)
 
 
 def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
@@ -151,7 +129,7 @@ def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
             return True
         case cst.Name():
             sources = values.sources(value)
-            through = len(sources) == 1 and not sources[0].each and sources[0].place < 0
+            through = len(sources) == 1 and sources[0].whole
             parameter = any(isinstance(node, cst.Param) for node in values.module.bound(value))
             if parameter and through:
                 return _is_steady(values, sources[0].value)

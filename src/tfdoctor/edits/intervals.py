@@ -1,10 +1,12 @@
 """The edit that logs every 100 steps instead of at each one, where a step needs nothing of what is logged."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree, dotted, last_name
+from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 
@@ -36,12 +38,15 @@ def every_hundred_steps(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     guarded = _Logging(module, loop)
     if (number := _interval(module, statement, loop)) is not None:
         guarded.must_only_log([statement])
-        return [_larger(module, number)]
+        if int(module.written(number)) >= STEPS:
+            raise Declined(f"the line runs only every {module.written(number)} steps already")
+        return [module.replaced(number, str(STEPS))]
     counter = _counter(module, loop)
     group = guarded.group(statement)
     guarded.must_only_log(group)
-    runs = _runs(guarded.body, group)
-    return [splice for run in runs for splice in _guarded(module, run, counter)]
+    runs = groupby(guarded.body, key=lambda part: part in group)  # what stands together in the body
+    together = [list(run) for inside, run in runs if inside]
+    return [splice for run in together for splice in _guarded(module, run, counter)]
 
 
 def _statement(module: SyntaxTree, line: int) -> tuple[cst.BaseStatement, cst.For]:
@@ -101,7 +106,7 @@ class _Logging:
                 for part in self.body
                 if (own := self._binds(part))
                 and self.logs(part)
-                and self._readers(own) <= group | {part}
+                and all(it in group or it is part for it in self.body if self._reads(it) & own)
             }
             if readers | makers <= group:
                 return [part for part in self.body if part in group]
@@ -117,11 +122,13 @@ class _Logging:
         names = {name for part in group for name in self._binds(part)}
         for name in self.module.all(cst.Name):
             inside = any(self.module.within(name, part) for part in group)
-            if name.value in names and not inside and not self._is_label(name):
+            if name.value in names and not inside and not is_label(self.module, name):
                 raise Declined(
                     f"line {self.module.line(name)} reads `{name.value}`, which would be missing in most steps"
                 )
-        for history in {name for part in group for name in self._appends(part)}:
+        calls = [call for part in group for call in self.module.inside(cst.Call, part)]
+        appends = [call for call in calls if last_name(call.func) == "append"]
+        for history in {dotted(call.func).rpartition(".")[0] for call in appends}:
             self._must_be_shown(history, group)
 
     def _must_be_shown(self, history: str, group: list[cst.BaseStatement]) -> None:
@@ -129,7 +136,7 @@ class _Logging:
         for name in self.module.all(cst.Name):
             inside = any(self.module.within(name, part) for part in group)
             target = isinstance(self.module.parent(name), cst.AssignTarget)
-            if name.value != history or inside or target or self._is_label(name):
+            if name.value != history or inside or target or is_label(self.module, name):
                 continue
             calls = self.module.around(name, cst.Call)
             if not any(last_name(call.func) in LOGS | SHOWS for call in calls):
@@ -137,46 +144,29 @@ class _Logging:
                     f"line {self.module.line(name)} uses `{history}`, which would be shorter"
                 )
 
-    def _is_label(self, name: cst.Name) -> bool:
-        parent = self.module.parent(name)
-        if isinstance(parent, cst.Attribute):
-            return parent.attr is name
-        return isinstance(parent, cst.Arg) and parent.keyword is name
-
-    def _readers(self, names: set[str]) -> set[cst.BaseStatement]:
-        return {part for part in self.body if self._reads(part) & names}
-
-    def _in(self, part: cst.BaseStatement) -> Iterator[cst.Name]:
-        return (name for name in self.module.all(cst.Name) if self.module.within(name, part))
-
     def _binds(self, part: cst.BaseStatement) -> set[str]:
         """Return the names that a statement assigns."""
-        return {
-            name.value
-            for name in self._in(part)
-            if any(node is name for node in self.module.bound(name))
-        }
+        names = self.module.inside(cst.Name, part)
+        return {name.value for name in names if name in self.module.bound(name)}
 
     def _reads(self, part: cst.BaseStatement) -> set[str]:
-        return {
-            name.value
-            for name in self._in(part)
-            if not self._is_label(name)
-            and not any(node is name for node in self.module.bound(name))
-        }
+        names = self.module.inside(cst.Name, part)
+        read = (name for name in names if not is_label(self.module, name))
+        return {name.value for name in read if name not in self.module.bound(name)}
 
-    def _appends(self, part: cst.BaseStatement) -> Iterator[str]:
-        for call in self.module.all(cst.Call):
-            if self.module.within(call, part) and last_name(call.func) == "append":
-                yield dotted(call.func).rpartition(".")[0]
-
-    def logs(self, node: cst.CSTNode) -> bool:  # noqa: PLR0911 - one return a kind of statement
+    def logs(self, node: cst.CSTNode) -> bool:  # noqa: C901, PLR0911 - one return a kind of statement
         """Say whether a statement only computes values without effects and writes them."""
         match node:
             case cst.SimpleStatementLine(body=parts):
                 return all(self.logs(part) for part in parts)
+            case cst.Expr(
+                value=cst.Call(
+                    func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append"))
+                ) as call
+            ):
+                return self._is_pure(call)
             case cst.Expr(value=cst.Call() as call):
-                return self._writes(call) and self._is_pure(call)
+                return last_name(call.func) in LOGS and self._is_pure(call)
             case cst.Assign(targets=targets, value=value):
                 return all(
                     self._own_target(target.target, node) for target in targets
@@ -203,23 +193,15 @@ class _Logging:
             case _:
                 return False
 
-    def _writes(self, call: cst.Call) -> bool:
-        if last_name(call.func) == "append":
-            plain = isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)
-            return plain and isinstance(call.func, cst.Attribute)
-        return last_name(call.func) in LOGS
-
     def _is_pure(self, value: cst.BaseExpression) -> bool:
         """Say whether all calls in an expression are known to have no effect but writing."""
-        inside = [call for call in self.module.all(cst.Call) if self.module.within(call, value)]
+        inside = self.module.inside(cst.Call, value)
         if any(arg.keyword and arg.keyword.value == "out" for call in inside for arg in call.args):
             return False
-        odd = any(
-            self.module.within(node, value)
-            for kind in (cst.NamedExpr, cst.Await, cst.Yield, cst.Lambda)
-            for node in self.module.all(kind)
-        )
-        return not odd and all(self._has_no_effect(call, value) for call in inside)
+        odd = (cst.NamedExpr, cst.Await, cst.Yield, cst.Lambda)
+        if any(self.module.inside(kind, value) for kind in odd):
+            return False
+        return all(self._has_no_effect(call, value) for call in inside)
 
     def _has_no_effect(self, call: cst.Call, statement: cst.BaseExpression) -> bool:
         name, first = last_name(call.func), dotted(call.func).partition(".")[0]
@@ -228,8 +210,7 @@ class _Logging:
         origins = self.module.imports.get(first, set())
         if origins and {origin.partition(".")[0] for origin in origins} <= _READ_ONLY_MODULES:
             return ".random" not in dotted(call.func)
-        tensorflow = any(origin.partition(".")[0] == "tensorflow" for origin in origins)
-        if tensorflow:
+        if any(origin.partition(".")[0] == "tensorflow" for origin in origins):
             return name.startswith(("reduce_", "norm", "cast", "sqrt")) or name == "global_norm"
         own = isinstance(call.func, cst.Name) and self.module.bound(call.func)
         return name in READS and not own
@@ -267,26 +248,6 @@ def _literal(module: SyntaxTree, number: cst.BaseExpression) -> cst.Integer:
     if not isinstance(number, cst.Integer):
         raise Declined("the interval between two logged steps is not a written number")
     return number
-
-
-def _larger(module: SyntaxTree, number: cst.BaseExpression) -> Splice:
-    if int(module.written(number)) >= STEPS:
-        raise Declined(f"the line runs only every {module.written(number)} steps already")
-    start, end = module.span(number)
-    return Splice(start, end, 0, str(STEPS))
-
-
-def _runs(
-    body: list[cst.BaseStatement], group: list[cst.BaseStatement]
-) -> list[list[cst.BaseStatement]]:
-    """Return the statements of a group by what stands together in the body."""
-    runs: list[list[cst.BaseStatement]] = []
-    for before, part in zip([None, *body], body, strict=False):
-        if part in group and before in group:
-            runs[-1].append(part)
-        elif part in group:
-            runs.append([part])
-    return runs
 
 
 def _guarded(module: SyntaxTree, run: list[cst.BaseStatement], counter: str) -> Iterator[Splice]:

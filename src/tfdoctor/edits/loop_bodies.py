@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import Node, SyntaxTree, dotted
+from tfdoctor.edits.module import SyntaxTree, dotted, root_name
 from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
@@ -29,27 +29,18 @@ def own_loop(module: SyntaxTree, statement: cst.CSTNode) -> Loop:
 
 def bound_in(module: SyntaxTree, loop: cst.CSTNode) -> frozenset[str]:
     """Return the names that a loop binds or whose objects it changes by an assignment."""
-    bound = {_root(part) for target in _targets(module, loop) for part in _parts(target)}
-    defined = [node.name.value for node in _within(module, cst.FunctionDef, loop)]
-    defined += [node.name.value for node in _within(module, cst.ClassDef, loop)]
-    return frozenset({*bound, *defined} - {""})
-
-
-def _within(module: SyntaxTree, kind: type[Node], outer: cst.CSTNode) -> list[Node]:
-    return [node for node in module.all(kind) if module.within(node, outer)]
-
-
-def _targets(module: SyntaxTree, loop: cst.CSTNode) -> list[cst.CSTNode]:
-    """Return what assignments, loops, ``with`` and imports in a loop bind."""
-    return [
-        *(node.target for node in _within(module, cst.AssignTarget, loop)),
-        *(node.target for node in _within(module, cst.AugAssign, loop)),
-        *(node.target for node in _within(module, cst.AnnAssign, loop)),
-        *(node.target for node in _within(module, cst.NamedExpr, loop)),
-        *(node.target for node in _within(module, cst.For, loop)),
-        *(node.name for node in _within(module, cst.AsName, loop)),
-        *(node.name for node in _within(module, cst.ImportAlias, loop)),
+    targets: list[cst.CSTNode] = [
+        *(node.target for node in module.inside(cst.AssignTarget, loop)),
+        *(node.target for node in module.inside(cst.AugAssign, loop)),
+        *(node.target for node in module.inside(cst.AnnAssign, loop)),
+        *(node.target for node in module.inside(cst.NamedExpr, loop)),
+        *(node.target for node in module.inside(cst.For, loop)),
+        *(node.name for node in module.inside(cst.AsName, loop)),
+        *(node.name for node in module.inside(cst.ImportAlias, loop)),
+        *(node.name for node in module.inside(cst.FunctionDef, loop)),
+        *(node.name for node in module.inside(cst.ClassDef, loop)),
     ]
+    return frozenset(root_name(part) for target in targets for part in _parts(target)) - {""}
 
 
 def _parts(target: cst.CSTNode) -> list[cst.CSTNode]:
@@ -63,21 +54,15 @@ def _parts(target: cst.CSTNode) -> list[cst.CSTNode]:
             return [target]
 
 
-def _root(node: cst.CSTNode) -> str:
-    while isinstance(node, cst.Attribute | cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
 def must_be_the_same(
     module: SyntaxTree, values: Values, part: cst.CSTNode, changed: frozenset[str]
 ) -> None:
     """Decline where an expression may have another value in each turn of a loop that changes these names."""
-    names = [n for n in module.all(cst.Name) if module.within(n, part) and not is_label(module, n)]
+    names = [name for name in module.inside(cst.Name, part) if not is_label(module, name)]
     if found := next((name.value for name in names if name.value in changed), ""):
         raise Declined(f"`{found}` is another one in each turn of the loop")
-    for call in module.all(cst.Call):
-        if module.within(call, part) and not values.from_tensorflow(call.func):
+    for call in module.inside(cst.Call, part):
+        if not values.from_tensorflow(call.func):
             raise Declined(
                 f"what {dotted(call.func) or 'a call'}() returns may differ in each turn"
             )
@@ -90,10 +75,12 @@ def moved_up(
 
     ``text`` is how it is written there; "" is as it is written now.
     """
-    lines, (start, end) = module.lines, _span(module, statement)
+    lines, (start, end) = module.lines, module.span(statement)
+    if isinstance(statement, cst.FunctionDef) and statement.decorators:
+        start = module.span(statement.decorators[0])[0]
     above = module.span(loop)[0]
     outer, inner = lines.indent(above), lines.indent(start)
-    if any("\n" in string.value for string in _within(module, cst.SimpleString, statement)):
+    if any("\n" in string.value for string in module.inside(cst.SimpleString, statement)):
         raise Declined("a string of several lines would change with its indent")
     first, *rest = (text or module.text[start:end]).splitlines()
     moved = [outer + first]
@@ -103,11 +90,3 @@ def moved_up(
     if instead:
         return [put, Splice(start, end, 0, instead)]
     return [put, Splice(lines.start(start), lines.next(end), 0, "")]
-
-
-def _span(module: SyntaxTree, statement: cst.CSTNode) -> tuple[int, int]:
-    """Return the span of a statement with its decorators."""
-    start, end = module.span(statement)
-    if isinstance(statement, cst.FunctionDef) and statement.decorators:
-        start = module.span(statement.decorators[0])[0]
-    return start, end

@@ -13,7 +13,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
-from tfdoctor.edits.splice import Declined, Lines
+from tfdoctor.edits.splice import Declined, Lines, Splice
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -72,17 +72,35 @@ class SyntaxTree:
 
     def all(self, kind: type[Node]) -> list[Node]:
         """Return all nodes of a kind, in the order of the text."""
-        nodes = [node for node in self._nodes if isinstance(node, kind)]
-        return sorted(nodes, key=self.span)
+        return [node for node in self._nodes if isinstance(node, kind)]
+
+    def inside(self, kind: type[Node], outer: cst.CSTNode) -> list[Node]:
+        """Return the nodes of a kind that are written in another, in the order of the text."""
+        return [node for node in self.all(kind) if self.within(node, outer)]
+
+    def on(self, kind: type[Node], line: int) -> list[Node]:
+        """Return the nodes of a kind that have a line, in the order of the text."""
+        return [node for node in self.all(kind) if self.covers(node, line)]
+
+    def replaced(self, node: cst.CSTNode, new: str) -> Splice:
+        """Return the splice after which a node is written in another way."""
+        start, end = self.span(node)
+        return Splice(start, end, 0, new)
 
     @cached_property
     def _nodes(self) -> list[cst.CSTNode]:
+        def place(
+            node: cst.CSTNode,
+        ) -> tuple[int, int, int, int]:  # white space at the end may have no offset
+            at = self._positions[node]
+            return at.start.line, at.start.column, at.end.line, at.end.column
+
         nodes, ahead = [], [self.tree]
         while ahead:
             node: Any = ahead.pop()
             nodes.append(node)
             ahead.extend(node.children)
-        return [node for node in nodes if node in self._positions]
+        return sorted((node for node in nodes if node in self._positions), key=place)
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
@@ -184,6 +202,23 @@ def dotted(node: cst.CSTNode) -> str:
             return f"{before}.{name}" if before else ""
         case _:
             return ""
+
+
+def named(call: cst.Call) -> dict[str, cst.BaseExpression]:
+    """Return the arguments that a call gives by name."""
+    return {argument.keyword.value: argument.value for argument in call.args if argument.keyword}
+
+
+def positional(call: cst.Call) -> list[cst.BaseExpression]:
+    """Return the arguments that a call gives by their place."""
+    return [argument.value for argument in call.args if argument.keyword is None]
+
+
+def root_name(node: cst.CSTNode) -> str:
+    """Return the name that an expression of attributes and items starts with, "" of any other."""
+    while isinstance(node, cst.Attribute | cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
 
 
 def last_name(node: cst.CSTNode) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, dotted
+from tfdoctor.edits.module import SyntaxTree, dotted, named, positional
 
 TENSORFLOW = frozenset(["keras", "tensorflow", "tf_keras"])
 
@@ -17,6 +17,11 @@ class BoundValue:
     value: cst.BaseExpression
     place: int = -1
     each: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the name stands for the expression itself."""
+        return self.place < 0 and not self.each
 
 
 class Names:
@@ -47,6 +52,11 @@ class Names:
         """Return everything that a name may stand for; [] where one of its bindings cannot be followed."""
         found = [self._source(node) for node in self.module.bound(name)]
         return [source for source in found if source] if all(found) else []
+
+    def always(self, name: cst.Name, holds: Callable[[cst.BaseExpression], bool]) -> bool:
+        """Say whether a name stands for known expressions, and all of them are of a kind."""
+        sources = self.sources(name)
+        return bool(sources) and all(source.whole and holds(source.value) for source in sources)
 
     def _source(self, node: cst.CSTNode) -> BoundValue | None:
         """Return what a binding gives a name: an assignment, a loop, or the only call of a function."""
@@ -139,14 +149,13 @@ def given(
     """
     if any(argument.star for argument in call.args):
         return None
-    named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword}
-    positional = [argument.value for argument in call.args if argument.keyword is None]
+    by_place = positional(call)
     names = [parameter.name.value for parameter in function.params.params[skip:]]
-    if name in names and names.index(name) < len(positional):
-        return positional[names.index(name)]
+    if name in names and names.index(name) < len(by_place):
+        return by_place[names.index(name)]
     every = (*function.params.params, *function.params.kwonly_params)
     defaults = {parameter.name.value: parameter.default for parameter in every}
-    return named.get(name, defaults.get(name))
+    return named(call).get(name, defaults.get(name))
 
 
 def part_of(value: cst.BaseExpression, place: int) -> cst.BaseExpression | None:

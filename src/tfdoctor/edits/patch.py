@@ -156,20 +156,16 @@ def _conflict(result: Result, patched: Sequence[str], order: Ordering | None) ->
     absent = [rule for rule in _after(result) if rule not in patched]
     if absent:
         return f"it saves nothing before a fix for {' and '.join(absent)}, which the patch does not have"
-    if rival := _rival(name, patched, _others(Relationship.INSTEAD, order)):
+    excluded = _others(Relationship.INSTEAD, order)
+    rivals = (
+        one for one in patched if one in excluded.get(name, ()) or name in excluded.get(one, ())
+    )
+    if rival := next(rivals, ""):
         return f"it cannot be combined with the fix for {rival}, which is in the patch"
     enough = _others(Relationship.UNNEEDED, order).get(name, ())
     if enough and set(enough) <= set(patched):
         return f"it saves nothing more after the fix for {' and '.join(enough)}"
     return ""
-
-
-def _rival(name: str, patched: Sequence[str], excluded: dict[str, tuple[str, ...]]) -> str:
-    """Return the first rule in the patch that excludes a rule, or is excluded by it; "" if none does."""
-    rivals = (
-        rule for rule in patched if rule in excluded.get(name, ()) or name in excluded.get(rule, ())
-    )
-    return next(rivals, "")
 
 
 def _must_parse(source: SourceFile, splices: Iterable[Splice]) -> None:

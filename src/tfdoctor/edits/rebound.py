@@ -2,6 +2,8 @@
 
 import libcst as cst
 
+from tfdoctor.edits.chains import start_of
+
 
 def assigned(line: cst.CSTNode | None) -> cst.Call | None:
     """Return the call that a line assigns to one name; None for other lines."""
@@ -29,7 +31,6 @@ def target(line: cst.CSTNode | None) -> str:
 
 def rebound(line: cst.CSTNode | None) -> str:
     """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
-    node: cst.BaseExpression | None = assigned(line)
-    while isinstance(node, cst.Call | cst.Attribute):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) and node.value == target(line) else ""
+    call = assigned(line)
+    start = start_of(call) if call else None
+    return start.value if isinstance(start, cst.Name) and start.value == target(line) else ""

@@ -12,14 +12,12 @@ from tfdoctor.terms.verdict import Finding, Location, Table
 
 def repository_paths(recording: Recording, results: Iterable[Result]) -> dict[str, str]:
     """Return the path in the repository of each file that findings name and that lies in one, by its name there."""
-    names = dict.fromkeys(path for result in results for path in _paths(result))
+    names: dict[str, None] = {}
+    for result in results:
+        names |= dict.fromkeys(at.path for at in locations(result))
+        names |= dict.fromkeys(place.path for place in result.fallbacks)
     found = ((name, _in_repository(recording, name)) for name in names)
     return {name: path for name, path in found if path}
-
-
-def _paths(result: Result) -> Iterator[str]:
-    yield from (at.path for at in locations(result))
-    yield from (place.path for place in result.fallbacks)
 
 
 def locations(result: Result) -> Iterator[Location]:

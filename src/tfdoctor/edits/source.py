@@ -84,7 +84,10 @@ class Sources:
             data = _bytes(folder / path)
             exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
-                return SourceFile.read(path, data, _name(folder, path), within_repository(folder))
+                # Its name is that below the folder, with links resolved, as git needs it.
+                real, root = (folder / path).resolve(), folder.resolve()
+                name = real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
+                return SourceFile.read(path, data, name, within_repository(folder))
         if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")
@@ -109,12 +112,6 @@ class Sources:
         if len(self.hashes) != 1:
             return None
         return Location(self.places.shown(next(iter(self.hashes))), 0)
-
-
-def _name(folder: Path, path: str) -> str:
-    """Return the path of a file below a folder, with links resolved, as git needs it; "" if it is outside."""
-    real, root = (folder / path).resolve(), folder.resolve()
-    return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
 
 def within_repository(folder: Path) -> str:

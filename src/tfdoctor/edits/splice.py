@@ -1,10 +1,11 @@
 """Replacement of parts of a text: all other characters stay as they were written."""
 
 import bisect
+import os.path
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from tfdoctor.diagnosis import Replacement
 
@@ -151,18 +152,9 @@ def _regions(lines: Lines, ordered: list[Splice]) -> list[tuple[int, int, list[S
 def _joined(pieces: list[str]) -> str:
     """Return the pieces with line feeds and without the indent that all of their lines share."""
     cleaned = [_LINE_END.sub("\n", piece).strip("\n") for piece in pieces]
-    cleaned = [piece for piece in cleaned if piece.strip()]
-    return _dedented("\n...\n".join(cleaned))
-
-
-def _dedented(text: str) -> str:
-    lines = text.split("\n")
+    lines = "\n...\n".join(piece for piece in cleaned if piece.strip()).split("\n")
     indents = [
         line[: len(line) - len(line.lstrip())] for line in lines if line.strip() not in ("", "...")
     ]
-    shared = 0
-    for characters in zip(*indents, strict=False):
-        if len(list(groupby(characters))) != 1:
-            break
-        shared += 1
+    shared = len(os.path.commonprefix(indents))  # noqa: RUF071 - of characters, as is meant
     return "\n".join(line if line == "..." else line[shared:] for line in lines)

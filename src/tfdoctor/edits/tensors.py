@@ -28,15 +28,11 @@ class Tensors(Names):
             case cst.Call(func=cst.Name(value=name)) if self.function(name):
                 return self._returned(name, lambda part: self.is_dataset(part, seen))
             case cst.Call(func=func):
-                return self._makes_dataset(func)
+                parts = self.from_tensorflow(func).split(".")
+                in_data = "data" in parts and (parts[-1] in MAKERS or parts[-1].endswith("Dataset"))
+                return in_data or parts[-1].endswith("dataset_from_directory")
             case _:
                 return False
-
-    def _makes_dataset(self, func: cst.BaseExpression) -> bool:
-        origin = self.from_tensorflow(func)
-        parts = origin.split(".")
-        in_data = "data" in parts and (parts[-1] in MAKERS or parts[-1].endswith("Dataset"))
-        return in_data or parts[-1].endswith("dataset_from_directory")
 
     def _holds_dataset(self, source: BoundValue, seen: frozenset[int]) -> bool:
         if source.each:
@@ -80,11 +76,7 @@ class Tensors(Names):
                 return self._all(
                     value,
                     seen,
-                    lambda source, known: (
-                        source.place < 0
-                        and not source.each
-                        and self._is_iterator(source.value, known)
-                    ),
+                    lambda source, known: source.whole and self._is_iterator(source.value, known),
                 )
             case cst.Call(func=cst.Name(value="iter"), args=[cst.Arg(value=dataset)]):
                 return self.is_dataset(dataset, seen)

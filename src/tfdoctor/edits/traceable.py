@@ -31,7 +31,8 @@ class Traceable(TracedCalls):
             raise Declined(f"{function.name.value}() has a decorator")
         if function.asynchronous:
             raise Declined(f"{function.name.value}() is asynchronous")
-        self._parts(function.body, function)
+        for part in function.body.children:
+            self._node(part, function)
 
     def check_class(self, definition: cst.ClassDef) -> None:
         """Decline unless a graph can hold the methods of a layer or a model that Keras calls in a step."""
@@ -40,63 +41,59 @@ class Traceable(TracedCalls):
             if method.name.value in CALLED_BY_KERAS:
                 self.check(method)
 
-    def _parts(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:
-        for part in node.children:
-            self._node(part, function)
-
-    def _node(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:  # noqa: C901, PLR0912, PLR0915 - one case a kind
+    def _node(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:  # noqa: C901, PLR0911 - one case a kind
         match node:
-            case _ if isinstance(node, PUNCTUATION):
-                return
             case cst.Name():
-                self._name(node, function)
+                return self._name(node, function)
             case cst.Attribute():
-                self._attribute(node, function)
+                return self._attribute(node, function)
             case cst.Call():
-                self._call(node, function)
+                return self._call(node, function)
             case cst.Assign() | cst.AugAssign():
-                self._assignment(node, function)
+                return self._assignment(node, function)
+            case cst.With():
+                return self._with(node, function)
+            case cst.For() | cst.CompFor():
+                return self._loop(node, function)
             case cst.Return():
                 self._result(node, function)
-                self._parts(node, function)
-            case cst.With():
-                self._with(node, function)
-            case cst.For(iter=through) | cst.CompFor(iter=through):
-                self._iterates(through)
-                self._loop(node, function)
             case cst.If(test=test) | cst.IfExp(test=test):
                 self._condition(test)
-                self._branches(node, function)
+            case _:
+                pass  # only its parts count
+        for part in self._parts(node):
+            self._node(part, function)
+        return None
+
+    def _parts(self, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
+        """Return the parts of a node without an effect of its own that are still to be checked."""
+        match node:
+            case _ if isinstance(node, PUNCTUATION):
+                return ()
+            case cst.If(body=body, orelse=orelse) | cst.IfExp(body=body, orelse=orelse):
+                return [body] if orelse is None else [body, orelse]
+            case cst.Else(body=body):
+                return [body]
             case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as other]) if (
                 not isinstance(other.operator, cst.In | cst.NotIn)
             ):
-                self._node(left, function)
-                self._node(other.comparator, function)
+                return [left, other.comparator]
             case cst.ListComp(elt=made, for_in=loop) | cst.GeneratorExp(elt=made, for_in=loop):
-                self._node(made, function)
-                self._node(loop, function)
-            case cst.Else():
-                self._node(node.body, function)
+                return [made, loop]
             case _ if isinstance(node, PLAIN):
-                self._parts(node, function)
+                return node.children
             case _:
                 raise Declined(f"{self._at(node)} has Python that a graph may not keep")
 
     def _loop(self, node: cst.For | cst.CompFor, function: cst.FunctionDef) -> None:
+        self._iterates(node.iter)
         self._node(node.iter, function)
         if isinstance(node, cst.For):
             self._node(node.body, function)
-        if (isinstance(node, cst.For) and node.orelse) or (
-            isinstance(node, cst.CompFor) and node.inner_for_in
-        ):
+        if node.orelse if isinstance(node, cst.For) else node.inner_for_in:
             raise Declined(f"{self._at(node)} has a loop in a loop")
         for condition in node.ifs if isinstance(node, cst.CompFor) else ():
             self._condition(condition.test)
-
-    def _branches(self, node: cst.If | cst.IfExp, function: cst.FunctionDef) -> None:
-        for part in (node.body, node.orelse):
-            if part is not None:
-                self._node(part, function)
 
     def _name(self, name: cst.Name, function: cst.FunctionDef) -> None:
         if name.value in ("True", "False", "None") or self._local(name, function):
@@ -120,22 +117,16 @@ class Traceable(TracedCalls):
 
     def _static(self, shape: cst.Attribute) -> bool:
         """Say whether only dimensions after the first are read of a shape."""
+        dimension: cst.BaseExpression | None = None
         match self.module.parent(shape):
-            case cst.Subscript(
-                slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(value=at)))]
-            ):
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=written))]):
+                dimension = written
+            case _:
+                pass
+        match dimension:
+            case cst.Integer(value=at):
                 return at != "0"
-            case cst.Subscript(
-                slice=[
-                    cst.SubscriptElement(
-                        slice=cst.Index(
-                            value=cst.UnaryOperation(
-                                operator=cst.Minus(), expression=cst.Integer(value="1")
-                            )
-                        )
-                    )
-                ]
-            ):
+            case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value="1")):
                 return True
             case _:
                 return shape.attr.value == "ndim"
@@ -147,12 +138,11 @@ class Traceable(TracedCalls):
             else [node.target]
         )
         for target in targets:
-            if not all(self._is_local_target(name, function) for name in _flat(target)):
+            if not all(
+                isinstance(part, cst.Name) and self._local(part, function) for part in _flat(target)
+            ):
                 raise Declined(f"{self._at(node)} changes an object outside of the function")
         self._node(node.value, function)
-
-    def _is_local_target(self, target: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        return isinstance(target, cst.Name) and self._local(target, function)
 
     def _result(self, node: cst.Return, function: cst.FunctionDef) -> None:
         """Decline a result that a graph would turn from a number into a tensor."""

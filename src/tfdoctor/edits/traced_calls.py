@@ -52,7 +52,7 @@ class TracedCalls(TracedLoops):
             through = source.value
             if source.each and source.place < 0 and isinstance(through, cst.Attribute):
                 self._list_of_layers(through, function)
-            elif isinstance(through, cst.Name) and not source.each and source.place < 0:
+            elif isinstance(through, cst.Name) and source.whole:
                 self._object(through)
             else:
                 sources = []

@@ -52,24 +52,15 @@ class TracedObjects(ABC):
     def _made(self, node: cst.Attribute, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         """Return what the methods of the class assign to an attribute of self, outside of steps."""
         self._must_stay(node)
-        definition = next(self.module.around(function, cst.ClassDef), None)
-        own = isinstance(node.value, cst.Name) and node.value.value == "self"
-        return [
-            value
-            for method in self._methods(definition)
-            for value in self._assigned(method, node.attr.value)
-            if own
-        ]
-
-    def _assigned(self, method: cst.FunctionDef, name: str) -> list[cst.BaseExpression]:
-        """Return what a method assigns to an attribute of its object."""
+        methods = self._methods(next(self.module.around(function, cst.ClassDef), None))
+        if not isinstance(node.value, cst.Name) or node.value.value != "self":
+            return []
+        attribute = f"self.{node.attr.value}"
         return [
             assigned.value
             for assigned in self.module.all(cst.Assign)
-            if any(
-                self.module.written(target.target) == f"self.{name}" for target in assigned.targets
-            )
-            and next(self.module.around(assigned, cst.FunctionDef), None) is method
+            if any(self.module.written(part.target) == attribute for part in assigned.targets)
+            and next(self.module.around(assigned, cst.FunctionDef), None) in methods
         ]
 
     def _is_layer(self, value: cst.BaseExpression) -> bool:

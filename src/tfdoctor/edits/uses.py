@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined
 
 _REPEATED: tuple[type[cst.CSTNode], ...] = (cst.For, cst.While, cst.BaseComp)
@@ -40,21 +40,15 @@ def _consumed(module: SyntaxTree, made: cst.BaseExpression) -> bool:
         case cst.For(iter=through):
             return through is made
         case cst.Arg() as argument:
-            call = module.parent(argument)
-            return isinstance(call, cst.Call) and _trained(call) is argument
+            match module.parent(argument):
+                case cst.Call(func=cst.Attribute(attr=cst.Name(value="fit")), args=[first, *_]):
+                    # It trains on the first argument, or on x.
+                    by_name = argument.keyword is not None and argument.keyword.value == "x"
+                    return argument is first if first.keyword is None else by_name
+                case _:
+                    return False
         case _:
             return False
-
-
-def _trained(call: cst.Call) -> cst.Arg | None:
-    """Return the argument that fit() trains on: the first one, or x."""
-    if not isinstance(call.func, cst.Attribute) or last_name(call.func) != "fit":
-        return None
-    first = call.args[0]
-    named = [
-        argument for argument in call.args if argument.keyword and argument.keyword.value == "x"
-    ]
-    return first if first.keyword is None else next(iter(named), None)
 
 
 def _next(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression | None:

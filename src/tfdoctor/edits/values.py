@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tfdoctor.edits.module import last_name
+from tfdoctor.edits.module import last_name, root_name
 from tfdoctor.edits.names import BoundValue, given, part_of
 from tfdoctor.edits.tensors import Tensors
 
@@ -106,9 +106,7 @@ class Values(Tensors):
             return not self.is_dataset(call)
         if isinstance(func, cst.Name) and self.function(func.value):
             return self._returned(func.value, self._is_made)
-        return (
-            self.keras_class(last_name(func)) is not None if isinstance(func, cst.Name) else False
-        )
+        return isinstance(func, cst.Name) and self.keras_class(func.value) is not None
 
     def makes_model(self, call: cst.Call) -> bool:
         """Say whether a call makes a model of Keras: by its classes, the file's, or a function of the file."""
@@ -126,11 +124,7 @@ class Values(Tensors):
     def _is_model(self, value: cst.BaseExpression) -> bool:
         """Say whether an expression of a function is a model that the function makes."""
         if isinstance(value, cst.Name):
-            sources = self.sources(value)
-            return bool(sources) and all(
-                not source.each and source.place < 0 and self._is_model(source.value)
-                for source in sources
-            )
+            return self.always(value, self._is_model)
         return isinstance(value, cst.Call) and self.makes_model(value)
 
     def _base(self, definition: cst.ClassDef) -> str:
@@ -143,11 +137,7 @@ class Values(Tensors):
         """Say whether a function returns an object of Keras, which it makes at each call."""
         match value:
             case cst.Name():
-                sources = self.sources(value)
-                return bool(sources) and all(
-                    not source.each and source.place < 0 and self._is_made(source.value)
-                    for source in sources
-                )
+                return self.always(value, self._is_made)
             case cst.Call(func=func):
                 return bool(self.from_tensorflow(func)) or (
                     isinstance(func, cst.Name) and self.keras_class(func.value) is not None
@@ -169,16 +159,16 @@ class Values(Tensors):
     def _changes(self) -> Iterator[tuple[str, cst.CSTNode]]:
         """Yield the names of the objects that the file changes in place, and where."""
         for augmented in self.module.all(cst.AugAssign):
-            yield _root(augmented.target), augmented
+            yield root_name(augmented.target), augmented
         for target in self.module.all(cst.AssignTarget):
             whole = target.target
             rate = isinstance(whole, cst.Attribute) and last_name(whole) in RATES
             if isinstance(whole, cst.Subscript | cst.Attribute) and not rate:
-                yield _root(whole), target
+                yield root_name(whole), target
         for call in self.module.all(cst.Call):
             if isinstance(call.func, cst.Attribute) and last_name(call.func) in MUTATORS:
-                yield _root(call.func.value), call
-                yield from ((_root(argument.value), call) for argument in call.args)
+                yield root_name(call.func.value), call
+                yield from ((root_name(argument.value), call) for argument in call.args)
 
     def keras_class(self, name: str) -> cst.ClassDef | None:
         """Return the only class of the file with a name, if it is a layer or a model of Keras."""
@@ -189,10 +179,3 @@ class Values(Tensors):
         kind = self.from_tensorflow(base).rpartition(".")[2]
         own = isinstance(base, cst.Name) and base.value != name and self.keras_class(base.value)
         return found[0] if kind in ("Layer", "Model", "Sequential") or own else None
-
-
-def _root(node: cst.BaseExpression) -> str:
-    """Return the name that an expression of attributes and items starts with."""
-    while isinstance(node, cst.Attribute | cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else ""

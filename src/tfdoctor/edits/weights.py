@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tfdoctor.edits.graph import decorated, must_get_tensors
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
@@ -57,8 +57,8 @@ def _function(module: SyntaxTree, values: Values, line: int) -> cst.FunctionDef:
     around = [f for f in module.all(cst.FunctionDef) if module.covers(f.body, line)]
     called = [
         values.function(call.func.value)
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Name) and module.covers(call, line)
+        for call in module.on(cst.Call, line)
+        if isinstance(call.func, cst.Name)
     ]
     found = [f for f in around or called if f is not None and f is values.function(f.name.value)]
     if len(found) != 1:
@@ -75,25 +75,53 @@ def _is_text(part: cst.BaseStatement) -> bool:
             return False
 
 
-def _mixed(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixture | None:
-    """Return what one or two statements mix: the list has a name, or is written in the call."""
-    if len(body) == LOOP_STATEMENTS:
-        return _of_loop(module, body)
-    match body:
-        case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)])]:
-            made = call.args[0].value if len(call.args) == 1 else None
-        case [
-            cst.SimpleStatementLine(
-                body=[cst.Assign(targets=[cst.AssignTarget(target=name)], value=made)]
-            ),
-            cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]),
-        ] if len(call.args) == 1 and module.written(call.args[0].value) == module.written(name):
-            pass
+def _assigned(part: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the target and the value of a line that assigns a value to one target."""
+    match part:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]
+        ):
+            return target, value
         case _:
             return None
-    if last_name(call.func) != "set_weights" or not isinstance(call.func, cst.Attribute):
+
+
+def _set(
+    module: SyntaxTree, part: cst.BaseStatement
+) -> tuple[str, cst.BaseExpression | None] | None:
+    """Return ``model`` and the value of ``model.set_weights(value)``; no value where there is not one."""
+    match part:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Expr(
+                    value=cst.Call(
+                        func=cst.Attribute(value=model, attr=cst.Name(value="set_weights")),
+                        args=given,
+                    )
+                )
+            ]
+        ):
+            return module.written(model), given[0].value if len(given) == 1 else None
+        case _:
+            return None
+
+
+def _mixed(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixture | None:
+    """Return what the statements mix: in a loop, or a list that has a name or is written in the call."""
+    called = _set(module, body[-1]) if body else None
+    if called is None:
         return None
-    return _of_list(module, module.written(call.func.value), made)
+    target, given = called
+    if len(body) == LOOP_STATEMENTS:
+        return _of_loop(module, body, target, given)
+    made = _assigned(body[0])
+    match len(body), made:
+        case 1, _:
+            return _of_list(module, target, given)
+        case 2, (name, value) if given and module.written(given) == module.written(name):
+            return _of_list(module, target, value)
+        case _:
+            return None
 
 
 def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -> Mixture | None:
@@ -120,50 +148,34 @@ def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -
             return None
 
 
-def _of_loop(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixture | None:
+def _of_loop(
+    module: SyntaxTree,
+    body: Sequence[cst.BaseStatement],
+    target: str,
+    given: cst.BaseExpression | None,
+) -> Mixture | None:
     """Return what ``for i in range(len(a)): a[i] = b[i] * 0.1 + a[i] * 0.9`` mixes."""
-    lists = dict(filter(None, map(_named_weights, body[:2])))
-    match body[2:]:
-        case [
+    lists = {
+        made[0].value: model  # weights = model.get_weights()
+        for part in body[:2]
+        if (made := _assigned(part)) and isinstance(made[0], cst.Name)
+        if (model := _weights_of(made[1])) is not None
+    }
+    match body[2]:
+        case (
             cst.For(
-                target=cst.Name(value=at),
-                body=cst.IndentedBlock(
-                    body=[
-                        cst.SimpleStatementLine(
-                            body=[
-                                cst.Assign(targets=[cst.AssignTarget(target=changed)], value=value)
-                            ]
-                        )
-                    ]
-                ),
-                orelse=None,
-            ) as loop,
-            cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func) as call)]),
-        ]:
-            pass
+                target=cst.Name(value=at), body=cst.IndentedBlock(body=[turn]), orelse=None
+            ) as loop
+        ) if changed := _assigned(turn):
+            name = module.written(changed[0]).removesuffix(f"[{at}]")
         case _:
             return None
-    name = module.written(changed).removesuffix(f"[{at}]")
-    model = lists.get(name)
-    through = module.written(loop.iter)
-    given = [module.written(argument.value) for argument in call.args]
-    known = [f"range(len({each}))" for each in lists]
-    if len(lists) != 2 or model is None or through not in known or given != [name]:  # noqa: PLR2004
+    through = [f"range(len({each}))" for each in lists]
+    if len(lists) != 2 or name not in lists or module.written(loop.iter) not in through:  # noqa: PLR2004
         return None
-    if module.written(func) != f"{module.written(model)}.set_weights":
+    if given is None or module.written(given) != name or module.written(lists[name]) != target:
         return None
-    return _with_new_names(module, lists, name, at, value)
-
-
-def _named_weights(part: cst.BaseStatement) -> tuple[str, cst.BaseExpression] | None:
-    """Return the name and the model of ``weights = model.get_weights()``."""
-    match part:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)]
-        ) if (model := _weights_of(value)) is not None:
-            return name, model
-        case _:
-            return None
+    return _with_new_names(module, lists, name, at, changed[1])
 
 
 def _with_new_names(

@@ -9,32 +9,32 @@ from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice
 
-IsUse = Callable[[cst.Name], bool]
-"""Says whether the file uses a constant at this place for what is to be changed."""
+NumberOf = Callable[[cst.Call], cst.BaseExpression | None]
+"""Returns the argument of a call that is to be changed; None of a call that has none."""
 
 
 def replaced(
     module: SyntaxTree,
     node: cst.BaseExpression,
     values: tuple[int, int],
-    is_use: IsUse,
+    number_of: NumberOf,
     others: Sequence[str],
 ) -> list[Splice]:
     """Return the splices after which an expression is the second of two values instead of the first.
 
-    ``others`` are the texts of the other files of the run, which may import the constant.
+    A constant is changed where the file uses it only for what ``number_of`` returns. ``others`` are the texts
+    of the other files of the run, which may import the constant.
 
     Raises:
         Declined: it is neither, or has another value than the run had.
     """
     before, after = values
-    literal = _constant(module, node, is_use, others) if isinstance(node, cst.Name) else node
+    literal = _constant(module, node, number_of, others) if isinstance(node, cst.Name) else node
     if not isinstance(literal, cst.Integer):
         raise Declined(f"`{module.written(node)}` is not a number that the file contains")
     if literal.evaluated_value != before:
         raise Declined(f"the file has {module.written(literal)} where the run had {before}")
-    start, end = module.span(literal)
-    return [Splice(start, end, 0, str(after))]
+    return [module.replaced(literal, str(after))]
 
 
 def is_value(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
@@ -46,7 +46,7 @@ def is_value(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
 
 
 def _constant(
-    module: SyntaxTree, name: cst.Name, is_use: IsUse, others: Sequence[str]
+    module: SyntaxTree, name: cst.Name, number_of: NumberOf, others: Sequence[str]
 ) -> cst.BaseExpression:
     """Return what the file assigns to a constant."""
     assigned = _assigned(module, name)
@@ -61,8 +61,14 @@ def _constant(
         and target in module.bound(node)
         and node is not target
     ]
+
+    def is_number(node: cst.Name) -> bool:
+        argument = module.parent(node)
+        call = module.parent(argument) if isinstance(argument, cst.Arg) else None
+        return isinstance(call, cst.Call) and number_of(call) is node
+
     word = re.compile(rf"\b{re.escape(name.value)}\b")
-    if not all(map(is_use, uses)) or any(word.search(text) for text in others):
+    if not all(map(is_number, uses)) or any(word.search(text) for text in others):
         raise Declined(f"`{name.value}` is used for something else, too")
     return value
 

@@ -1,11 +1,12 @@
 """Another width of a layer: it changes the model, so only a trial makes this edit, when it is asked for."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import libcst as cst
 
 from tfdoctor.edits import whole_numbers
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, named
 from tfdoctor.edits.names import Names
 from tfdoctor.edits.splice import Declined, Splice
 
@@ -36,23 +37,17 @@ def width(
     """
     given = [
         value
-        for call in module.all(cst.Call)
-        if module.covers(call, line)
-        and (value := _width(module, call)) is not None
+        for call in module.on(cst.Call, line)
+        if (value := _width(module, call)) is not None
         and whole_numbers.is_value(module, value, widths[0])
     ]
     if not given:
         raise Declined(f"line {line} has no layer whose width is the number {widths[0]}")
-
-    def is_width(name: cst.Name) -> bool:
-        argument = module.parent(name)
-        call = module.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and _width(module, call) is name
-
+    width_of = partial(_width, module)
     return [
         splice
         for value in given
-        for splice in whole_numbers.replaced(module, value, widths, is_width, others)
+        for splice in whole_numbers.replaced(module, value, widths, width_of, others)
     ]
 
 
@@ -61,7 +56,7 @@ def _width(module: SyntaxTree, call: cst.Call) -> cst.BaseExpression | None:
     keyword = KEYWORDS.get(last_name(call.func))
     if keyword is None or not Names(module).from_tensorflow(call.func):
         return None
-    named = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == keyword]
     first = next(iter(call.args), None)
-    positional = first is not None and first.keyword is None and not first.star
-    return first.value if positional and first is not None else next(iter(named), None)
+    if first is not None and first.keyword is None and not first.star:
+        return first.value
+    return named(call).get(keyword)
