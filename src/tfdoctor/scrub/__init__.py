@@ -36,10 +36,7 @@ def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
 
 def _vocabulary(diagnosis: Diagnosis) -> frozenset[str]:
     """Return the words of the rules' documentation in lowercase: the report consists of them."""
-    rules = [result.rule for result in diagnosis.results]
-    texts_shown = [
-        *PARTS,
-        *(text for rule in rules for text in (rule.name, rule.topic, rule.doc.title)),
-    ]
-    texts_shown += [text for rule in rules for text in rule.doc.sections.values()]
+    texts_shown = list(PARTS)
+    for rule in (result.rule for result in diagnosis.results):
+        texts_shown += [rule.name, rule.topic, rule.doc.title, *rule.doc.sections.values()]
     return frozenset(word.lower() for text in texts_shown for word in re.findall(r"\w+", text))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Result
-from tfdoctor.terms.verdict import Errored, Finding, Remedy
+from tfdoctor.terms.verdict import Errored, Finding
 
 LEFT_OUT = "# Your source lines are removed (--scrub)."
 """Precedes the example that a report shows instead."""
@@ -24,18 +24,14 @@ def _without(result: Result) -> Result:
         return replace(result, outcome=replace(outcome, traceback=NO_TRACEBACK))
     if not isinstance(outcome, Finding) or not any(map(_shown, edits)):
         return result
-    remedies = tuple(
-        _as_example(remedy) if at < len(edits) and _shown(edits[at]) else remedy
-        for at, remedy in enumerate(outcome.remedies)
-    )
+    remedies = list(outcome.remedies)
+    for at, (remedy, edit) in enumerate(zip(outcome.remedies, edits, strict=False)):
+        if _shown(edit):
+            lines = (LEFT_OUT, "# An example:", remedy.code) if remedy.code else (LEFT_OUT,)
+            remedies[at] = replace(remedy, code="\n".join(lines))
     bare = tuple(replace(edit, before="", after="", replacements=()) for edit in edits)
-    return replace(result, outcome=replace(outcome, remedies=remedies), edits=bare)
+    return replace(result, outcome=replace(outcome, remedies=tuple(remedies)), edits=bare)
 
 
 def _shown(edit: Edit) -> bool:
     return bool(edit.before or edit.after)
-
-
-def _as_example(remedy: Remedy) -> Remedy:
-    lines = (LEFT_OUT, "# An example:", remedy.code) if remedy.code else (LEFT_OUT,)
-    return replace(remedy, code="\n".join(lines))

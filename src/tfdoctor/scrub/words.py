@@ -18,7 +18,8 @@ class Words:
         short = _aliases(dict.fromkeys(map(_short, secrets.hosts)), "host")
         hosts = short | {host: short[_short(host)] for host in secrets.hosts}
         self.names = {**self.users, **hosts}
-        identifying = {name for name in self.names if _identifies(name, vocabulary)}
+        long = (name for name in self.names if len(name) >= IDENTIFYING_LETTERS)
+        identifying = {name for name in long if name.lower() not in vocabulary}
         self.homes = _any(secrets.homes, before=r"(?<![\w.~-])", after=r"(?![\w.-])")
         self.known_home = _any(self.users, before=HOMES, after=rf"(?=[{ENDS}]|$)")
         self.account = _any(self.users, before=r"(?<![\w.-])", after="(?=@)")
@@ -78,7 +79,3 @@ def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
 def _short(host: str) -> str:
     """Return a host name without its domain; an IP address stays."""
     return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
-
-
-def _identifies(name: str, vocabulary: frozenset[str]) -> bool:
-    return len(name) >= IDENTIFYING_LETTERS and name.lower() not in vocabulary

@@ -59,7 +59,8 @@ class Combination:
             self.kept, self.best = [variant], variant
             return
         excluded = [one for one in self.kept if self._exclude(one, variant)]
-        parts = [one for one in self.variants if one == variant or one in self._left(excluded)]
+        left = [one for one in self.kept if one not in excluded]
+        parts = [one for one in self.variants if one == variant or one in left]
         candidate = self._joined(parts)
         if candidate is None:
             return
@@ -71,11 +72,11 @@ class Combination:
             instead=bool(excluded),
             measured=measured,
         )
-        if _faster(measured, instead=bool(excluded)) and not self.broken(candidate):
+        # One of two that exclude each other must be chosen, so the faster one is; a change is added only where the
+        # trial showed that it saves more.
+        faster = measured.share > 0 if excluded else measured.difference is Difference.SAVES
+        if faster and not self.broken(candidate):
             self.kept, self.best = parts, candidate
-
-    def _left(self, excluded: Sequence[Variant]) -> list[Variant]:
-        return [one for one in self.kept if one not in excluded]
 
     def _exclude(self, one: Variant, other: Variant) -> bool:
         """Say whether two changes cannot be made together: by the diagnosis, or in the same lines."""
@@ -113,12 +114,3 @@ def _open(runs: Runs, best: str, candidate: str) -> bool:
     measured = statistics.against(runs.rounds, candidate, best)
     unsure = measured is not None and measured.difference is Difference.NONE and measured.share > 0
     return unsure and done < MOST_ROUNDS and runs.clock.affordable() >= AROUND + 2
-
-
-def _faster(measured: Measured, *, instead: bool) -> bool:
-    """Say whether the set with a change is the one to keep.
-
-    One of two that exclude each other must be chosen, so the faster one is; a change is added only where the trial
-    showed that it saves more.
-    """
-    return measured.share > 0 if instead else measured.difference is Difference.SAVES

@@ -1,6 +1,6 @@
 """The edits that proved to help, as one diff."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,11 @@ def diff(kept: Sequence[Variant], before: Originals, recording: Recording) -> Ke
     """
     files = kept[-1].files if kept else {}
     folders = recording.manifest.folders if recording.manifest else ()
-    folder = _folder([Path(folder).resolve() for folder in folders], files)
+    folder = max(  # of several with as many of the files, the first
+        (Path(one).resolve() for one in folders),
+        key=lambda one: sum(path.is_relative_to(one) for path in files),
+        default=Path.cwd(),
+    )
     changes = [
         FileChange(path.relative_to(folder).as_posix(), before.texts[path], data)
         for path, data in files.items()
@@ -36,13 +40,3 @@ def diff(kept: Sequence[Variant], before: Originals, recording: Recording) -> Ke
     ]
     left_out = tuple(path for path in files if not path.is_relative_to(folder))
     return Kept(unified(changes, within_repository(folder)), folder, left_out)
-
-
-def _folder(folders: Sequence[Path], files: Iterable[Path]) -> Path:
-    """Return the folder that holds the most of the files, of several the first."""
-    paths = list(files)
-    return max(
-        folders,
-        key=lambda folder: sum(path.is_relative_to(folder) for path in paths),
-        default=Path.cwd(),
-    )

@@ -73,19 +73,11 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     """
     program = programs.of(recording)
     programs.originals(recording)
-    edited, missing = proposals.edits(recording, diagnosis, request.only)
+    edited, unedited = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
-    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
-    changes = model_changes.of_report(
-        recording, diagnosis, request.only, keep=request.keep_model_changes
-    )
-    advised = [*(variant for variant, _ in edited), *changes.variants]
-    named = _named(request, program, diagnosis)
-    variants = distinct([*advised, *named, *usual])
-    replaced = {one.name for one in changes.variants} | {one.name for one in changes.not_tried}
-    replaced |= {rule for one in named for rule in one.rules}
-    missing = [*(one for one in missing if one.name not in replaced), *changes.not_tried, *useless]
-    _check(variants, missing)
+    own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
+    variants = distinct([*(variant for variant, _ in edited), *own])
+    _must_have_any(variants, missing)
     before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants))
 
@@ -99,6 +91,29 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+
+
+def _besides_edits(
+    recording: Recording,
+    diagnosis: Diagnosis,
+    program: RecordedProgram,
+    request: Request,
+    unedited: Sequence[NotTried],
+) -> tuple[list[Variant], list[NotTried]]:
+    """Return the changes of the model, those that the user named and the settings; and what cannot be tried.
+
+    A finding without an edit can be tried where one of these is for it.
+    """
+    model = model_changes.of_report(
+        recording, diagnosis, request.only, keep=request.keep_model_changes
+    )
+    named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
+    named += proposals.of_environment(request.environment)
+    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
+    replaced = {one.name for one in model.variants} | {one.name for one in model.not_tried}
+    replaced |= {rule for one in named for rule in one.rules}
+    missing = [one for one in unedited if one.name not in replaced]
+    return [*model.variants, *named, *usual], [*missing, *model.not_tried, *useless]
 
 
 def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant, ...]]:
@@ -123,12 +138,6 @@ def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant
     return whole.merged(trials, of_run), kept or whole.helped(of_run, about_run)
 
 
-def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:
-    """Return the variants that the user named."""
-    patches = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
-    return [*patches, *proposals.of_environment(request.environment)]
-
-
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     """Return the variant of a patch; of RULE=PATCH, one that fixes the finding of that rule, with its promise.
 
@@ -147,7 +156,7 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     )
 
 
-def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
+def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
     """Refuse a trial of nothing.
 
     Raises:

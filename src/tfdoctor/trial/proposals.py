@@ -19,9 +19,8 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.input.dataset_properties import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import RecordedFunction
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import NotTried, Variant
 
@@ -100,15 +99,18 @@ def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) 
 
 
 def _of(result: Result, files: Mapping[Path, bytes], recording: Recording) -> Variant:
+    """Return the variant of a finding's edits; its action is that of the first of its remedies that is one."""
+    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+    edited = zip(remedies, result.edits, strict=False)
     return Variant(
         name=result.rule.name,
-        action=_action(result),
+        action=next((remedy.action for remedy, edit in edited if edit.before or edit.after), ""),
         files=files,
         rules=(result.rule.name,),
         promised=result.saving,
         promised_run=of_whole_run(result),
-        exact=_exact(result),
-        reorders=_reorders(result, recording),
+        exact={remedy.edit_id for remedy in remedies if remedy.edit_id} <= EXACT,
+        reorders=_reorders(remedies, recording),
     )
 
 
@@ -120,35 +122,20 @@ def of_whole_run(result: Result) -> RunSaving | None:
     return replace(run, share=run.extrapolated)
 
 
-def _action(result: Result) -> str:
-    """Return what the edit of a finding does: the first of its remedies that is one."""
-    if not isinstance(result.outcome, Finding):
-        return ""
-    remedies = zip(result.outcome.remedies, result.edits, strict=False)
-    return next((remedy.action for remedy, edit in remedies if edit.before or edit.after), "")
+def _reorders(remedies: Sequence[Remedy], recording: Recording) -> bool:
+    """Say whether an edit runs a function in parallel that is recorded to draw random numbers from a generator.
 
-
-def _exact(result: Result) -> bool:
-    """Say whether the edit of a finding keeps the arithmetic."""
-    if not isinstance(result.outcome, Finding):
-        return False
-    ids = {remedy.edit_id for remedy in result.outcome.remedies if remedy.edit_id}
-    return ids <= EXACT
-
-
-def _reorders(result: Result, recording: Recording) -> bool:
-    """Say whether the edit of a finding runs a function in parallel that is recorded to draw random numbers."""
-    if not isinstance(result.outcome, Finding) or recording.program is None:
+    Stateless operations depend on no order.
+    """
+    if recording.program is None:
         return False
     place = Places.of(recording)
-    drawing = {place(one.at) for one in recording.program.datasets if _draws(one.function)}
-    remedies = result.outcome.remedies
+    drawing = {
+        place(one.at)
+        for one in recording.program.datasets
+        if one.function is not None and any(map(RANDOM.search, one.function.stateful or ()))
+    }
     return any(remedy.edit_id in PARALLEL and remedy.at in drawing for remedy in remedies)
-
-
-def _draws(function: RecordedFunction | None) -> bool:
-    """Say whether a function takes random numbers from a generator: stateless operations depend on no order."""
-    return function is not None and any(map(RANDOM.search, function.stateful or ()))
 
 
 def joined(
@@ -159,32 +146,36 @@ def joined(
     Raises:
         Declined: they cannot be made together.
     """
-    edited = [results[rule] for part in parts if part.edited for rule in part.rules]
-    more = [splices for part in parts for splices in part.splices]
-    files = dict(changed_files(recording, edited, more))
-    environment: dict[str, str] = {}
-    runner: dict[str, int] = {}
-    for part in parts:
-        if environment.keys() & part.environment.keys():
-            raise Declined("they set the same variable")
-        environment |= part.environment
-        runner |= part.runner
-        if part.edited or part.splices:
-            continue
-        for path, data in part.files.items():
-            files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
+    environment = [name for part in parts for name in part.environment]
+    if len(environment) > len(set(environment)):
+        raise Declined("they set the same variable")
     return Variant(
         name=" + ".join(part.name for part in parts),
         parts=tuple(part.name for part in parts),
-        files=files,
-        environment=environment,
-        runner=runner,
+        files=_files_of_all(recording, parts, results),
+        environment={name: value for part in parts for name, value in part.environment.items()},
+        runner={name: value for part in parts for name, value in part.runner.items()},
         rules=tuple(rule for part in parts for rule in part.rules),
         exact=all(part.exact for part in parts),
         reorders=any(part.reorders for part in parts),
         model=" and ".join(part.model for part in parts if part.model),
         examples=prod((part.examples for part in parts), start=Fraction(1)),
     )
+
+
+def _files_of_all(
+    recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]
+) -> Mapping[Path, bytes]:
+    """Return the files with all edits, which are made together, and with the texts of patches merged into these."""
+    edited = [results[rule] for part in parts if part.edited for rule in part.rules]
+    more = [splices for part in parts for splices in part.splices]
+    files = dict(changed_files(recording, edited, more))
+    for part in parts:
+        if part.edited or part.splices:
+            continue
+        for path, data in part.files.items():
+            files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
+    return files
 
 
 def must_be_diff(patch: Path) -> bytes:
@@ -233,7 +224,9 @@ def _patched(patch: Path, data: bytes, folder: Path, root: Path) -> dict[Path, b
     try:
         names = _touched(data, patch, root)
         for name in names:
-            _copy(folder / name, root / name)
+            if (folder / name).is_file():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / name, root / name)
         _git_apply(data, root)
     except _NotAppliedError as why:
         raise InputError(
@@ -303,12 +296,6 @@ def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
             "make it with `git diff --relative` there."
         )
     return list(names)
-
-
-def _copy(source: Path, target: Path) -> None:
-    if source.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
 
 
 def of_environment(settings: Iterable[str]) -> list[Variant]:

@@ -78,20 +78,11 @@ class Runner:
             InputError: a file of the program changed meanwhile.
         """
         self.check()
-        result = self._run(variant, enough, number)
-        self.check()
-        return result
-
-    def _run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         own = self.folder / f"run{number}"
         processes = own / "processes"
         processes.mkdir(parents=True)
         texts = _write_texts(own, variant)
-        plan = _agent_plan(processes, enough, {} if self.layer else texts)
-        plan["variant"] = {
-            "settings": dict(variant.runner),
-            "environment": dict(variant.environment),
-        }
+        plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
@@ -100,7 +91,9 @@ class Runner:
         started = time.monotonic()
         code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
         seconds = time.monotonic() - started
-        foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
+        foreign_cpu = _cpu_seconds() - before - own_cpu
+        foreign = max(0.0, foreign_cpu / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
+        self.check()
         return _hiding(_read(own, code, seconds, foreign), variant.credentials)
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
@@ -173,7 +166,9 @@ def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
     return texts
 
 
-def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> dict[str, object]:
+def _agent_plan(
+    processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant
+) -> dict[str, object]:
     plan: dict[str, object] = {
         "processes": str(processes),
         "steps": enough.steps,
@@ -182,6 +177,10 @@ def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> 
         "stop_after": True,
         "watch_s": enough.limit_s,
         "trial": enough.for_agent(),
+        "variant": {
+            "settings": dict(variant.runner),
+            "environment": dict(variant.environment),
+        },
     }
     return plan | ({"changed": dict(changed)} if changed else {})
 
@@ -238,7 +237,9 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         why = NoTimes("the run took too long")
         return TrialRun(why, exit_code=-1, error="the run took too long", seconds=seconds)
     timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    best = _longest(timings)
+    # The process that trained longest: others may evaluate, or try a step.
+    loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
+    best = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
     # What fails after the agent has ended the run is the end of threads that are still at work:
     ended = best is not None and best[0].enough
     error = "" if code == 0 or ended else _error(code, own / "log")
@@ -265,13 +266,6 @@ def _hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
         if isinstance(run.times, NoTimes):
             run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
     return run
-
-
-def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:
-    """Return the process that trained longest, and its loop: others may evaluate, or try a step."""
-    trained = [(timing, timing.chosen()) for timing in timings]
-    loops = [(timing, n) for timing, n in trained if n is not None]
-    return max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
 
 
 def _too_few(timings: Sequence[Timing]) -> str:
@@ -315,8 +309,3 @@ def _cpu_seconds() -> float:
     fields = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:]
     user, nice, system, _idle, _iowait, irq, softirq = map(int, fields[:7])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def _foreign(before: float, after: float, own: float, seconds: float) -> float:
-    cores = os.cpu_count() or 1
-    return max(0.0, (after - before - own) / (cores * max(seconds, 1e-3)))

@@ -49,13 +49,12 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
 def first_rounds(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
     """Give each variant its first rounds, as far as the time allows; `lost` ones get no more."""
     ordered = by_promise(variants)
-    while batch := _batch(runs, [one for one in ordered if _waits(runs, one, lost)]):
+
+    def waits(one: Variant) -> bool:
+        return runs.done(one.name) < LEAST_ROUNDS and not _dropped(runs, one, lost)
+
+    while batch := _batch(runs, [*filter(waits, ordered)]):
         runs.round(batch)
-
-
-def _waits(runs: Runs, variant: Variant, lost: Lost) -> bool:
-    """Say whether a variant still needs one of its first rounds."""
-    return runs.done(variant.name) < LEAST_ROUNDS and not _dropped(runs, variant, lost)
 
 
 def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:

@@ -116,17 +116,14 @@ def _threads(known: ProgramRecord, environment: Mapping[str, str], here: Machine
         if _on_gpu(run) and not known.datasets:
             yield NotTried(name, "the step runs on a GPU and has no tf.data pipeline")
             continue
-        default = _number(environment.get(variable)) or here.schedulable
+        given = environment.get(variable, "")
+        default = (int(given) if given.isdecimal() else 0) or here.schedulable
         numbers = {1, here.physical or default, here.usable} - {default}
         for number in sorted(numbers):
             plural = "" if number == 1 else "s"
             yield Variant(f"{number} {kind} thread{plural}", environment={variable: str(number)})
         if not numbers:
             yield NotTried(name, f"the default is {default} here, and so are the alternatives")
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and int(text) else None
 
 
 def _onednn(
@@ -152,9 +149,8 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _allocator(environment: Mapping[str, str]) -> Chosen:
     library, loaded = _tcmalloc(), environment.get(PRELOAD, "")
-    if any(
-        Path(entry).name.startswith("libtcmalloc") for entry in loaded.replace(":", " ").split()
-    ):
+    entries = loaded.replace(":", " ").split()
+    if any(Path(entry).name.startswith("libtcmalloc") for entry in entries):
         yield NotTried("tcmalloc", f"{PRELOAD} loads it already")
     elif library:
         yield Variant("tcmalloc", environment={PRELOAD: ":".join(filter(None, (library, loaded)))})

@@ -112,16 +112,14 @@ def _as_far_as(typical: Measured, whole: Measured | None) -> Measured:
     """Return a saving of the typical step; that of all steps where it is clearly smaller."""
     if whole is None or typical.difference is not Difference.SAVES or whole.high >= typical.low:
         return typical
-    return replace(whole, why=_bursts(typical, whole))
-
-
-def _bursts(typical: Measured, whole: Measured) -> str:
-    """Return why the saving of all steps is told, as a clause."""
-    shorter = f"the typical step is {percent(typical.share)} shorter"
-    if whole.difference is Difference.SAVES:
-        return f"{shorter}, but all steps together save less: some work comes in bursts between"
-    return (
-        f"{shorter}, but all steps together are not shown to be: some work comes in bursts between"
+    less = whole.difference is Difference.SAVES
+    together = "save less" if less else "are not shown to be"
+    return replace(
+        whole,
+        why=(
+            f"the typical step is {percent(typical.share)} shorter, but all steps together {together}: "
+            "some work comes in bursts between"
+        ),
     )
 
 

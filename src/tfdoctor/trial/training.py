@@ -83,17 +83,23 @@ def _reordered(found: TrainingMatch, own: Reference) -> TrainingMatch:
 def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMatch:
     """Return how one run compares with those of the program as it is."""
     mine, its = run.state, next(iter(original.states), None)
+    told_by_weights = variant.exact and original.repeats
     if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
-    if changed := variant.model or _other_batch(variant, run, original):
+    # Of what must not change them, the weights tell that the batch is another one.
+    other_batch = "" if told_by_weights else other_examples(run.times, original.times)
+    if changed := variant.model or other_batch:
         return TrainingMatch(state=TrainingState.CHANGED, why=changed)
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
-    same = _same(mine, its) if original.repeats else None
+    read = original.repeats and mine.step == its.step and mine.digest is not None
+    same = mine.digest == its.digest if read else None
     if same is None or not (same or variant.exact):
-        found = _by_losses(mine, its, original.spread)
-        return _other_weights(its.step, found) if same is False else _far_apart(variant, found)
+        differ = f"the weights differ after {its.step} steps, and there are no losses to compare"
+        why = "no loss was returned after the same steps" if same is None else differ
+        found = _by_losses(mine, its, original.spread, why)
+        return _far_apart(variant, found) if same is None else found
     losses = tuple(_pairs(its, mine)[:EXAMPLES])
     if same:
         return TrainingMatch(state=TrainingState.EQUAL, step=its.step, losses=losses)
@@ -101,24 +107,12 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=losses, apart=apart)
 
 
-def _other_batch(variant: Variant, run: TrialRun, original: Reference) -> str:
-    """Return how the batch is another one, as a clause; the weights tell it of what must not change them."""
-    if variant.exact and original.repeats:
-        return ""
-    return other_examples(run.times, original.times)
-
-
-def _same(mine: TrainedState, its: TrainedState) -> bool | None:
-    """Say whether the weights are the same; None where they were not read at the same step."""
-    if mine.step != its.step or mine.digest is None:
-        return None
-    return mine.digest == its.digest
-
-
-def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> TrainingMatch:
+def _by_losses(
+    mine: TrainedState, its: TrainedState, usual: float | None, why: str
+) -> TrainingMatch:
+    """Return how losses compare; without any, unknown because ``why``."""
     apart = _apart(its, mine)
     if apart is None:
-        why = "no loss was returned after the same steps"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why, step=its.step)
     return TrainingMatch(
         state=TrainingState.LOSSES,
@@ -126,15 +120,6 @@ def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> Tr
         losses=tuple(_pairs(its, mine)[:EXAMPLES]),
         apart=apart,
         usual=usual,
-    )
-
-
-def _other_weights(step: int, found: TrainingMatch) -> TrainingMatch:
-    """Say that weights differ where there are no losses to say how much."""
-    if found.state is not TrainingState.UNKNOWN:
-        return found
-    return replace(
-        found, why=f"the weights differ after {step} steps, and there are no losses to compare"
     )
 
 

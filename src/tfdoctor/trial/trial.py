@@ -68,7 +68,10 @@ def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
     _check(runs.first(), runs, layer=stage.layer)
-    lost = partial(_lost, runs)
+
+    def lost(variant: Variant) -> bool:
+        return _state(runs, variant) is TrainingState.NOT_FINITE
+
     schedule.first_rounds(runs, variants, lost)
     if not runs.rounds and runs.original:
         _check(runs.original[-1], runs, layer=stage.layer)
@@ -132,11 +135,6 @@ def _broken(runs: Runs, variant: Variant) -> bool:
     return _state(runs, variant) in BROKEN
 
 
-def _lost(runs: Runs, variant: Variant) -> bool:
-    """Say whether a variant's weights became infinite or NaN."""
-    return _state(runs, variant) is TrainingState.NOT_FINITE
-
-
 def _state(runs: Runs, variant: Variant) -> TrainingState | None:
     own = runs.tried.get(variant.name, ())
     return training.compare(variant, own, runs.original).state if own else None
@@ -164,12 +162,11 @@ def _trials(
     stage: Runner, plan: Agenda, runs: Runs, combination: Combination, kept: Sequence[Variant]
 ) -> Trials:
     sets = [one for one in combination.made.values() if one.name in runs.tried]
-    names = [variant.name for variant in kept]
     best = combination.best
     rows = [
         replace(
             _row(runs, variant),
-            kept=variant.name in names,
+            kept=variant in kept,
             beside=combination.beside.get(variant.name),
         )
         for variant in [*plan.variants, *sets]
@@ -255,14 +252,12 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
-        if len(row.rules) == 1 and row.measured and not _trains_otherwise(row)
+        if len(row.rules) == 1
+        and row.measured
+        and not (row.training and row.training.state in BROKEN)
     }
 
     def told(result: Result) -> Result:
         return replace(result, measured=measured.get(result.rule.name))
 
     return replace(diagnosis, results=tuple(map(told, diagnosis.results)), trials=trials)
-
-
-def _trains_otherwise(row: Trial) -> bool:
-    return row.training is not None and row.training.state in BROKEN

@@ -73,14 +73,11 @@ def distinct(variants: Sequence[Variant]) -> list[Variant]:
     kept: list[Variant] = []
     for variant in variants:
         if all(_change(other) != _change(variant) for other in kept):
-            kept.append(replace(variant, name=_free(variant.name, {other.name for other in kept})))
+            taken = {other.name for other in kept}  # results are kept by name
+            numbered = (f"{variant.name} ({number})" for number in count(2))
+            names = chain([variant.name], numbered)
+            kept.append(replace(variant, name=next(name for name in names if name not in taken)))
     return kept
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """Return a name that no other variant has: results are kept by name."""
-    names = chain([name], (f"{name} ({number})" for number in count(2)))
-    return next(one for one in names if one not in taken)
 
 
 def _change(variant: Variant) -> tuple[Mapping[Path, bytes], Mapping[str, str], Mapping[str, int]]:
