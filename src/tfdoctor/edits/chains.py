@@ -195,16 +195,19 @@ def start_of(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
+def next_call(module: SyntaxTree, made: cst.BaseExpression) -> cst.Call | None:
+    """Return the call of the method that is called on an expression."""
+    method = module.parent(made)
+    call = module.parent(method) if isinstance(method, cst.Attribute) else None
+    return call if isinstance(call, cst.Call) and call.func is method else None
+
+
 def _end(module: SyntaxTree, call: cst.Call) -> cst.Call:
     """Return the last transformation of a chain."""
-    while True:
-        method = module.parent(call)
-        outer = module.parent(method) if isinstance(method, cst.Attribute) else None
-        if not isinstance(outer, cst.Call) or outer.func is not method:
-            return call
-        if _method(outer) not in TRANSFORMATIONS | {"prefetch"}:
-            return call
-        call = outer
+    following = next_call(module, call)
+    while following is not None and _method(following) in TRANSFORMATIONS | {"prefetch"}:
+        call, following = following, next_call(module, following)
+    return call
 
 
 def _method(call: cst.CSTNode | None) -> str:

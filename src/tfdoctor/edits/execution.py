@@ -33,7 +33,14 @@ _NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")
 
 def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Give ``jit_compile=True`` to the compile() of the model, or to the tf.function around a line."""
-    everywhere, models = _functions(module), _compiles(module)
+    models = _compiles(module)
+    everywhere = [  # those that take gradients
+        (function, decorator)
+        for function in module.all(cst.FunctionDef)
+        for decorator in function.decorators
+        if module.means(undecorated(decorator), FUNCTION)
+        and "GradientTape" in module.written(function)
+    ]
     around = [pair for pair in everywhere if module.covers(pair[0], line)]
     functions = around or ([] if models else everywhere)
     if functions and not any(module.covers(call, line) for call in models):
@@ -141,17 +148,6 @@ def _of_model(module: SyntaxTree, call: cst.Call, receiver: cst.BaseExpression) 
         or isinstance(second, cst.SimpleString | cst.Call)
         or re.search(trained, module.text) is not None
     )
-
-
-def _functions(module: SyntaxTree) -> list[tuple[cst.FunctionDef, cst.Decorator]]:
-    """Return the functions that take gradients and are decorated with tf.function."""
-    return [
-        (function, decorator)
-        for function in module.all(cst.FunctionDef)
-        for decorator in function.decorators
-        if module.means(undecorated(decorator), FUNCTION)
-        and "GradientTape" in module.written(function)
-    ]
 
 
 def undecorated(decorator: cst.Decorator) -> cst.BaseExpression:

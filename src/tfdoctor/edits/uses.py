@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+from tfdoctor.edits.chains import next_call
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined
 
@@ -17,21 +18,12 @@ def must_only_train(module: SyntaxTree, made: cst.BaseExpression) -> None:
     here: cst.BaseExpression | None = made
     while here is not None and here not in seen:
         seen.add(here)
-        here = _chain(module, here)
+        while (call := next_call(module, here)) is not None:
+            here = call
         if _consumed(module, here):
             return
         here = _next(module, here)
     raise Declined("the dataset may also be used for evaluation, which needs its last batch")
-
-
-def _chain(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the last call of the chain of methods that starts with an expression."""
-    while True:
-        method = module.parent(made)
-        call = module.parent(method) if isinstance(method, cst.Attribute) else None
-        if not isinstance(call, cst.Call) or call.func is not method:
-            return made
-        made = call
 
 
 def _consumed(module: SyntaxTree, made: cst.BaseExpression) -> bool:

@@ -61,14 +61,9 @@ def _constant(
         and target in module.bound(node)
         and node is not target
     ]
-
-    def is_number(node: cst.Name) -> bool:
-        argument = module.parent(node)
-        call = module.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and number_of(call) is node
-
+    given = [number_of(call) for call in module.all(cst.Call)]
     word = re.compile(rf"\b{re.escape(name.value)}\b")
-    if not all(map(is_number, uses)) or any(word.search(text) for text in others):
+    if not all(node in given for node in uses) or any(word.search(text) for text in others):
         raise Declined(f"`{name.value}` is used for something else, too")
     return value
 

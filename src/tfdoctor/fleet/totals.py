@@ -170,15 +170,13 @@ def _jobs(runs: Sequence[PricedRun]) -> tuple[FleetJob, ...]:
     for one in runs:
         if one.run.step_ms is not None:
             groups[one.job, one.run.device_name or one.run.device].append(one)
-    jobs = [_job(name, device, own) for (name, device), own in groups.items()]
+    jobs = []
+    for (name, device), own in groups.items():
+        ordered = sorted(own, key=lambda one: (one.run.recorded, one.run.place))
+        points = tuple(
+            TrendPoint(one.run.recorded, one.run.step_ms, one.run.saving_share, one.run.at_most)
+            for one in ordered
+            if one.run.step_ms is not None
+        )
+        jobs.append(FleetJob(name=name, device_name=device, points=points))
     return tuple(sorted(jobs, key=lambda job: (-len(job.points), job.name, job.device_name)))
-
-
-def _job(name: str, device: str, runs: Sequence[PricedRun]) -> FleetJob:
-    ordered = sorted(runs, key=lambda one: (one.run.recorded, one.run.place))
-    points = [
-        TrendPoint(one.run.recorded, one.run.step_ms, one.run.saving_share, one.run.at_most)
-        for one in ordered
-        if one.run.step_ms is not None
-    ]
-    return FleetJob(name=name, device_name=device, points=tuple(points))

@@ -38,8 +38,16 @@ class Secrets:
     @classmethod
     def of(cls, recording: Recording) -> Self:
         """Collect the names; those of this machine only if the recording was made here."""
-        manifests = tuple(_manifests(recording))
-        hosts = [host for manifest in manifests for host in _hosts(manifest)]
+        manifests = [recording.manifest] if recording.manifest else []
+        manifests += [  # of the other workers, whose names it mentions
+            Manifest.from_json(json_object(worker / MANIFEST, Notes()))
+            for worker in recording.workers
+        ]
+        hosts: list[str] = []
+        for manifest in manifests:
+            attached = manifest.plan.addresses if manifest.plan else ()
+            hosts.append(manifest.host.name)
+            hosts += [address.rpartition(":")[0].strip("[]") for address in attached]
         if not manifests:  # in other recordings a trace has the name of its host
             hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
         recorded_here = platform.node() in hosts
@@ -65,21 +73,6 @@ def _users(
         yield from paths.of_text(text)
     if recorded_here:
         yield from filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME")))
-
-
-def _manifests(recording: Recording) -> Iterator[Manifest]:
-    """Yield the recording's manifest, and those of the other workers, whose names it mentions."""
-    if recording.manifest:
-        yield recording.manifest
-    for worker in recording.workers:
-        yield Manifest.from_json(json_object(worker / MANIFEST, Notes()))
-
-
-def _hosts(manifest: Manifest) -> Iterator[str]:
-    """Yield the machine's name, and the addresses that were attached to."""
-    yield manifest.host.name
-    for address in manifest.plan.addresses if manifest.plan else ():
-        yield address.rpartition(":")[0].strip("[]")
 
 
 def _unlike(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
