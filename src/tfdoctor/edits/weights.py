@@ -155,12 +155,11 @@ def _of_loop(
     given: cst.BaseExpression | None,
 ) -> Mixture | None:
     """Return what ``for i in range(len(a)): a[i] = b[i] * 0.1 + a[i] * 0.9`` mixes."""
-    lists = {
-        made[0].value: model  # weights = model.get_weights()
-        for part in body[:2]
-        if (made := _assigned(part)) and isinstance(made[0], cst.Name)
-        if (model := _weights_of(made[1])) is not None
-    }
+    lists: dict[str, cst.BaseExpression] = {}
+    for weights, value in filter(None, map(_assigned, body[:2])):
+        model = _weights_of(value)
+        if isinstance(weights, cst.Name) and model is not None:
+            lists[weights.value] = model
     match body[2]:
         case (
             cst.For(
