@@ -129,41 +129,75 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     models = fit.models or 0
     if models < limits.models:
         return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
-    grown = _grown(memory, models, limits)
-    traced = _traced(traces, fit)
-    share = sum(one.alike_ms for one in traced) / phases.total_ms
+    loop = Loop(fit, _grown(memory, models, limits), _traced(traces, fit), phases)
     counts = growing_counts(growth)
-    evidence = _evidence(models, memory, share, limits, counts)
-    if grown is None and share < limits.tracing:
-        return Healthy(
-            summary=_healthy(models, memory, share), evidence=evidence, concern=Concern.RUN
-        )
-    cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
-    severity = _severity(grown, models, limits, cleared=cleared)
-    effects = _effects(traced) if share >= limits.tracing else ()
-    keeps = kept.of_fits if kept and grown else None
-    adds = f"; {keeps.clause}" if keeps else ""
-    changes = _remedies(fit, _built(calls, phases, models), grown, share, limits, cleared=cleared)
+    evidence = _evidence(loop, memory, counts, limits)
+    if loop.grown is None and loop.share < limits.tracing:
+        return Healthy(summary=_little(loop, memory), evidence=evidence, concern=Concern.RUN)
+    keeps = kept.of_fits if kept and loop.grown else None
+    tables = kept_table(kept, keeps) if loop.grown else ()
+    severity, effects = _severity(loop, limits), loop.effects(limits)
     return Finding(
-        summary=f"{_summary(fit, grown, counts, traced, share, limits)}{adds}",
-        evidence=(*evidence, *(kept_table(kept, keeps) if grown else ())),
-        remedies=_with_kept(tuple(changes), keeps, 1 if effects else 0),
+        summary=f"{_summary(loop, counts, limits)}{f'; {keeps.clause}' if keeps else ''}",
+        evidence=(*evidence, *tables),
+        remedies=tuple(_remedies(loop, _built(calls, phases, models), keeps, limits)),
         severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
         run_effects=effects,
-        failure=RunFailure.AHEAD if grown and grown.ran_out else RunFailure.NONE,
+        failure=RunFailure.AHEAD if loop.grown and loop.grown.ran_out else RunFailure.NONE,
     )
 
 
-def _with_kept(
-    changes: tuple[Remedy, ...], keeps: KeptResult | None, place: int
-) -> tuple[Remedy, ...]:
-    """Return the changes with that of the statement that keeps the models, after those that save time."""
-    if keeps is None:
-        return changes
-    what = "its History, which holds the model" if keeps.what is KeptValue.HISTORY else "the model"
-    own = Remedy(f"Keep numbers of each model, not {what}", SCORES, keeps.at)
-    return (*changes[:place], own, *changes[place:])
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Models that fit trains one after another: the memory that grows with them, and what is traced for each."""
+
+    fit: MadeCall
+    grown: FillingMemory | None
+    traced: tuple[TracedDefinition, ...]
+    phases: RunPhases
+
+    @property
+    def models(self) -> int:
+        """Their number."""
+        return self.fit.models or 0
+
+    @property
+    def again_ms(self) -> float:
+        """The time that takes building the same graphs again."""
+        return sum(one.alike_ms for one in self.traced)
+
+    @property
+    def share(self) -> float:
+        """That time as a share of the run."""
+        return self.again_ms / self.phases.total_ms
+
+    @property
+    def cleared(self) -> bool:
+        """Whether a line clears Keras' session."""
+        return any(line.calls.rpartition(".")[2] == "clear_session" for line in self.phases.lines)
+
+    @property
+    def more(self) -> float | None:
+        """How many more models fit into the memory; None is unknown."""
+        if self.grown is None or self.grown.limit is None:
+            return None
+        left = max(0.0, self.grown.limit - self.grown.trend.last)
+        return left / (self.grown.grown / self.models)
+
+    def effects(self, limits: Limits) -> tuple[RunEffect, ...]:
+        """Return the time of tracing again, if it is much."""
+        return tuple(
+            RunEffect(
+                phase=Phase.TRACING,
+                of=ms(one.alike_ms),
+                subject=f"{one.name} {location(one.at)}".strip(),
+                recurs=Recurrence.PER_CALL,
+                times=max(1, one.alike),
+                bound=Bound.AT_MOST,
+            )
+            for one in (self.traced if self.share >= limits.tracing else ())
+        )
 
 
 def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingMemory | None:
@@ -175,23 +209,14 @@ def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingM
     return max(found, key=lambda one: one.severity, default=None)
 
 
-def _severity(
-    grown: FillingMemory | None, models: int, limits: Limits, *, cleared: bool
-) -> Severity:
+def _severity(loop: Loop, limits: Limits) -> Severity:
     """Say how bad it is by how many more models fit: a search has an end, so time says little."""
-    if grown is None or cleared:
+    if loop.grown is None or loop.cleared:
         return Severity.NOTE
-    left = _more(grown, models)
-    if grown.ran_out or (left is not None and left < limits.few):
+    left = loop.more
+    if loop.grown.ran_out or (left is not None and left < limits.few):
         return Severity.CRITICAL
     return Severity.WARNING if left is not None and left < limits.many else Severity.NOTE
-
-
-def _more(grown: FillingMemory, models: int) -> float | None:
-    """Return how many more models fit into the memory; None is unknown."""
-    if grown.limit is None:
-        return None
-    return max(0.0, grown.limit - grown.trend.last) / (grown.grown / models)
 
 
 def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, ...]:
@@ -203,72 +228,45 @@ def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, 
     )
 
 
-def _effects(traced: tuple[TracedDefinition, ...]) -> tuple[RunEffect, ...]:
-    return tuple(
-        RunEffect(
-            phase=Phase.TRACING,
-            of=ms(one.alike_ms),
-            subject=f"{one.name} {location(one.at)}".strip(),
-            recurs=Recurrence.PER_CALL,
-            times=max(1, one.alike),
-            bound=Bound.AT_MOST,
-        )
-        for one in traced
-    )
-
-
-def _summary(
-    fit: MadeCall,
-    grown: FillingMemory | None,
-    counts: tuple[Trend, ...],
-    traced: tuple[TracedDefinition, ...],
-    share: float,
-    limits: Limits,
-) -> str:
-    models = fit.models or 0
-    made = f"{location(fit.at) or 'fit'} trained {counted(models, 'model')} one after another"
-    took = f"{duration(sum(one.alike_ms for one in traced))} ({percent(share)} of the run)"
+def _summary(loop: Loop, counts: tuple[Trend, ...], limits: Limits) -> str:
+    made = f"{location(loop.fit.at) or 'fit'} trained {counted(loop.models, 'model')} one after another"
+    took = f"{duration(loop.again_ms)} ({percent(loop.share)} of the run)"
     again = f"building the same graphs again took {took}"
-    if grown is None:
+    if loop.grown is None:
         return f"{made}, and {again}"
-    each = quantity(nbytes(grown.grown / max(1, models)))
-    grew = f"{grown.name} grew by about {each} with each{_end(grown, models)}"
+    each = quantity(nbytes(loop.grown.grown / max(1, loop.models)))
+    end = ""
+    if loop.grown.ran_out:
+        end = " and ran out"
+    elif loop.more is not None:
+        end = f", so about {number(float(f'{loop.more:.1g}'))} more fit"
+    grew = f"{loop.grown.name} grew by about {each} with each{end}"
     along = [clause(counts[0])] if counts else []
-    return "; ".join([f"{made}, and {grew}", *along, *([again] if share >= limits.tracing else [])])
+    traced = [again] if loop.share >= limits.tracing else []
+    return "; ".join([f"{made}, and {grew}", *along, *traced])
 
 
-def _end(grown: FillingMemory, models: int) -> str:
-    """Return how many more models fit, as the end of a sentence; "" is unknown."""
-    left = _more(grown, models)
-    if grown.ran_out:
-        return " and ran out"
-    return "" if left is None else f", so about {number(float(f'{left:.1g}'))} more fit"
+def _little(loop: Loop, memory: MemoryTrends | None) -> str:
+    one = memory.memories[0] if memory else None
+    grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
+    again = f"; building the same graphs again took {percent(loop.share)} of the run"
+    return f"fit trained {counted(loop.models, 'model')} one after another{grew}{again}"
 
 
 def _evidence(
-    models: int,
-    memory: MemoryTrends | None,
-    share: float,
-    limits: Limits,
-    counts: tuple[Trend, ...],
+    loop: Loop, memory: MemoryTrends | None, counts: tuple[Trend, ...], limits: Limits
 ) -> tuple[Evidence, ...]:
-    grown = [
+    label = "share of the run that builds the same graphs again"
+    grown = (
         Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth))
         for one in (memory.memories if memory else ())
-    ]
+    )
     return (
-        Measure("models that fit trained", count(models), count(limits.models)),
+        Measure("models that fit trained", count(loop.models), count(limits.models)),
         *grown,
-        Measure.share("share of the run that builds the same graphs again", share, limits.tracing),
+        Measure.share(label, loop.share, limits.tracing),
         *counts_table(counts),
     )
-
-
-def _healthy(models: int, memory: MemoryTrends | None, share: float) -> str:
-    one = memory.memories[0] if memory else None
-    grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
-    again = f"; building the same graphs again took {percent(share)} of the run"
-    return f"fit trained {counted(models, 'model')} one after another{grew}{again}"
 
 
 def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
@@ -284,26 +282,25 @@ def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
 
 
 def _remedies(
-    fit: MadeCall,
-    built: Location | None,
-    grown: FillingMemory | None,
-    share: float,
-    limits: Limits,
-    *,
-    cleared: bool,
+    loop: Loop, built: Location | None, keeps: KeptResult | None, limits: Limits
 ) -> Iterator[Remedy]:
-    if share >= limits.tracing:
+    """Yield what saves time, then the change of the statement that keeps the models, then what frees memory."""
+    at = loop.fit.at
+    if loop.share >= limits.tracing:
         action = "Build and compile models of the same operations and sizes once, and reset their weights"
-        yield Remedy(action, REUSE, built or fit.at)
-    if grown and not cleared:
+        yield Remedy(action, REUSE, built or at)
+    if keeps is not None:
+        history = keeps.what is KeptValue.HISTORY
+        what = "its History, which holds the model" if history else "the model"
+        yield Remedy(f"Keep numbers of each model, not {what}", SCORES, keeps.at)
+    if loop.grown and not loop.cleared:
         action = (
             "Forget each model before the next one is built, and see whether memory still grows"
         )
-        yield Remedy(action, CLEAR, fit.at, "clear-session")
-    if grown:
-        yield Remedy(
-            "Train each model in a process of its own, which gives all memory back", OWN, fit.at
-        )
+        yield Remedy(action, CLEAR, at, "clear-session")
+    if loop.grown:
+        action = "Train each model in a process of its own, which gives all memory back"
+        yield Remedy(action, OWN, at)
 
 
 SCORES = """\

@@ -32,7 +32,12 @@ def clear_session(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     model, made = _made(module, values, line)
     loop = _loop(module, values, made)
     _must_be_dropped(module, model)
-    _must_make_all(module, values, loop)
+    for call in module.all(cst.Call):  # their names would be given again
+        inside = module.within(call, loop) or any(module.around(call, cst.FunctionDef))
+        layer = ".layers." in values.from_tensorflow(call.func)
+        if not inside and (layer or values.makes_model(call)):
+            line = module.line(call)
+            raise Declined(f"line {line} makes a layer or a model outside of the loop")
     name = next((name for origin in CLEAR if (name := module.name_of(origin, loop))), None)
     if name is None:
         raise Declined("no clear import of Keras precedes the loop")
@@ -86,15 +91,6 @@ def _must_be_dropped(module: SyntaxTree, model: cst.Name) -> None:
         bound = isinstance(parent, cst.Assign | cst.Return | cst.Element | cst.DictElement)
         if keeper or bound:
             raise Declined(f"line {module.line(name)} keeps the model, or gives it on")
-
-
-def _must_make_all(module: SyntaxTree, values: Values, loop: Loop) -> None:
-    """Decline where layers or models are made outside of the loop: their names would be given again."""
-    for call in module.all(cst.Call):
-        inside = module.within(call, loop) or any(module.around(call, cst.FunctionDef))
-        layer = ".layers." in values.from_tensorflow(call.func)
-        if not inside and (layer or values.makes_model(call)):
-            raise Declined(f"line {module.line(call)} makes a layer or a model outside of the loop")
 
 
 EDITS: dict[str, Kind] = {"clear-session": clear_session}

@@ -158,14 +158,11 @@ def check(
     lost_ms = sum(padded.lost_ms for padded in wasteful)
     least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
     if lost_ms < least * operations.total_ms:
-        return Healthy(
-            summary=f"Avoidable padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step "
-            f"in {counted(len(found), 'matmul or convolution', 'matmuls and convolutions')}"
-        )
-    others = (
-        *elsewhere(wasteful, operations, hardware),
-        *beside_slow([padded for padded in wasteful if padded.is_slow], operations, aligned),
-    )
+        matmuls = counted(len(found), "matmul or convolution", "matmuls and convolutions")
+        padding = f"Avoidable padding to multiples of {tile.multiple}"
+        return Healthy(summary=f"{padding} takes {milliseconds(lost_ms)} per step in {matmuls}")
+    slow = beside_slow([one for one in wasteful if one.is_slow], operations, aligned)
+    others = (*elsewhere(wasteful, operations, hardware), *slow)
     return _finding(wasteful, tile, lost_ms, others)
 
 

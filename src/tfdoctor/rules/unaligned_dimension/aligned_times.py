@@ -12,7 +12,6 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
@@ -45,20 +44,15 @@ class AlignedTimes:
         """
         if hardware.kind != DeviceKind.GPU or not hardware.peak_flop_s:
             raise Unavailable("only the rates of known GPUs are compared")
-        least = {row.name: _least_ms(row, hardware) for row in operations.rows}
+        bandwidth, rate = hardware.bandwidth_bytes_s, hardware.peak_flop_s * hardware.reached
+        least: dict[str, float] = {}
+        for row in operations.rows:
+            needed = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
+            if row.is_matrix:
+                halves = row.precision in HALVES
+                needed = max(needed, row.flops / rate) if row.flops and halves else 0.0
+            least[row.name] = min(row.ms, needed * row.calls * 1e3)
         return cls({name: ms for name, ms in least.items() if ms}, _cleared(activity, steps))
-
-
-def _least_ms(row: OperationTime, hardware: Hardware) -> float:
-    """Return the least time of an operation; 0 where it is unknown."""
-    bandwidth = hardware.bandwidth_bytes_s
-    memory = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
-    if not row.is_matrix:
-        return min(row.ms, memory * row.calls * 1e3)
-    if not row.flops or not hardware.peak_flop_s or row.precision not in HALVES:
-        return 0.0
-    compute = row.flops / (hardware.peak_flop_s * hardware.reached)
-    return min(row.ms, max(memory, compute) * row.calls * 1e3)
 
 
 def _cleared(activity: Activity, steps: Steps) -> Mapping[str, float]:

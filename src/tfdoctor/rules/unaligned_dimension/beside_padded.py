@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.tpu.shapes import Array
@@ -43,14 +42,10 @@ def beside_slow(
     widths = {width for padded in slow for width in padded.chosen if width % padded.tile.multiple}
     for row in operations.rows if widths else ():
         least_ms = aligned.least_ms.get(row.name, row.ms)
-        if row.is_fused and least_ms < row.ms and widths & _last_dimensions(row):
+        tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+        last = {shape[-1] for _, shape in tensors if shape}
+        if row.is_fused and least_ms < row.ms and not widths.isdisjoint(last):
             yield row.scaled(least_ms / row.ms, Bound.AT_MOST)
-
-
-def _last_dimensions(row: OperationTime) -> set[int | None]:
-    """Return the sizes of the last dimensions of what it reads and writes."""
-    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
-    return {shape[-1] for _, shape in tensors if shape}
 
 
 def _tiles(array: Array, width: int) -> int:

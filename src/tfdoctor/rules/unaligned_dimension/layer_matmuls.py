@@ -34,25 +34,14 @@ def heads(rows: Sequence[OperationTime]) -> frozenset[str]:
     """
     forward = [(row, row.kernel) for row in rows if row.kernel and not is_gradient(row)]
     depths = {(owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
-    return frozenset(
-        owner(row)
-        for row, kernel in forward
-        if _may_be_last(row, kernel, depths) and not _is_read(row, kernel[-1], depths)
-    )
-
-
-def _is_read(row: OperationTime, width: int, depths: set[tuple[str, int]]) -> bool:
-    """Say whether another matmul reads a width: exactly, or of a convolution any multiple."""
-    name = owner(row)
-    others = [depth for reader, depth in depths if reader != name]
-    if row.type == "MatMul":
-        return width in others
-    return any(depth % width == 0 for depth in others)
-
-
-def _may_be_last(row: OperationTime, kernel: tuple[int, ...], depths: set[tuple[str, int]]) -> bool:
-    """Say whether it is a dense layer, or a convolution of one pixel or of the width of another layer."""
-    if row.type == "MatMul":
-        return True
-    of_pixels = set(kernel[:-2]) == {1}
-    return row.type.startswith("Conv") and (of_pixels or len(depths) > 1)
+    last = []
+    for row, kernel in forward:
+        name, width = owner(row), kernel[-1]
+        read = [depth for reader, depth in depths if reader != name]
+        if row.type == "MatMul":
+            may_be = width not in read
+        else:  # a convolution of one pixel, or of the width of another layer
+            known = set(kernel[:-2]) == {1} or len(depths) > 1
+            may_be = row.type.startswith("Conv") and known and all(depth % width for depth in read)
+        last += [name] if may_be else []
+    return frozenset(last)

@@ -157,20 +157,15 @@ def _named(
     last_layers: frozenset[str],
 ) -> Padded:
     """Return an operation with its layer, and with its input channels where a layer chooses them."""
-    kernel, layer = padded.row.kernel or (), _layer(padded, widths, owners)
+    kernel, name = padded.row.kernel or (), owner(padded.row)
+    default = padded.width if padded.row.layer else None
+    layer = owners.get(padded.width, "") if is_gradient(padded.row) else ""  # "" is unknown
+    if name and widths.get(name, default) == padded.width:
+        layer = name
     is_conv = padded.tile.both_sides and padded.row.type.startswith("Conv")
     reads = is_conv or padded.least_ms is not None  # a GPU's kernels load both factors in vectors
     depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
     return replace(padded, layer=layer, depth=depth, fixed=layer in last_layers)
-
-
-def _layer(padded: Padded, widths: Mapping[str, int], owners: Mapping[int, str]) -> str:
-    """Return the layer that has this width; "" when unknown."""
-    name = owner(padded.row)
-    default = padded.width if padded.row.layer else None
-    if name and widths.get(name, default) == padded.width:
-        return name
-    return owners.get(padded.width, "") if is_gradient(padded.row) else ""
 
 
 def pads(row: OperationTime, hardware: Hardware) -> bool:

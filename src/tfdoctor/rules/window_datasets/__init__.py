@@ -45,7 +45,6 @@ from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -124,31 +123,35 @@ def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Ver
     )
     if number <= limits.windows or copying > limits.copying:
         return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
-    return Finding(
-        summary=f"{summary}, {round(number)} times per step",
-        evidence=(
-            *measures,
-            Table.of(
-                (found.join, *found.inner, *found.maps),
-                ("stage", lambda stage: stage.title),
-                ("your line", lambda stage: stage.at),
-                ("work per step", lambda stage: ms(stage.work_ms)),
-                ("calls per step", lambda stage: count(stage.calls)),
-            ),
-        ),
-        remedies=(Remedy("Take all windows of a batch with one gather", GATHER, found.join.at),),
-        effects=_effects(found, copying, contention),
+    return _finding(
+        f"{summary}, {round(number)} times per step", measures, found, copying, contention
     )
 
 
-def _effects(found: WindowJoin, copying: float, contention: CpuContention) -> tuple[Effect, ...]:
-    """Return what is saved when only the copying of the windows remains."""
-    remaining = max(copying, 1.0 / found.batch) if found.batch else copying
-    stages = [stage for stage in (found.join, *found.inner, *found.maps) if stage.work_ms]
-    spared = sum(stage.work_ms for stage in stages) * (1.0 - remaining)
-    return (
-        *(stage.scaled(remaining, Bound.AT_MOST) for stage in stages),
-        *contention.relief(spared),
+def _finding(
+    summary: str,
+    measures: tuple[Measure, ...],
+    found: WindowJoin,
+    copying: float,
+    contention: CpuContention,
+) -> Finding:
+    """Return the finding, with what is saved when only the copying of the windows remains."""
+    stages = (found.join, *found.inner, *found.maps)
+    left = max(copying, 1.0 / found.batch) if found.batch else copying
+    spared_ms = sum(stage.work_ms for stage in stages) * (1.0 - left)
+    table = Table.of(
+        stages,
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at),
+        ("work per step", lambda stage: ms(stage.work_ms)),
+        ("calls per step", lambda stage: count(stage.calls)),
+    )
+    scaled = (stage.scaled(left, Bound.AT_MOST) for stage in stages if stage.work_ms)
+    return Finding(
+        summary=summary,
+        evidence=(*measures, table),
+        remedies=(Remedy("Take all windows of a batch with one gather", GATHER, found.join.at),),
+        effects=(*scaled, *contention.relief(spared_ms)),
     )
 
 

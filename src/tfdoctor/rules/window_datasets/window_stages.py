@@ -1,7 +1,6 @@
 """Windows that the pipeline makes as datasets of their own, and joins again."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -47,51 +46,31 @@ class WindowJoins:
     @classmethod
     def measure(cls, pipeline: InputPipeline, properties: DatasetProperties) -> Self:
         """Find the joins among the feeding datasets, and their stages in the trace."""
-        return cls(tuple(_joins(pipeline, properties)))
+        joins = []
+        for dataset in properties.chain:
+            windows = next((d for d in properties.sources(dataset) if kind_of(d) == "Window"), None)
+            stage = next((s for s in pipeline.stages if s.dataset == dataset and s.calls), None)
+            if windows and stage and JOINS.fullmatch(kind_of(dataset)):
+                maps, batch = _after(dataset, properties)
+                ids = {mapped.id for mapped in maps}
+                mapped = tuple(s for s in pipeline.stages if s.dataset and s.dataset.id in ids)
+                nbytes = _window_bytes(windows, stage, pipeline)
+                joins.append(WindowJoin(stage, _inner(stage, pipeline), mapped, nbytes, batch))
+        return cls(tuple(joins))
 
 
-def _joins(pipeline: InputPipeline, properties: DatasetProperties) -> Iterator[WindowJoin]:
-    for dataset in properties.chain:
-        windows = next((d for d in properties.sources(dataset) if kind_of(d) == "Window"), None)
-        stage = next((s for s in pipeline.stages if s.dataset == dataset and s.calls), None)
-        if windows is None or stage is None or not JOINS.fullmatch(kind_of(dataset)):
-            continue
-        maps, batch = _after(dataset, properties)
-        ids = {mapped.id for mapped in maps}
-        yield WindowJoin(
-            stage,
-            tuple(_inner(stage, pipeline)),
-            tuple(s for s in pipeline.stages if s.dataset and s.dataset.id in ids),
-            _window_bytes(windows, stage, pipeline),
-            batch,
-        )
-
-
-def _inner(join: StageTime, pipeline: InputPipeline) -> Iterator[StageTime]:
-    """Yield the stages that exist for the windows only: all up to the series itself."""
-    for stage in pipeline.stages:
-        if feeds(stage.path, join.path) and not stage.path.startswith(f"{join.path}::Window::"):
-            yield stage
+def _inner(join: StageTime, pipeline: InputPipeline) -> tuple[StageTime, ...]:
+    """Return the stages that exist for the windows only: all up to the series itself."""
+    within = (stage for stage in pipeline.stages if feeds(stage.path, join.path))
+    return tuple(one for one in within if not one.path.startswith(f"{join.path}::Window::"))
 
 
 def _window_bytes(windows: Dataset, join: StageTime, pipeline: InputPipeline) -> float | None:
     """Return the bytes of a window, by how many elements were taken from it; None is unknown."""
-    element = spec_bytes(" ".join(map(_tensor, TENSOR.finditer(windows.element))))
-    taken = max(
-        (
-            stage.calls
-            for stage in pipeline.stages
-            if stage.kind == "Window"
-            and feeds(stage.path, join.path)
-            and stage.path != f"{join.path}::Window"
-        ),
-        default=0.0,
-    )
+    element = spec_bytes(" ".join(found[0] for found in TENSOR.finditer(windows.element)))
+    within = (s for s in pipeline.stages if s.kind == "Window" and feeds(s.path, join.path))
+    taken = max((s.calls for s in within if s.path != f"{join.path}::Window"), default=0.0)
     return element * taken / join.calls if element and taken else None
-
-
-def _tensor(found: re.Match[str]) -> str:
-    return found[0]
 
 
 def _after(join: Dataset, properties: DatasetProperties) -> tuple[list[Dataset], int]:
