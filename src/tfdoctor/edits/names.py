@@ -1,5 +1,6 @@
 """What binds the names of a file: assignments, loops, and the only call of a function."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -172,3 +173,10 @@ def is_label(module: SyntaxTree, name: cst.Name) -> bool:
     if isinstance(parent, cst.Attribute):
         return parent.attr is name
     return isinstance(parent, cst.Arg) and parent.keyword is name
+
+
+def unused_name(module: SyntaxTree, name: str) -> str:
+    """Return a name that the file does not have yet: the given one, with as many underscores as it takes."""
+    while re.search(rf"\b{name}\b", module.text):
+        name += "_"
+    return name

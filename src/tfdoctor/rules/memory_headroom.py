@@ -33,6 +33,7 @@ Linux 4.20 or later).
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.chart import Unavailable
@@ -84,9 +85,9 @@ def check(
         return NotApplicable(reason=f"{device}; {host}")
     memories = []
     if isinstance(device, DeviceMemory):
-        memories.append(_of_device(device.fullest, limits))
+        memories.append(Filled.of_device(device.fullest, limits))
     if isinstance(host, HostMemory):
-        memories.append(_of_host(host, limits))
+        memories.append(Filled.of_host(host, limits))
     evidence = tuple(measure for memory in memories for measure in memory.evidence)
     faults = [memory for memory in memories if memory.fault]
     if not faults:
@@ -110,34 +111,36 @@ class Filled:
     remedy: Remedy
     waits: bool = False  # whether tasks wait for it
 
+    @classmethod
+    def of_device(cls, memory: Allocator, limits: Limits) -> Self:
+        """Compare the peak of the traced steps with the allocator's limit."""
+        state = f"{memory.name} was {percent(memory.share)} full"
+        label = f"share of the memory of {memory.name} in use"
+        evidence = (
+            Measure(f"memory of {memory.name} in use", nbytes(memory.used)),
+            Measure.share(label, memory.share, limits.device),
+            Measure("peak use since the program started", nbytes(memory.peak)),
+        )
+        remedy = Remedy("Reduce the memory used on the device", ON_DEVICE)
+        return cls(state, state if memory.share >= limits.device else "", evidence, remedy)
 
-def _of_device(memory: Allocator, limits: Limits) -> Filled:
-    state = f"{memory.name} was {percent(memory.share)} full"
-    label = f"share of the memory of {memory.name} in use"
-    evidence = (
-        Measure(f"memory of {memory.name} in use", nbytes(memory.used)),
-        Measure.share(label, memory.share, limits.device),
-        Measure("peak use since the program started", nbytes(memory.peak)),
-    )
-    remedy = Remedy("Reduce the memory used on the device", ON_DEVICE)
-    return Filled(state, state if memory.share >= limits.device else "", evidence, remedy)
-
-
-def _of_host(host: HostMemory, limits: Limits) -> Filled:
-    fault = state = f"the host's memory was {percent(host.share)} full"
-    evidence = [Measure.share("share of host memory in use", host.share, limits.host)]
-    if host.by_run is not None:
-        evidence.append(Measure("memory used by this run (RSS)", nbytes(host.by_run)))
-    waits = host.stalled is not None and host.stalled >= limits.stalled
-    if host.stalled is not None:
-        label = "share of the time in which tasks wait for memory"
-        evidence.append(Measure.share(label, host.stalled, limits.stalled))
-    if waits:
-        fault = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
-    elif host.share < limits.host:
-        fault = ""
-    remedy = Remedy("Reduce the memory used on the host", ON_HOST)
-    return Filled(state, fault, tuple(evidence), remedy, waits)
+    @classmethod
+    def of_host(cls, host: HostMemory, limits: Limits) -> Self:
+        """Judge the time that tasks wait for memory, and where they do not, the memory in use."""
+        fault = state = f"the host's memory was {percent(host.share)} full"
+        evidence = [Measure.share("share of host memory in use", host.share, limits.host)]
+        if host.by_run is not None:
+            evidence.append(Measure("memory used by this run (RSS)", nbytes(host.by_run)))
+        waits = host.stalled is not None and host.stalled >= limits.stalled
+        if host.stalled is not None:
+            label = "share of the time in which tasks wait for memory"
+            evidence.append(Measure.share(label, host.stalled, limits.stalled))
+        if waits:
+            fault = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
+        elif host.share < limits.host:
+            fault = ""
+        remedy = Remedy("Reduce the memory used on the host", ON_HOST)
+        return cls(state, fault, tuple(evidence), remedy, waits)
 
 
 ON_DEVICE = """\

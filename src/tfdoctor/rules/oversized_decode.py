@@ -111,8 +111,8 @@ def check(
     spared_ms = _spared_ms(worst)
     if cores is None or not contention.crowds_out(spared_ms, breakdown.step_ms, limits.taken):
         return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
-    least_ms = limits.taken * breakdown.step_ms
-    taken = Measure(TAKEN, ms(contention.taken_ms(spared_ms)), ms(least_ms))
+    least = ms(limits.taken * breakdown.step_ms)
+    taken = Measure(TAKEN, ms(contention.taken_ms(spared_ms)), least)
     return _from_compute(found, taken, cores, breakdown)
 
 

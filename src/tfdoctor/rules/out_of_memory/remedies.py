@@ -29,19 +29,16 @@ class Circumstances:
 
 
 def remedies(ending: RunEnding, fit: Circumstances) -> tuple[Remedy, ...]:
-    """Return the changes, the likeliest first."""
-    return (*_of_data(ending, fit), *_of_phase(ending, fit))
-
-
-def _of_data(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
-    """Yield what to change about memory that the run kept before, and about one-hot rows."""
+    """Return the changes, the likeliest first: of memory kept before, of the data, of the phase that died."""
+    found = []
     if fit.models >= MODELS:
-        yield Remedy("Forget each model before the next one is built", SESSION)
+        found.append(Remedy("Forget each model before the next one is built", SESSION))
     elif fit.grew:
-        yield Remedy("Find what grows from step to step: see growing-memory", KEEP)
+        found.append(Remedy("Find what grows from step to step: see growing-memory", KEEP))
     names = {calls.rpartition(".")[2] for calls in fit.calls}
     if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
-        yield Remedy("Keep class numbers and use a sparse loss", SPARSE, ending.at)
+        found.append(Remedy("Keep class numbers and use a sparse loss", SPARSE, ending.at))
+    return (*found, *_of_phase(ending, fit))
 
 
 def _of_phase(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:

@@ -106,8 +106,7 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     limits: Limits = Limits(),
 ) -> Verdict:
     """Scale the work on sequences by the share of their positions that is used."""
-    worst = padding.inputs[0]
-    wasted = 1.0 - worst.used
+    worst, wasted = padding.inputs[0], 1.0 - padding.inputs[0].used
     measures = (
         Measure.share("padding as a share of the positions", wasted, limits.padding),
         Measure("positions of the longest sequences with padding", count(worst.steps)),

@@ -23,7 +23,8 @@ def equivalents(calls: Iterable[tuple[str, float]]) -> tuple[Equivalent, ...]:
     """Return what TensorFlow has in place of the functions that take most, of full names and times or samples."""
     taken: dict[str, float] = defaultdict(float)
     for function, amount in calls:
-        taken[_key(function)] += amount
+        package, name = function.partition(".")[0], function.rpartition(".")[2]
+        taken[f"{package}.{name}"] += amount  # modules between them differ from version to version
     least = SMALL * sum(taken.values())
     large = (key for key in sorted(taken, key=lambda key: -taken[key]) if taken[key] >= least)
     return tuple(dict.fromkeys(EQUIVALENTS[key] for key in large if key in EQUIVALENTS))
@@ -31,11 +32,6 @@ def equivalents(calls: Iterable[tuple[str, float]]) -> tuple[Equivalent, ...]:
 
 SMALL = 0.1
 """Share of the time below which a function is not worth an example of what replaces it."""
-
-
-def _key(function: str) -> str:
-    """Return a function's package and own name: the modules between them differ from version to version."""
-    return f"{function.partition('.')[0]}.{function.rpartition('.')[2]}"
 
 
 DECODE = Equivalent(

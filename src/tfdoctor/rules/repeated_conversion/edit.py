@@ -7,6 +7,7 @@ import libcst as cst
 
 from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.names import is_label, unused_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 _ARRAY = re.compile(r"^array_(\w+) = tf\.constant\(\w+(?:, tf\.(\w+))?\)", re.MULTILINE)
@@ -31,7 +32,7 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     held = names | {part for name in names for part in _parts(module, name)}
     loop = _loop(module, call, held)
     _must_stay(module, loop, held)
-    tensors = {name: _new_name(module, name) for name in names}
+    tensors = {name: unused_name(module, f"{name}_tensor") for name in names}
     uses = [Splice(*module.span(name), 0, tensors[name.value]) for name in set(given.values())]
     lines = _lines(module, loop, given, places, tensors)
     start = module.lines.start(module.span(loop)[0])
@@ -109,24 +110,9 @@ def _must_stay(module: SyntaxTree, loop: cst.For | cst.While, names: set[str]) -
         if node.value not in names or function in {None, home} or function is None:
             continue
         own = {parameter.name.value for parameter in function.params.params}
-        if node.value not in own and not _is_label(module, node):
+        label = isinstance(module.parent(node), cst.Param) or is_label(module, node)
+        if node.value not in own and not label:
             raise Declined(f"a function of the file uses `{node.value}`, and may change it")
-
-
-def _is_label(module: SyntaxTree, name: cst.Name) -> bool:
-    """Say whether a name stands for no variable: an attribute, a keyword, a parameter."""
-    parent = module.parent(name)
-    if isinstance(parent, cst.Attribute):
-        return parent.attr is name
-    return isinstance(parent, cst.Param) or (isinstance(parent, cst.Arg) and parent.keyword is name)
-
-
-def _new_name(module: SyntaxTree, name: str) -> str:
-    """Return a name for the tensor that the file does not have yet."""
-    new = f"{name}_tensor"
-    while re.search(rf"\b{new}\b", module.text):
-        new += "_"
-    return new
 
 
 def _lines(

@@ -140,37 +140,32 @@ def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     ]
     if not loops:
         raise Declined(f"line {line} is in no loop of the file")
-    made = [part for loop in loops for part in loop.body.body if _makes_function(module, part)]
+    made = [part for loop in loops for part in loop.body.body if _function_name(module, part)]
     if len(made) != 1:
         raise Declined("the loop does not show one tf.function that it makes in each turn")
     statement, values = made[0], Values(module)
     loop = own_loop(module, statement)
-    name = _name(statement)
-    changed = _others(module, loop, statement, name) - _locals(module, statement)
+    others = _others(module, loop, statement, _function_name(module, statement))
+    changed = others - _locals(module, statement)
     must_be_the_same_function(module, values, statement, changed)
     return moved_up(module, statement, loop)
 
 
-def _makes_function(module: SyntaxTree, part: cst.CSTNode) -> bool:
+def _function_name(module: SyntaxTree, part: cst.CSTNode) -> str:
+    """Return the name of the tf.function that a statement makes; "" where it makes none."""
     match part:
-        case cst.FunctionDef(decorators=decorators):
-            return any(module.means(undecorated(each), FUNCTION) for each in decorators)
+        case cst.FunctionDef(name=name, decorators=decorators):
+            made = any(module.means(undecorated(each), FUNCTION) for each in decorators)
+            return name.value if made else ""
         case cst.SimpleStatementLine(
             body=[
-                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call(func=func))
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name() as name)],
+                    value=cst.Call(func=func),
+                )
             ]
         ):
-            return module.means(func, FUNCTION)
-        case _:
-            return False
-
-
-def _name(statement: cst.CSTNode) -> str:
-    match statement:
-        case cst.FunctionDef(name=name):
-            return name.value
-        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)])]):
-            return last_name(target)
+            return name.value if module.means(func, FUNCTION) else ""
         case _:
             return ""
 

@@ -1,6 +1,5 @@
 """What tracing tf.functions took over the whole run, beyond the traced steps."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,7 +7,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.retracing import Retraced, changed
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location
 
@@ -66,21 +64,21 @@ class RunTracing:
         manifest = recording.manifest
         if manifest is None or not manifest.steps.seen:
             raise Unavailable("only `tfdoctor profile` counts the calls of the whole run")
-        return cls(tuple(_timed(recording, manifest.steps)))
-
-
-def _timed(recording: Recording, seen: StepsSeen) -> Iterator[TracedInRun]:
-    for one in seen.functions:
-        if one.traced and one.traced_ms and one.call_ms and one.tracings > 1:
-            each_ms = max(0.0, one.traced_ms - one.call_ms)
-            yield TracedInRun(
-                name=one.name,
-                calls=one.calls,
-                tracings=one.tracings,
-                last=max(one.traced),
-                step_ms=(one.tracings - 1) * each_ms / seen.seen,
-                changed=changed(one.name, recording.program),
-                at=Places.of(recording)(one.at),
-                made=one.made,
-                in_fit=seen.source == StepSource.KERAS_FIT,
+        seen, place = manifest.steps, Places.of(recording)
+        return cls(
+            tuple(
+                TracedInRun(
+                    name=one.name,
+                    calls=one.calls,
+                    tracings=one.tracings,
+                    last=max(one.traced),
+                    step_ms=(one.tracings - 1) * max(0.0, one.traced_ms - one.call_ms) / seen.seen,
+                    changed=changed(one.name, recording.program),
+                    at=place(one.at),
+                    made=one.made,
+                    in_fit=seen.source == StepSource.KERAS_FIT,
+                )
+                for one in seen.functions
+                if one.traced and one.traced_ms and one.call_ms and one.tracings > 1
             )
+        )

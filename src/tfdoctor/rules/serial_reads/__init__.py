@@ -109,22 +109,15 @@ def check(
     share = slowest.stages.get(reader.path, 0.0) / slowest.ms if slowest and slowest.ms else 0.0
     if share < limits.share:
         return Healthy(summary=f"{reader.kind} reads records and does not limit the pipeline")
-    if _several(pipeline, reader, limits):
+    openers = [stage for stage in pipeline.stages if feeds(reader.path, stage.path)]
+    parallel = any(stage.kind.startswith(PARALLEL_OPENER) for stage in openers)
+    if parallel or reader.concurrency > limits.threads:
         return Healthy(summary=f"{reader.kind} reads several files at a time")
     speedup = _speedup(device, cores, files)
     return _finding(pipeline, reader, files, share, speedup, limits)
 
 
 NO_READER = "No stage of the pipeline read records from files during the traced steps"
-
-
-def _several(pipeline: InputPipeline, reader: StageTime, limits: Limits) -> bool:
-    """Whether several files are read at a time, or would be if a core were free."""
-    parallel = (
-        stage.kind.startswith(PARALLEL_OPENER) and feeds(reader.path, stage.path)
-        for stage in pipeline.stages
-    )
-    return reader.concurrency > limits.threads or any(parallel)
 
 
 def _speedup(device: Device, cores: Cores | None, files: SourceFiles | None) -> float:

@@ -143,7 +143,11 @@ def _call(
 ) -> SingleCall | None:
     """Return the calls of one function; None where they are few, mostly operations, or at no known line."""
     (line, seen), locate = caller
-    at, (calls, steps) = locate(line), _count(spans, steady)
+    counts = [  # in each steady step
+        sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
+        for start, end in steady.stretches
+    ]
+    at, calls, steps = locate(line), sum(counts) / steady.rounds, sum(map(bool, counts))
     whole_ms = steady.ms(spans)
     if at is None or not seen or calls < MANY:
         return None
@@ -154,15 +158,6 @@ def _call(
     return SingleCall(
         name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared)
     )
-
-
-def _count(spans: Intervals, steady: SteadySteps) -> tuple[float, int]:
-    """Return the calls per training step, and in how many steady steps there are any."""
-    counts = [
-        sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
-        for start, end in steady.stretches
-    ]
-    return sum(counts) / steady.rounds, sum(map(bool, counts))
 
 
 def _parts(spans: Intervals, steady: SteadySteps, activity: Activity) -> dict[Stage, float]:

@@ -37,7 +37,7 @@ of a line in Python is its share of the stack samples.
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import whole_run
@@ -45,9 +45,9 @@ from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.run_work.call_overhead import CallOverhead, OverheadKind, call_overheads
+from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -125,7 +125,7 @@ def check(
     return Finding(
         summary=lost.summary("Results"),
         evidence=(*measures, *lost.tables),
-        remedies=(*map(_remedy, lost.slow[:SHOWN]), *map(_of_group, lost.python[:SHOWN])),
+        remedies=tuple(_remedies(lost)),
         run_effects=lost.effects(Phase.EVALUATION, calls),
         severity=lost.severity,
         concern=Concern.RUN,
@@ -143,19 +143,17 @@ def _usual(phases: RunPhases, made: Sequence[MadeCall]) -> str:
     return f"{text}, of it {milliseconds(sum(call.ms for call in made))} in {calls} outside of fit"
 
 
-def _remedy(one: CallOverhead) -> Remedy:
-    batches = one.kind is OverheadKind.BATCH
-    action = "Evaluate in larger batches" if batches else "Evaluate all examples with one call"
-    return Remedy(action, code_at(one.at, ALL_AT_ONCE), one.at)
-
-
-def _of_group(group: LineGroup) -> Remedy:
-    if group.work is CalledWork.MODEL:
-        action = "Evaluate with one call, or call the model and its metrics in a tf.function"
-        return Remedy(action, code_at(group.at, f"{ALL_AT_ONCE}\n# or\n{COMPILED}"), group.at)
-    return Remedy(
-        "Compute metrics with the arrays of all results", code_at(group.at, METRICS), group.at
-    )
+def _remedies(lost: LostTime) -> Iterator[Remedy]:
+    for one in lost.slow[:SHOWN]:
+        batches = one.kind is OverheadKind.BATCH
+        action = "Evaluate in larger batches" if batches else "Evaluate all examples with one call"
+        yield Remedy(action, code_at(one.at, ALL_AT_ONCE), one.at)
+    for group in lost.python[:SHOWN]:
+        action, code = "Compute metrics with the arrays of all results", METRICS
+        if group.work is CalledWork.MODEL:
+            action = "Evaluate with one call, or call the model and its metrics in a tf.function"
+            code = f"{ALL_AT_ONCE}\n# or\n{COMPILED}"
+        yield Remedy(action, code_at(group.at, code), group.at)
 
 
 AT = Location("evaluate.py", 31)

@@ -8,6 +8,7 @@ import libcst as cst
 from tfdoctor.edits.batch_rows import Rows
 from tfdoctor.edits.calls_per_batch import must_be_of_keras
 from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.names import unused_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.rules.slow_prediction.arrays import is_array
 
@@ -132,14 +133,14 @@ def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splic
     through, rows, at = _counted(module, call, loop) or _through(module, call, loop)
     _must_be_array(module, through)
     _must_stay(module, call, loop, through.value)
-    name = _new_name(module, "predictions")
+    name = unused_name(module, "predictions")
     start, lines = module.span(loop)[0], module.lines
     before = f"{name} = {_written(module, call, rows)}{lines.newline}{lines.indent(start)}"
     splices = [insert(start, before)]
     if at:
         new = f"{name}[{at}]" if call.first else f"{name}[{at} : {at} + 1]"
     else:
-        row = _new_name(module, "prediction")
+        row = unused_name(module, "prediction")
         new = row if call.first else f"{row}[None]"
         splices += _header(module, loop, row, name)
     return [*splices, Splice(*module.span(call.outer), 0, new)]
@@ -248,13 +249,6 @@ def _written(module: SyntaxTree, call: PredictCall, through: str) -> str:
         if argument.keyword and argument.keyword.value == "verbose"
     ]
     return f"{call.model}.predict({through}{''.join(verbose)})"
-
-
-def _new_name(module: SyntaxTree, name: str) -> str:
-    """Return a name that the file does not have yet."""
-    while re.search(rf"\b{name}\b", module.text):
-        name += "_"
-    return name
 
 
 EDITS = {"predict-once": predict_once}

@@ -94,23 +94,17 @@ def check(
     if reads < limits.files:
         summary = f"The slowest part of the pipeline reads {number(reads)} whole files per step"
         return Healthy(summary=summary, evidence=(measure,))
-    files = _files(properties, sizes)
-    if isinstance(files, Unavailable):
+    datasets = properties.chain if properties else ()
+    listed = [dataset.files for dataset in datasets if dataset.files]
+    if len(listed) == 1:  # the list that the pipeline begins with; else what the process read
+        return _judged(stages, measure, listed[0], functions, limits)
+    if isinstance(sizes, Unavailable):
         reading = milliseconds(sum(stage.reading_ms for stage in stages))
         return NotApplicable(
-            reason=f"each step reads {number(reads)} files in {reading}, but {files}"
+            reason=f"each step reads {number(reads)} files in {reading}, but {sizes}"
         )
-    return _judged(stages, measure, files, functions, limits)
-
-
-def _files(
-    properties: DatasetProperties | None, sizes: ReadSizes | Unavailable
-) -> FileList | Unavailable:
-    """Return the files by the list that the pipeline begins with, else by what the process read."""
-    listed = [dataset.files for dataset in properties.chain if dataset.files] if properties else []
-    if len(listed) == 1:
-        return listed[0]
-    return sizes if isinstance(sizes, Unavailable) else FileList(nbytes=round(sizes.most))
+    read = FileList(nbytes=round(sizes.most))
+    return _judged(stages, measure, read, functions, limits)
 
 
 def _judged(

@@ -127,10 +127,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     if doubt := _doubt(critical, cores, decodes, limits):
         return NotApplicable(reason=doubt)
     outcome = "more threads do not help" if waits else "the input takes them from the compute"
-    cause = ""
-    if pressure and _throttled(pressure, limits):
-        quota = f" of {number(pressure.quota)} cores" if pressure.quota else ""
-        cause = f"; the control group's quota{quota} throttles the run"
+    cause = f"; {pressure.throttling}" if pressure and _throttled(pressure, limits) else ""
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
     return Finding(
         summary=f"{summary}, so {outcome}{cause}",

@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import HostSample, MachineSample
+from tfdoctor.terms.humanize import number
 
 NS_PER_US = 1000
 """Nanoseconds in a microsecond."""
@@ -24,6 +25,12 @@ class CpuPressure:
     throttled: float | None = None
     waiting: float | None = None
     quota: float | None = None  # of the control group, in cores
+
+    @property
+    def throttling(self) -> str:
+        """A clause that names the quota."""
+        quota = f" of {number(self.quota)} cores" if self.quota else ""
+        return f"the control group's quota{quota} throttles the run"
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:

@@ -241,13 +241,12 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     traced = traced or _traced(steps, breakdown, compiling, lines, epochs, cores, pace, run, limits)
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
-    label = "share of the untraced time added by the first steps of passes"
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
         f"{milliseconds(starts.usual_ms)}: {percent(starts.share)} of the training time",
         evidence=(
-            Measure.share(label, starts.share, limits.share),
+            Measure.share(BEYOND, starts.share, limits.share),
             Measure("long first steps of passes", count(starts.number)),
             Measure("steps of a pass", count(starts.pass_steps)),
             Measure("what they add to the mean step", ms(starts.each_step_ms)),
@@ -255,6 +254,9 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
         remedies=(REFILL,),
         severity=Severity.of(starts.share),
     )
+
+
+BEYOND = "share of the untraced time added by the first steps of passes"
 
 
 def _of_callback(

@@ -122,30 +122,29 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
     fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]
     if not fits:
-        return NotApplicable(
-            reason="the run calls no fit of Keras whose models the recording tells apart"
-        )
+        return NotApplicable(reason=NO_FIT)
     fit = max(fits, key=lambda call: call.models or 0)
-    models = fit.models or 0
+    models, counts = fit.models or 0, growing_counts(growth)
     if models < limits.models:
         return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
     loop = Loop(fit, _grown(memory, models, limits), _traced(traces, fit), phases)
-    counts = growing_counts(growth)
     evidence = _evidence(loop, memory, counts, limits)
     if loop.grown is None and loop.share < limits.tracing:
         return Healthy(summary=_little(loop, memory), evidence=evidence, concern=Concern.RUN)
     keeps = kept.of_fits if kept and loop.grown else None
-    tables = kept_table(kept, keeps) if loop.grown else ()
     severity, effects = _severity(loop, limits), loop.effects(limits)
     return Finding(
-        summary=f"{_summary(loop, counts, limits)}{f'; {keeps.clause}' if keeps else ''}",
-        evidence=(*evidence, *tables),
+        summary=_summary(loop, counts, limits) + (f"; {keeps.clause}" if keeps else ""),
+        evidence=(*evidence, *(kept_table(kept, keeps) if loop.grown else ())),
         remedies=tuple(_remedies(loop, _built(calls, phases, models), keeps, limits)),
         severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
         run_effects=effects,
         failure=RunFailure.AHEAD if loop.grown and loop.grown.ran_out else RunFailure.NONE,
     )
+
+
+NO_FIT = "the run calls no fit of Keras whose models the recording tells apart"
 
 
 @dataclass(frozen=True, slots=True)
