@@ -9,7 +9,8 @@ from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, St
 from tfdoctor.report import roofline
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
-from tfdoctor.report.sentences import PART_LABELS, is_known
+from tfdoctor.report.run.words import is_known
+from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
 from tfdoctor.report.tiles import TreemapTile, tiles
 from tfdoctor.terms import text

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, HostFinding, HostRow, Hosts
 from tfdoctor.report import sentences, tables
-from tfdoctor.report.sentences import PART_LABELS, is_known
+from tfdoctor.report.run.words import is_known
+from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, time_span
 from tfdoctor.terms.units import count, ms

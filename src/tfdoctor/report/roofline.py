@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
-from tfdoctor.report.sentences import is_known
+from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, quantity

@@ -1,8 +1,7 @@
 """The verdict in words that a reviewer can quote, and how far to trust it."""
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tfdoctor.diagnosis import (
     PARTS,
@@ -20,6 +19,7 @@ from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.run import verdict as run_verdict
+from tfdoctor.report.run.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.terms.kinds import Phase, StepSource
@@ -90,19 +90,18 @@ _UNEXPLAINED = {
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the sentences of the verdict: what run and step take, what no rule explains, what would change it."""
-    return (
-        *_run_sentences(diagnosis),
-        *(() if whole_run(diagnosis) else _slow_sentence(diagnosis.steps)),
-        *_step_sentences(diagnosis),
-        *(_unexplained_sentence(diagnosis) if _steps_matter(diagnosis) else ()),
-        _change_sentence(diagnosis),
-    )
-
-
-def _steps_matter(diagnosis: Diagnosis) -> bool:
-    """Return whether the verdict is about the step: it always is without an account of the run."""
-    run = whole_run(diagnosis)
-    return run is None or run_verdict.steps_matter(run)
+    run, steps = whole_run(diagnosis), diagnosis.steps
+    told: list[str] = []
+    if run is not None:
+        # Steps in a graph are seen by their loop alone.
+        seen = is_known(steps.median_ms) or steps.source is StepSource.GRAPH_LOOP
+        trained = seen or run.steps > 0 or run.of(Phase.STEPS) > 0
+        code = diagnosis.subject.exit_code
+        told += run_verdict.headline(run, trained=trained, exit_code=code)
+    told += _step_sentences(diagnosis)
+    if run is None or run_verdict.steps_matter(run):
+        told += _unexplained_sentence(diagnosis)
+    return (*told, _change_sentence(diagnosis))
 
 
 def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
@@ -110,32 +109,23 @@ def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
     return diagnosis.run if diagnosis.run and diagnosis.run.whole else None
 
 
-def _run_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
-    run = whole_run(diagnosis)
-    if run is None:
-        return ()
-    code = diagnosis.subject.exit_code
-    return run_verdict.headline(run, trained=_trained(diagnosis, run), exit_code=code)
-
-
-def _trained(diagnosis: Diagnosis, run: RunAccount) -> bool:
-    """Return whether anything shows that the run trained; steps in a graph are seen by their loop alone."""
-    steps = diagnosis.steps
-    seen = is_known(steps.median_ms) or steps.source is StepSource.GRAPH_LOOP
-    return seen or run.steps > 0 or run.of(Phase.STEPS) > 0
-
-
-def _step_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return what a step takes and which steps that stands for; nothing where steps are little of the run."""
-    run, step = diagnosis.run, _step_sentence(diagnosis.steps)
-    if run is None:
-        return (step,)
-    if run.whole and not is_known(diagnosis.steps.median_ms):
-        reason = text.prose(diagnosis.steps.missing).rstrip(".")
-        return tuple(filter(None, (run_verdict.untraced_steps(run, reason),)))
-    if not _steps_matter(diagnosis):
-        return ()
-    return tuple(filter(None, (step, run_verdict.traced_steps(run))))
+def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what steps take and which steps that stands for; nothing where steps are little of the run."""
+    run, steps = diagnosis.run, diagnosis.steps
+    if run is None or not run.whole:
+        if (slow := steps.slow) is not None:  # the typical step says little then
+            timed = f"{milliseconds(slow.timed_ms)} of {counted(slow.timed, 'timed step')}"
+            number = f"{'at least ' if slow.at_least else ''}{counted(slow.number, 'slow step')}"
+            yield f"{milliseconds(slow.ms)} of the {timed} are in {number}."
+    elif not is_known(steps.median_ms):
+        if untraced := run_verdict.untraced_steps(run, text.prose(steps.missing).rstrip(".")):
+            yield untraced
+        return
+    elif not run_verdict.steps_matter(run):
+        return
+    yield _step_sentence(steps)
+    if run is not None and (traced := run_verdict.traced_steps(run)):
+        yield traced
 
 
 def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
@@ -155,21 +145,19 @@ def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return one sentence for all unexplained parts: "6.9 ms of each step are host time that no rule explains."."""
-    first, *others = unexplained(diagnosis) or (None,)
-    if first is None:
+    if not (accounts := unexplained(diagnosis)):
         return ()
-    more = [f"{_unexplained_time(account)} {_unexplained_part(account)}" for account in others]
-    start = f"{_unexplained_time(first)} of {each(diagnosis.steps)} are {_unexplained_part(first)}"
-    both = " and ".join([", ".join([start, *more[:-1]]), *more[-1:]])
+    of_step = f" of {each(diagnosis.steps)} are"
+    *most, last = [
+        f"{milliseconds(account.unexplained_ms)}{'' if at else of_step} {_unexplained_part(account)}"
+        for at, account in enumerate(accounts)
+    ]
+    both = f"{', '.join(most)} and {last}" if most else last
     return (f"{both} that no rule explains.",)
 
 
 def _unexplained_part(account: Account) -> str:
     return _UNEXPLAINED.get(account.part, text.name(account.part))
-
-
-def _unexplained_time(account: Account) -> str:
-    return milliseconds(account.unexplained_ms)
 
 
 def each(steps: StepsSummary) -> str:
@@ -182,13 +170,13 @@ def each(steps: StepsSummary) -> str:
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the basis of the trust level: the steps seen, their spread, and each doubt."""
-    steps, code = diagnosis.steps, diagnosis.subject.exit_code
-    kept = whole_run(diagnosis) is not None
-    sentences = [_seen(steps, kept=kept), _spread(steps)] if steps.rows else []
-    sentences += [text.sentence(reason) for reason in diagnosis.trust.reasons]
-    sentences += [run_verdict.window(diagnosis.run)] if diagnosis.run else []
-    if code:
-        sentences.append(f"The run ended with exit code {code}.")
+    run, code = diagnosis.run, diagnosis.subject.exit_code
+    sentences = [
+        *_traced(diagnosis.steps, kept=whole_run(diagnosis) is not None),
+        *map(text.sentence, diagnosis.trust.reasons),
+        run_verdict.window(run) if run else "",
+        f"The run ended with exit code {code}." if code else "",
+    ]
     return tuple(filter(None, sentences))
 
 
@@ -217,11 +205,6 @@ def limit_set(limit: LimitSet) -> str:
     return f"{rule}.{name} = {limit.value:g} (default {limit.default:g}, set in {by})"
 
 
-def is_known(value: float | None) -> bool:
-    """Return whether there is a number, and a finite one."""
-    return value is not None and math.isfinite(value)
-
-
 def step_count(steps: StepsSummary) -> int:
     """Return how many steps were seen: at least one a row."""
     return max(steps.count, len(steps.rows))
@@ -238,47 +221,37 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(part, time) for part, time in times if is_known(time) and time > 0]
 
 
-def _slow_sentence(steps: StepsSummary) -> tuple[str, ...]:
-    """Return how much of the time is in slow steps, where it is most: the typical step says little then."""
-    if (slow := steps.slow) is None:
-        return ()
-    timed = f"{milliseconds(slow.timed_ms)} of {counted(slow.timed, 'timed step')}"
-    least = "at least " if slow.at_least else ""
-    return (
-        f"{milliseconds(slow.ms)} of the {timed} are in {least}{counted(slow.number, 'slow step')}.",
-    )
-
-
 def _step_sentence(steps: StepsSummary) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step found: {reason}." if reason else "No training step found."
-    start = f"{_which(steps)} {milliseconds(steps.shown_ms)}{_beside(steps)}"
+    start = _step_time(steps)
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     amount = "all" if len(parts) == 1 else f"including {milliseconds(time)}"
-    return f"{start}, {amount} {_LARGEST[part]}{_stalls(steps)}{_outliers(steps)}."
+    return f"{start}, {amount} {_LARGEST[part]}{_unlike(steps)}."
 
 
-def _which(steps: StepsSummary) -> str:
-    """Return of which steps the time is, with its verb."""
-    if step_count(steps) <= FEW and steps.untraced_ms is not None:
-        return "Without tracing, a step takes"
-    if step_count(steps) == 1:
-        return "The only recorded step took"
-    if step_count(steps) <= FEW:
-        return "The two recorded steps took"
-    if steps.stalled:
-        return "On average, a step takes"
-    return "A typical step takes" if is_mixed(steps) or steps.slow else "Each step takes"
+def _step_time(steps: StepsSummary) -> str:
+    """Return of which steps the time is, then the time: "A typical step takes 18.5 ms".
 
-
-def _beside(steps: StepsSummary) -> str:
-    """Return what the traced steps took, where the verdict is about the step without the profiler's cost."""
-    if steps.untraced_ms is None:
-        return " (median)" if step_count(steps) == FEW else ""
-    return f" ({milliseconds(steps.median_ms if steps.step_ms is None else steps.step_ms)} while it was traced)"
+    What traced steps took is beside it, where the verdict is about the step without the profiler's cost.
+    """
+    count, beside = step_count(steps), ""
+    if count <= FEW and steps.untraced_ms is not None:
+        which = "Without tracing, a step takes"
+    elif count <= FEW:
+        which = "The only recorded step took" if count == 1 else "The two recorded steps took"
+        beside = " (median)" if count == FEW else ""
+    elif steps.stalled:
+        which = "On average, a step takes"
+    else:
+        which = "A typical step takes" if is_mixed(steps) or steps.slow else "Each step takes"
+    if steps.untraced_ms is not None:
+        traced_ms = steps.median_ms if steps.step_ms is None else steps.step_ms
+        beside = f" ({milliseconds(traced_ms)} while it was traced)"
+    return f"{which} {milliseconds(steps.shown_ms)}{beside}"
 
 
 FAR = 1.25
@@ -292,43 +265,47 @@ def is_mixed(steps: StepsSummary) -> bool:
     return bool(apart and mean and usual and is_known(mean) and mean >= FAR * usual)
 
 
-def _stalls(steps: StepsSummary) -> str:
-    """Return how many steps the input stalls, which the mean contains, and the usual step."""
-    if not steps.stalled or steps.median_ms is None:
-        return ""
-    traced = "" if steps.untraced_ms is None else " traced"
-    waits = "waits" if steps.stalled == 1 else "wait"
-    return (
-        f"; {steps.stalled} of {len(steps.rows)}{traced} steps {waits} long for input, the median step takes "
-        f"{milliseconds(steps.median_ms)}"
-    )
+def _unlike(steps: StepsSummary) -> str:
+    """Return how many steps the input stalls, and how much outliers raise the mean, where that is much.
 
-
-def _outliers(steps: StepsSummary) -> str:
-    """Return how much outliers raise the mean, where that is much and the first sentence does not say so."""
-    if not is_mixed(steps) or steps.mean_ms is None or steps.slow:
-        return ""
-    long = [row.total_ms for row in steps.rows if not row.steady]
-    traced = "" if steps.untraced_ms is None else "traced "
-    return (
-        f"; {counted(len(long), 'outlier')} in {len(steps.rows)} {traced}steps took up to "
-        f"{milliseconds(max(long))}, so the mean is {milliseconds(steps.mean_ms)}"
-    )
+    The mean contains the stalled steps; the first sentence may say already that some are slow.
+    """
+    found, traced = "", "" if steps.untraced_ms is None else "traced "
+    if steps.stalled and steps.median_ms is not None:
+        waits = "waits" if steps.stalled == 1 else "wait"
+        found = (
+            f"; {steps.stalled} of {len(steps.rows)} {traced}steps {waits} long for input, the median step takes "
+            f"{milliseconds(steps.median_ms)}"
+        )
+    if is_mixed(steps) and steps.mean_ms is not None and not steps.slow:
+        long = [row.total_ms for row in steps.rows if not row.steady]
+        found += (
+            f"; {counted(len(long), 'outlier')} in {len(steps.rows)} {traced}steps took up to "
+            f"{milliseconds(max(long))}, so the mean is {milliseconds(steps.mean_ms)}"
+        )
+    return found
 
 
 def _change_sentence(diagnosis: Diagnosis) -> str:
-    findings = [result for result in diagnosis.results if _slows_the_run(result)]
-    questions = [result for result in findings if _only_asks(result)]
-    findings = [result for result in findings if not _only_asks(result)]
+    faults = [
+        result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding)
+        and result.rule.topic is not Topic.RECORDING
+        and not is_about_money(result)
+    ]
+    findings = [result for result in faults if not _only_asks(result)]
     if not findings:
-        return " ".join([_nothing_found(diagnosis), *_questions(questions)])
+        questions = _questions([result for result in faults if _only_asks(result)])
+        return " ".join(filter(None, [_nothing_found(diagnosis), questions]))
+    told = [*map(_of_long_steps, findings)]
     if of_run := _run_change(diagnosis, findings):
-        return " ".join(filter(None, [*map(_of_long_steps, findings), *of_run]))
-    if diagnosis.steps.too_few:
+        told += of_run
+    elif diagnosis.steps.too_few:
         return _too_few(diagnosis)
-    sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
-    sentences = [*map(_of_long_steps, findings), *sentences]
-    return " ".join(filter(None, sentences))
+    else:
+        told.append(_together(diagnosis) or _best_alone(findings, each(diagnosis.steps)))
+    return " ".join(filter(None, told))
 
 
 def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, ...]:
@@ -377,22 +354,14 @@ def _only_asks(result: Result) -> bool:
     return result.rule.general and (result.severity or Severity.NOTE) <= Severity.NOTE
 
 
-def _questions(results: Sequence[Result]) -> tuple[str, ...]:
-    """Name the rules that only ask, with the time that they ask about."""
-    asked = [f"{text.name(r.rule.name)}{_about(r.takes)}" for r in results]
+def _questions(results: Sequence[Result]) -> str:
+    """Name the rules that only ask, with the time that they ask about; "" of none."""
+    asked: list[str] = []
+    for result in results:
+        amount = takes(result.takes)
+        asked.append(text.name(result.rule.name) + (f" asks about {amount}" if amount else ""))
     noun = "A question" if len(asked) == 1 else "Questions"
-    return (f"{noun}: {', '.join(asked)}.",) if asked else ()
-
-
-def _about(time: Takes | None) -> str:
-    amount = takes(time)
-    return f" asks about {amount}" if amount else ""
-
-
-def _slows_the_run(result: Result) -> bool:
-    """Return whether a result is a fault of the run, not of its recording and not its price."""
-    fault = isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
-    return fault and not is_about_money(result)
+    return f"{noun}: {', '.join(asked)}." if asked else ""
 
 
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
@@ -456,22 +425,20 @@ def _gains(saved: Quantity) -> bool:
     return is_known(saved.value) and saved.value > 0
 
 
-def _seen(steps: StepsSummary, *, kept: bool) -> str:
-    """Return how many steps were traced; ``kept`` says that the account of the run has the time of outliers."""
+def _traced(steps: StepsSummary, *, kept: bool) -> Iterator[str]:
+    """Yield how many steps were traced, and what most of them took.
+
+    ``kept`` says that the account of the run has the time of outliers.
+    """
+    if not steps.rows:
+        return
     count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    what = (
-        "in the account of the run, not in the breakdown" if kept else "excluded from the breakdown"
-    )
-    apart = f", {counted(outliers, 'outlier')} {what}" if outliers else ""
-    steps_seen = counted(count, "step").capitalize()
-    return f"{steps_seen} traced, identified by {_SOURCES[steps.source]}{apart}."
-
-
-def _spread(steps: StepsSummary) -> str:
-    if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or step_count(steps) == 1:
-        return ""
-    low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
-    if low == high:
-        return f"Steps took {low} at p10 and at p90."
-    which = "Steps" if steps.untraced_ms is None else "Traced steps"
-    return f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
+    shown = "in the account of the run, not in" if kept else "excluded from"
+    apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
+    seen = counted(count, "step").capitalize()
+    yield f"{seen} traced, identified by {_SOURCES[steps.source]}{apart}."
+    if count > 1 and is_known(steps.p10_ms) and is_known(steps.p90_ms):
+        low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
+        which = "Steps" if steps.untraced_ms is None else "Traced steps"
+        span = f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
+        yield f"Steps took {low} at p10 and at p90." if low == high else span

@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from typing import TextIO
 
@@ -13,11 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault
 from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import BarSegment, Page, UserSettings, page
+from tfdoctor.report.page import Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
@@ -49,18 +49,39 @@ _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "b
 
 def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None = None) -> str:
     """Return the summary; width and color default to those of the terminal."""
-    return capture(lambda columns: _page(page(diagnosis), columns), width=width, color=color)
+    shown = page(diagnosis)
+    return capture(lambda columns: _sections(shown, columns), width=width, color=color)
 
 
 def capture(
-    draw: Callable[[int], RenderableType], *, width: int | None = None, color: bool | None = None
+    draw: Callable[[int], Iterable[RenderableType | None]],
+    *,
+    width: int | None = None,
+    color: bool | None = None,
 ) -> str:
-    """Return what a page of a certain width looks like on a terminal."""
+    """Return what the sections of a page of a certain width look like on a terminal, an empty line below each.
+
+    Nothing but the arguments decides how, once width and color are known.
+    """
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = wants_color(sys.stdout) if color is None else color
-    console = _console(max(NARROWEST, min(columns, WIDEST)), colored=colored)
+    console = Console(
+        force_jupyter=False,
+        file=StringIO(),
+        width=max(NARROWEST, min(columns, WIDEST)),
+        color_system="256" if colored else None,
+        force_terminal=colored,
+        no_color=not colored,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
     with console.capture() as captured:
-        console.print(draw(console.width))
+        for section in draw(console.width):
+            if section:
+                console.print(Padding(section, (0, 0, 1, 0)))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 
@@ -77,69 +98,44 @@ def wants_color(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "") not in COLORLESS
 
 
-def _console(width: int, *, colored: bool) -> Console:
-    """Return a console that depends on nothing but its arguments."""
-    return Console(
-        force_jupyter=False,
-        file=StringIO(),
-        width=width,
-        color_system="256" if colored else None,
-        force_terminal=colored,
-        no_color=not colored,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
+def more(left_out: int, where: str) -> Iterator[Text]:
+    """Yield the line below a list that says how many of it are left out, and where they are."""
+    if left_out > 0:
+        yield Text(f"… {left_out:,} more {where}", style="dim")
 
 
-def _page(shown: Page, width: int) -> RenderableType:
-    sections = [
+def _sections(shown: Page, width: int) -> list[RenderableType | None]:
+    """Return the sections in order; those that are None or an empty text are not shown."""
+    reasons = " ".join(shorten(reason, 240) for reason in shown.trust)
+    return [
         Text(" ".join(shown.verdict), style="bold"),
         run_terminal.drawn(shown.run, width) if shown.run else None,
-        _step(shown, width),
-        _accounts(shown.accounts),
-        _budgets(shown.budgets),
-        _hosts(shown.hosts),
-        _trials(shown.trials, width),
-        _fixes(shown.fixes),
-        _order(shown.order),
-        Text("\n".join(shown.baseline)) if shown.baseline else None,
-        Text(shown.money) if shown.money else None,
-        _trust(shown),
-        _rest(shown),
+        _step(shown, width) if shown.segments else None,
+        Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
+        _budgets(shown.budgets) if shown.budgets else None,
+        _hosts(shown.hosts) if shown.hosts else None,
+        _trials(shown.trials, width) if shown.trials else None,
+        _fixes(shown.fixes) if shown.fixes else None,
+        Text("\n".join(shown.order)),
+        Text("\n".join(shown.baseline)),
+        Text(shown.money),
+        Text.assemble((f"Trust: {shown.trust_level}", "bold"), f". {reasons}"),
+        Text("\n".join(_rest(shown))),
     ]
-    return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections if section is not None))
 
 
-def _step(shown: Page, width: int) -> RenderableType | None:
+def _step(shown: Page, width: int) -> RenderableType:
     """Return the bar of the step, below a title where there is a bar of the run too."""
-    bar = _bar(shown.segments, width)
-    if bar is None or shown.run is None:
-        return bar
-    return Group(Text(shown.run.step_title, style="bold"), bar)
-
-
-def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:
-    if not segments:
-        return None
     grid = Table.grid(padding=(0, 2, 0, 0))
     room = max(8, width - 42)
-    for segment in segments:
+    for segment in shown.segments:
         bar = Text(blocks(segment.fraction, room), style=PART_COLOURS[segment.part])
         time = Text(segment.time, justify="right")
         grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), bar)
-    return grid
+    return Group(Text(shown.run.step_title, style="bold"), grid) if shown.run else grid
 
 
-def _accounts(lines: tuple[AccountLine, ...]) -> RenderableType | None:
-    return Text("\n".join(f"{line.label}: {line.text}" for line in lines)) if lines else None
-
-
-def _budgets(budgets: BudgetSection | None) -> RenderableType | None:
-    if budgets is None:
-        return None
+def _budgets(budgets: BudgetSection) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for line in budgets.lines:
         state = Text(line.state, style="bold red" if line.failed else "")
@@ -147,21 +143,16 @@ def _budgets(budgets: BudgetSection | None) -> RenderableType | None:
     return Group(Text("Budgets", style="bold"), grid)
 
 
-def _hosts(hosts: Section | None) -> RenderableType | None:
-    if hosts is None:
-        return None
+def _hosts(hosts: Section) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for host in hosts.briefs[:HOSTS]:
         grid.add_row(*(Text(shorten(cell, 60)) for cell in host))
-    left_out = len(hosts.briefs) - HOSTS
-    more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
-    return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *more)
+    left_out = more(len(hosts.briefs) - HOSTS, "in the report")
+    return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *left_out)
 
 
-def _trials(trials: TrialSection | None, width: int) -> RenderableType | None:
+def _trials(trials: TrialSection, width: int) -> RenderableType:
     """Return what was measured as a table, without the step, which the reports have."""
-    if trials is None:
-        return None
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
     rows = [[shorten(cell, 240) for cell in line.cells] for line in trials.lines]
     change, *others = (Text(column, style="dim") for column in trials.grid.columns)
@@ -176,19 +167,12 @@ def _trials(trials: TrialSection | None, width: int) -> RenderableType | None:
     return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
 
 
-def _fixes(faults: tuple[Fault, ...]) -> RenderableType | None:
-    if not faults:
-        return None
+def _fixes(faults: tuple[Fault, ...]) -> RenderableType:
     grid = Table.grid(padding=(0, 1, 0, 0))
     for rank, fault in enumerate(faults[:FIXES], start=1):
         grid.add_row(Text(f"{rank}."), _fix(fault))
-    left_out = len(faults) - FIXES
-    more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
-    return Group(Text("What to change", style="bold"), grid, *more)
-
-
-def _order(sentences: tuple[str, ...]) -> RenderableType | None:
-    return Text("\n".join(sentences)) if sentences else None
+    left_out = more(len(faults) - FIXES, "in the report")
+    return Group(Text("What to change", style="bold"), grid, *left_out)
 
 
 def _fix(fault: Fault) -> Text:
@@ -221,39 +205,31 @@ def _own_lines(fault: Fault) -> Text:
     return lines
 
 
-def _trust(shown: Page) -> Text:
-    text = Text("Trust: ", style="bold")
-    text.append(shown.trust_level)
-    text.append(f". {' '.join(shorten(reason, 240) for reason in shown.trust)}", style="not bold")
-    return text
-
-
-def _rest(shown: Page) -> Text:
-    """Return how many rules found nothing, were not checked or failed, and what the user set."""
+def _rest(shown: Page) -> Iterator[str]:
+    """Yield how many rules found nothing, were not checked or failed, and what the user set."""
     counts = (
         (shown.healthy, "healthy"),
         (shown.unchecked, "not checked"),
         (shown.errored, "failed (a defect of tfdoctor)"),
     )
     states = [f"{counted(len(notes), 'rule')} {state}" for notes, state in counts if notes]
-    other = [f"{', '.join(states).capitalize()}."] if states else []
-    failed = [
-        f"Your own rule {note.rule} failed: {shorten(note.text, 240)}" for note in shown.own_errored
-    ]
-    return Text("\n".join([*other, *failed, *_settings(shown.settings)]))
+    if states:
+        yield f"{', '.join(states).capitalize()}."
+    for note in shown.own_errored:
+        yield f"Your own rule {note.rule} failed: {shorten(note.text, 240)}"
+    yield from _settings(shown.settings)
 
 
-def _settings(settings: UserSettings) -> list[str]:
-    """Return the rules switched off, by reason, the limits changed and the user's own rules."""
-    by_reason: dict[str, list[str]] = {}
+def _settings(settings: UserSettings) -> Iterator[str]:
+    """Yield the rules switched off, by reason, the limits changed and the user's own rules."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
     for off in settings.off:
-        by_reason.setdefault(off.why, []).append(off.rule)
-    switched_off = [_switched_off(why, rules) for why, rules in by_reason.items()]
-    limits = [f"Changed limit: {limit}." for limit in settings.limits]
-    own = [f"Your own rules: {', '.join(settings.own)}."] if settings.own else []
-    return [*switched_off, *limits, *own]
-
-
-def _switched_off(why: str, rules: list[str]) -> str:
-    more = f" and {len(rules) - OFF} more" if len(rules) > OFF else ""
-    return f"{counted(len(rules), 'rule').capitalize()} {why}: {', '.join(rules[:OFF])}{more}."
+        by_reason[off.why].append(off.rule)
+    for why, rules in by_reason.items():
+        and_more = f" and {len(rules) - OFF} more" if len(rules) > OFF else ""
+        names = ", ".join(rules[:OFF])
+        yield f"{counted(len(rules), 'rule').capitalize()} {why}: {names}{and_more}."
+    for limit in settings.limits:
+        yield f"Changed limit: {limit}."
+    if settings.own:
+        yield f"Your own rules: {', '.join(settings.own)}."

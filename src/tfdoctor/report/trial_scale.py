@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
-from tfdoctor.report.sentences import is_known
+from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import interval, number
 from tfdoctor.terms.verdict import Bound
 

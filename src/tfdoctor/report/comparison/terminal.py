@@ -1,7 +1,8 @@
 """The comparison on a terminal."""
 
+from collections.abc import Iterator
+
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -10,7 +11,7 @@ from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.step_bars import StepBar
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal import capture
+from tfdoctor.report.terminal import capture, more
 from tfdoctor.terms.text import shorten
 
 ROWS = 8
@@ -31,26 +32,20 @@ def render(
 ) -> str:
     """Return the comparison; width and color default to those of the terminal."""
     view = ComparisonView.of(comparison)
-    return capture(lambda columns: _page(view, columns), width=width, color=color)
+    return capture(lambda columns: _sections(view, columns), width=width, color=color)
 
 
-def _page(view: ComparisonView, width: int) -> RenderableType:
-    sections: list[RenderableType] = [
-        Text(view.headline, style="bold"),
-        Text("\n".join(view.sides)),
-    ]
+def _sections(view: ComparisonView, width: int) -> Iterator[RenderableType]:
+    yield Text(view.headline, style="bold")
+    yield Text("\n".join(view.sides))
     if view.bars:
-        sections.append(_bars(view.bars, width))
-    tables = {
-        title: _findings(grid, view.states)
-        if grid is view.findings
-        else _table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
-        for title, grid in view.tables
-    }
-    sections += tables.values()
-    if view.notes:
-        sections.append(Text("\n".join(view.notes)))
-    return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections))
+        yield _bars(view.bars, width)
+    for title, grid in view.tables:
+        if grid is view.findings:
+            yield _findings(grid, view.states)
+        else:
+            yield _table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
+    yield Text("\n".join(view.notes))
 
 
 def _bars(bars: tuple[StepBar, ...], width: int) -> RenderableType:
@@ -88,5 +83,4 @@ def _table(title: str, grid: Grid, rows: int) -> RenderableType:
         )
     for row in shown.rows:
         table.add_row(*(Text(shorten(cell, 160)) for cell in row))
-    more = [Text(f"… {shown.omitted:,} more in the files", style="dim")] if shown.omitted else []
-    return Group(Text(title, style="bold"), table, *more)
+    return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))

@@ -44,36 +44,27 @@ NOTES = 3
 
 def drawn(shown: RunSection, width: int) -> Text:
     """Return the bar, the times of the phases, the largest lines, and remarks."""
-    run = shown.account
+    run, bar = shown.account, Text()
+    for phase, stretch in groupby(one.phase for one in cells(run, width)):
+        bar.append(GLYPHS[phase] * len(list(stretch)), style=PHASE_COLOURS[phase])
     title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
-    rows = [*title, _bar(shown, width), *_legend(shown.phases, width), *_lines(shown, width)]
+    rows = [*title, bar, *_legend(shown.phases, width), *_lines(shown, width)]
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
     notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
 
 
-def _bar(shown: RunSection, width: int) -> Text:
-    found = Text()
-    for phase, run in groupby(one.phase for one in cells(shown.account, width)):
-        found.append(GLYPHS[phase] * len(list(run)), style=PHASE_COLOURS[phase])
-    return found
-
-
 def _legend(phases: Iterable[RunPhaseText], width: int) -> Iterator[Text]:
     """Yield lines of phases with their times; none is broken within a phase."""
     line = Text()
-    for phase in phases:
-        entry = _entry(phase)
+    for one in phases:
+        glyph = (GLYPHS[one.phase], PHASE_COLOURS[one.phase])
+        entry = Text.assemble(glyph, f" {one.label} {one.time}")
         if line and line.cell_len + len(" · ") + entry.cell_len > width:
             yield line
             line = Text()
         line.append(" · " if line else "").append_text(entry)
     yield line
-
-
-def _entry(phase: RunPhaseText) -> Text:
-    entry = Text(GLYPHS[phase.phase], style=PHASE_COLOURS[phase.phase])
-    return Text().append_text(entry).append(f" {phase.label} {phase.time}")
 
 
 def _lines(shown: RunSection, width: int) -> Iterator[Text]:
