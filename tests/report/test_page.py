@@ -102,13 +102,13 @@ def test_a_run_without_accelerators_has_no_time_of_theirs() -> None:
         device_time=(),
         device_time_missing="the run used no GPU",
     )
-    assert page(on_cpu).device_time is None
+    assert page(on_cpu).about.device_time is None
     assert "GPU time" not in html.render_without_plotly(on_cpu)
 
 
 def test_device_times_without_steps_are_not_called_per_step() -> None:
     def title(diagnosis: Diagnosis) -> str:
-        shown = page(diagnosis).device_time
+        shown = page(diagnosis).about.device_time
         return shown.title if shown else ""
 
     full = diagnoses.full()
@@ -247,7 +247,7 @@ def test_a_poor_recording_is_no_fault_of_the_run() -> None:
     healthy = diagnoses.healthy()
     shown = page(replace(healthy, results=(poor, *healthy.results)))
     assert shown.verdict == page(healthy).verdict
-    assert not shown.faults
+    assert not shown.results.faults
 
 
 def test_an_impossible_total_is_not_shown() -> None:
@@ -258,8 +258,8 @@ def test_an_impossible_total_is_not_shown() -> None:
 
 
 def test_fixes_say_what_where_and_how_much() -> None:
-    faults = page(diagnoses.full()).faults
-    assert [(f.what, f.where, f.saves, f.severity) for f in faults] == [
+    faults = page(diagnoses.full()).results.faults
+    assert [(f.what, f.where, f.saving.amount, f.severity) for f in faults] == [
         ("Run decode on several threads", "train.py:41", "41.5 ms (80 %)", "critical"),
         ("Print every 100 steps", "callbacks/printer.py:7", "at most 0.40 ms (<1 %)", "note"),
         (
@@ -273,7 +273,7 @@ def test_fixes_say_what_where_and_how_much() -> None:
 
 
 def test_a_place_is_taken_from_the_evidence_when_no_remedy_has_one() -> None:
-    assert page(diagnoses.huge()).faults[0].where == "model.py:0"
+    assert page(diagnoses.huge()).results.faults[0].where == "model.py:0"
 
 
 def test_the_bar_has_the_parts_in_order_and_skips_empty_ones() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Seen
+from tfdoctor.diagnosis import Account, AccountState, Diagnosis
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import location, milliseconds, quantity
@@ -40,14 +40,12 @@ def _said(account: Account) -> str:
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
         return " ".join([text.sentence(named), *why]) if named else " ".join(why)
+    seen: list[str] = []
+    for one in account.seen:
+        at = f" at {location(one.at)}" if one.at else ""
+        of = " of the stack samples" if one.amount.unit is Unit.RATIO else ""
+        seen.append(f"{text.name(one.what)}{at} ({quantity(one.amount)}{of})")
     left = milliseconds(account.unexplained_ms)
     partly = f", the rest {named}" if named else ""
-    seen = "; ".join(map(_seen, account.seen))
-    found = f"Seen in it: {seen}." if seen else "The recording shows nothing in it."
+    found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
     return " ".join([f"{left} unexplained{partly}.", *why, found])
-
-
-def _seen(seen: Seen) -> str:
-    at = f" at {location(seen.at)}" if seen.at else ""
-    of = " of the stack samples" if seen.amount.unit is Unit.RATIO else ""
-    return f"{text.name(seen.what)}{at} ({quantity(seen.amount)}{of})"

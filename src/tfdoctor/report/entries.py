@@ -5,12 +5,13 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 recording are no fault of the run: the trust in the report says them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor.diagnosis import Diagnosis, Edit, Order, Relationship, Result
+from tfdoctor.diagnosis import Diagnosis, Order, Relationship, Result
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.terms.verdict import Finding, Remedy
+from tfdoctor.terms.verdict import Finding
 
 MOST = 0.5
 """Share of a stage's ceiling that its causes must save: below it, most of its time has another cause."""
@@ -43,49 +44,56 @@ class Entry:
 
 def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""
-    findings = {result.rule.name: result for result in diagnosis.results if _is_fault(result)}
+    findings = {
+        result.rule.name: result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding)
+        and (result.rule.topic is not Topic.RECORDING or result.rule.own)
+    }
     symptoms = _symptoms(findings, diagnosis.order)
-    causes = [result for name, result in findings.items() if name not in symptoms]
-    found = [
-        Entry(
-            first,
-            tuple(
-                findings[name] for name, parts in symptoms.items() if _named(first, *same) & parts
-            ),
-            tuple(same),
-        )
-        for first, *same in _by_change(causes)
-    ]
-    return tuple(_in_run_sum(list(_in_sum(found, diagnosis)), diagnosis))
+    by_change: dict[object, list[Result]] = defaultdict(list)
+    for name, result in findings.items():
+        if name not in symptoms:
+            by_change[_first_change(result)].append(result)
+    found: list[Entry] = []
+    for first, *same in by_change.values():
+        own = _named(first, *same)
+        shown_by_it = (findings[name] for name, causes in symptoms.items() if own & causes)
+        found.append(Entry(first, tuple(shown_by_it), tuple(same)))
+    return tuple(_with_sums(found, diagnosis))
 
 
-def _in_run_sum(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
-    """Say the same of the saving of the run."""
-    rules = set(diagnosis.run_together.rules if diagnosis.run_together else ())
-    told = {name for entry in found if entry.own & rules for name in entry.names}
-    for entry in found:
-        if entry.own & rules or entry.names & (rules - told):
-            yield replace(entry, in_run_sum=True)
-        else:
-            saving = entry.result.run
-            adds_none = rules and saving is not None and saving.total.value > 0
-            yield replace(entry, run_included_in=_instead(entry, diagnosis) if adds_none else ())
-
-
-def _in_sum(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
+def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
     """Say of each entry whether the saving of all changes has it, and of others with a saving which do instead.
 
-    A symptom in the sum stands for its causes where none of these is.
+    It is said of the step, and the same of the run.
     """
-    rules = set(diagnosis.together.rules if diagnosis.together else ())
+    rules, run_rules = (
+        set(together.rules if together else ())
+        for together in (diagnosis.together, diagnosis.run_together)
+    )
+    sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
+    for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):
+        saving, of_run = entry.result.saving, entry.result.run
+        saves = saving is not None and saving.per_step.value > 0
+        saves_of_run = of_run is not None and of_run.total.value > 0
+        instead = _instead(entry, diagnosis)
+        yield replace(
+            entry,
+            in_sum=in_sum,
+            included_in=instead if rules and saves and not in_sum else (),
+            in_run_sum=in_run_sum,
+            run_included_in=instead if run_rules and saves_of_run and not in_run_sum else (),
+        )
+
+
+def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
+    """Return of each entry whether these rules have it.
+
+    A symptom among them stands for its causes where none of these is.
+    """
     told = {name for entry in found if entry.own & rules for name in entry.names}
-    for entry in found:
-        if entry.own & rules or entry.names & (rules - told):
-            yield replace(entry, in_sum=True)
-        else:
-            saving = entry.result.saving
-            adds_none = rules and saving is not None and saving.per_step.value > 0
-            yield replace(entry, included_in=_instead(entry, diagnosis) if adds_none else ())
+    return [bool(entry.own & rules or entry.names & (rules - told)) for entry in found]
 
 
 def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -98,56 +106,34 @@ def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
     return together.rules if together else ()
 
 
-def _is_fault(result: Result) -> bool:
-    """Say whether a result is a finding about the run; a rule of the user's own always is."""
-    about_run = result.rule.topic is not Topic.RECORDING or result.rule.own
-    return isinstance(result.outcome, Finding) and about_run
-
-
 def _named(*results: Result) -> set[str]:
     return {result.rule.name for result in results}
 
 
 def _symptoms(findings: dict[str, Result], order: Order | None) -> dict[str, set[str]]:
-    """Return the findings that others explain, with those others."""
-    ceilings = {
-        relation.rule: {other for other in relation.others if other in findings}
-        for relation in (order.relations if order else ())
-        if relation.kind is Relationship.CEILING and relation.rule in findings
-    }
-    return {
-        name: parts
-        for name, parts in ceilings.items()
-        if parts and _explain([findings[part] for part in parts], findings[name])
-    }
+    """Return the findings that others explain, with those others.
 
-
-def _explain(causes: Sequence[Result], symptom: Result) -> bool:
-    """Say whether causes explain most of what a symptom bounds, as far as savings are known."""
-    saved = [cause.saving.per_step.value for cause in causes if cause.saving]
-    if symptom.saving is None or len(saved) < len(causes):
-        return True
-    return sum(saved) >= MOST * symptom.saving.per_step.value
-
-
-def _by_change(results: Iterable[Result]) -> list[list[Result]]:
-    """Return the findings in groups whose first change is the same."""
-    groups: dict[object, list[Result]] = {}
-    for result in results:
-        groups.setdefault(_first_change(result), []).append(result)
-    return list(groups.values())
+    They explain most of what the finding bounds, as far as savings are known.
+    """
+    explained: dict[str, set[str]] = {}
+    for relation in order.relations if order else ():
+        symptom = findings.get(relation.rule)
+        causes = [findings[name] for name in relation.others if name in findings]
+        if relation.kind is not Relationship.CEILING or symptom is None or not causes:
+            continue
+        saved = [cause.saving.per_step.value for cause in causes if cause.saving]
+        bounded = symptom.saving.per_step.value if symptom.saving else 0.0
+        if not symptom.saving or len(saved) < len(causes) or sum(saved) >= MOST * bounded:
+            explained[relation.rule] = _named(*causes)
+    return explained
 
 
 def _first_change(result: Result) -> object:
     """Return what the first change of a finding does to the user's lines; where that is not known, its rule."""
+    edit = next(iter(result.edits), None)
+    if edit and (edit.before or edit.after):
+        return edit.at, edit.before, edit.after
     remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-    edited = _edited(next(iter(result.edits), None))
-    return edited or (_edit_at(remedies[0]) if remedies else None) or result.rule.name
-
-
-def _edited(edit: Edit | None) -> object | None:
-    return (edit.at, edit.before, edit.after) if edit and (edit.before or edit.after) else None
-
-
-def _edit_at(remedy: Remedy) -> object | None:
-    return (remedy.edit_id, remedy.at) if remedy.edit_id and remedy.at else None
+    if remedies and remedies[0].edit_id and remedies[0].at:
+        return remedies[0].edit_id, remedies[0].at
+    return result.rule.name

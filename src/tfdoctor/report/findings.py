@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import zip_longest
 
-from tfdoctor.diagnosis import Diagnosis, Edit, Result, RunAccount, Saving
+from tfdoctor.diagnosis import Diagnosis, Result, RunAccount, Saving
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
-from tfdoctor.report.gates import KNOWN, all_known
+from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed
-from tfdoctor.report.run.savings import saving_words
+from tfdoctor.report.run.savings import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import location, place
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,11 @@ class Fault:
 
     rule: str
     title: str
-    topic: str
     severity: str  # "critical", "warning", "note", or "" when nothing decides it
     summary: str
     what: str  # the first change to make
     where: str  # the first place it belongs to
-    saves: str  # "" when no number is known
+    saving: SavingWords  # its amount is "" when no number is known
     trial: TrialLine | None  # what its edit saved when it was tried
     takes: str  # the time that a general finding names, in place of a saving; "" for any other
     after: tuple[str, ...]  # rules to follow first for that saving
@@ -66,19 +66,11 @@ class Fault:
     lines: tuple[tables.MeasureRow, ...]
     grids: tuple[tables.Grid, ...]
     changes: tuple[ChangeEntry, ...]
-    why: str  # Markdown of the rule's documentation
-    sources: str  # likewise
+    by: Rule  # with its documentation in Markdown; tfdoctor has no page of a rule of the user's own
     symptoms: tuple[Related, ...] = ()  # they bound the time of the stage that this is about
     same: tuple[Related, ...] = ()  # they ask for the same edit
-    own: bool = False  # a rule of the user's own: tfdoctor has no page of it
     money: bool = False  # what the run costs: no change to make
     known: str = ""  # words that say so, where all of it is in the baseline
-    each: str = ""  # how often it saves how much, where `saves` is of the run
-
-    @property
-    def saved(self) -> str:
-        """What it saves, in all and each time."""
-        return ", ".join(filter(None, (self.saves, self.each)))
 
     @property
     def rules(self) -> str:
@@ -108,30 +100,36 @@ class ResultGroups:
     healthy: tuple[Note, ...]
     unchecked: tuple[Note, ...]
     errored: tuple[Note, ...]
+    own_errored: tuple[Note, ...]  # failures of the user's own rules
 
 
 def grouped(diagnosis: Diagnosis, tried: TrialSection | None = None) -> ResultGroups:
     """Return the results as entries of the page, with what was measured of the findings' edits."""
     faults = [fault(entry, tried, diagnosis.run) for entry in entries(diagnosis)]
+    own = set(diagnosis.settings.own)
     healthy: list[Note] = []
     unchecked: list[Note] = []
     errored: list[Note] = []
+    own_errored: list[Note] = []
     for result in diagnosis.results:
         match result.outcome:
-            case Healthy() as outcome:
-                healthy.append(_healthy(result, outcome))
+            case Healthy(summary=summary, evidence=evidence):
+                lines, grids = tables.evidence(evidence)
+                note = _note(result, text.sentence(summary))
+                healthy.append(replace(note, lines=lines, grids=grids))
             case NotApplicable(reason=reason):
                 unchecked.append(_note(result, text.sentence(reason)))
             case Errored(error=error, traceback=trace):
-                errored.append(_note(result, text.prose(error), text.block(trace)))
+                failed = own_errored if result.rule.name in own else errored
+                failed.append(_note(result, text.prose(error), text.block(trace)))
             case Finding():
                 continue  # an entry has it
-    faults.sort(key=lambda fault: fault.money)
     return ResultGroups(
-        faults=tuple(faults),
+        faults=tuple(sorted(faults, key=lambda fault: fault.money)),
         healthy=tuple(healthy),
         unchecked=tuple(unchecked),
         errored=tuple(errored),
+        own_errored=tuple(own_errored),
     )
 
 
@@ -140,46 +138,37 @@ def _note(result: Result, words: str, traceback: str = "") -> Note:
     return Note(rule=rule, title=title, text=words, traceback=traceback)
 
 
-def _healthy(result: Result, outcome: Healthy) -> Note:
-    lines, grids = tables.evidence(outcome.evidence)
-    return replace(_note(result, text.sentence(outcome.summary)), lines=lines, grids=grids)
-
-
 def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | None = None) -> Fault:
     """Return an entry as text; ``run`` is what savings of the run are of."""
     result, finding = entry.result, _finding(entry.result)
-    doc, saving = result.rule.doc, result.saving
+    rule, severity = result.rule, result.severity or finding.severity
     lines, grids = tables.evidence(finding.evidence)
     summary, where = text.sentence(finding.summary), place(result.place)
-    saves, each = _saves(entry, run)
+    every = (result, *entry.same, *entry.symptoms)
     return Fault(
-        rule=text.name(result.rule.name),
-        title=text.name(doc.title),
-        topic=result.rule.topic.value,
-        severity=_severity(result, finding),
+        rule=text.name(rule.name),
+        title=text.name(rule.doc.title),
+        severity=severity.name.lower() if severity else "",
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=where,
-        saves=saves,
-        trial=_trial(entry, tried),
+        saving=_saving(entry, run),
+        trial=tried.of(one.rule.name for one in every) if tried else None,
         takes=sentences.takes(result.takes),
-        after=_after(saving),
+        after=_after(result.saving),
         how=_how(result, finding),
         lines=lines,
         grids=grids,
         changes=tuple(_changes(result, finding, where)),
-        why=doc.sections.get("Why it matters", ""),
-        sources=doc.sections.get("Sources", ""),
+        by=rule,
         symptoms=tuple(_related(one, run) for one in entry.symptoms),
         same=tuple(_related(one, run) for one in entry.same),
-        own=result.rule.own,
         money=money.is_about_money(result),
-        known=KNOWN if all_known((result, *entry.symptoms, *entry.same)) else "",
-        each=each,
+        known=KNOWN if all(one.known for one in every) else "",
     )
 
 
-def _saves(entry: Entry, run: RunAccount | None) -> tuple[str, str]:
+def _saving(entry: Entry, run: RunAccount | None) -> SavingWords:
     """Return what a change saves, and each time where that is of the run.
 
     Either says in which other changes it is included, where the sum has those instead.
@@ -187,8 +176,8 @@ def _saves(entry: Entry, run: RunAccount | None) -> tuple[str, str]:
     words = saving_words(entry.result.run, entry.result.saving, run)
     if words is None:
         saves = sentences.saves(entry.result.saving)
-        return f"{saves}{_included(entry.included_in)}", ""
-    return words.amount, f"{words.each}{_included(entry.run_included_in)}"
+        return SavingWords(f"{saves}{_included(entry.included_in)}", "")
+    return SavingWords(words.amount, f"{words.each}{_included(entry.run_included_in)}")
 
 
 def _included(rules: tuple[str, ...]) -> str:
@@ -199,14 +188,6 @@ def _finding(result: Result) -> Finding:
     if not isinstance(result.outcome, Finding):
         raise TypeError(f"{result.rule.name} is no finding")
     return result.outcome
-
-
-def _trial(entry: Entry, tried: TrialSection | None) -> TrialLine | None:
-    """Return the trial of the entry's change, whichever of its findings it was made for."""
-    if tried is None:
-        return None
-    lines = (tried.of(result.rule.name) for result in (entry.result, *entry.same, *entry.symptoms))
-    return next((line for line in lines if line), None)
 
 
 def _related(result: Result, run: RunAccount | None) -> Related:
@@ -222,11 +203,6 @@ def _related(result: Result, run: RunAccount | None) -> Related:
     )
 
 
-def _severity(result: Result, finding: Finding) -> str:
-    severity = result.severity or finding.severity
-    return severity.name.lower() if severity else ""
-
-
 def _after(saving: Saving | None) -> tuple[str, ...]:
     """Return the rules to fix first; a saving of nothing names them itself."""
     saves = saving is not None and saving.per_step.value > 0
@@ -236,17 +212,15 @@ def _after(saving: Saving | None) -> tuple[str, ...]:
 def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEntry]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     for remedy, edit in zip_longest(finding.remedies, result.edits):
-        yield _change(remedy, edit, where)
+        action, at = text.capitalized(remedy.action), where or location(remedy.at)
         where = ""
-
-
-def _change(remedy: Remedy, edit: Edit | None, where: str) -> ChangeEntry:
-    action, where = text.capitalized(remedy.action), where or location(remedy.at)
-    if edit is None or not edit.before:
-        return ChangeEntry(action, text.block(remedy.code), where)
-    begins, after, before = location(edit.at), text.block(edit.after), text.block(edit.before)
-    where = where or begins
-    return ChangeEntry(action, after, where, before, begins if begins != where else "")
+        if edit is None or not edit.before:
+            yield ChangeEntry(action, text.block(remedy.code), at)
+        else:
+            begins, before = location(edit.at), text.block(edit.before)
+            at = at or begins
+            elsewhere = begins if begins != at else ""
+            yield ChangeEntry(action, text.block(edit.after), at, before, elsewhere)
 
 
 def _how(result: Result, finding: Finding) -> str:
@@ -254,10 +228,10 @@ def _how(result: Result, finding: Finding) -> str:
     if result.run is not None:
         ways = (result.run.how, saving.how if saving else "")
         return " ".join(filter(None, map(text.sentence, ways)))
-    if saving is None and finding.effects:
+    if saving is not None:
+        return text.sentence(saving.how)
+    if finding.effects:
         return (
             "No saving was computed: the traced steps are too few, or tracing slows them too much."
         )
-    if saving is None:
-        return "No saving was computed: this finding states no effect on the step time."
-    return text.sentence(saving.how)
+    return "No saving was computed: this finding states no effect on the step time."

@@ -1,9 +1,9 @@
 """Budgets and known findings in words: what the user demands of a run, and whether it keeps to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding, Result
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quantity_span
@@ -50,14 +50,27 @@ class BudgetSection:
     def grid(self) -> Grid:
         """The budgets as a table."""
         columns = ("budget", "limit", "measured", "95 % interval", "result")
-        return Grid(columns, ("text",) * len(columns), tuple(map(_cells, self.lines)))
+        rows: list[tuple[str, ...]] = []
+        for line in self.lines:
+            result = f"{line.state}: {line.remark}" if line.remark else line.state
+            rows.append((line.key, line.limit, line.value, line.interval, result))
+        return Grid(columns, ("text",) * len(columns), tuple(rows))
 
 
 def budget_section(checks: Sequence[BudgetCheck]) -> BudgetSection | None:
     """Return the budgets as text; None without any."""
     if not checks:
         return None
-    return BudgetSection(_verdict(checks), tuple(map(_line, checks)))
+    failed = [f"{check.key} is {_state(check)}" for check in checks if check.failed]
+    undecided = [check.key for check in checks if check.state is BudgetState.UNCLEAR]
+    verdict: list[str] = []
+    if failed:
+        budgets = counted(len(failed), "budget fails", "budgets fail").capitalize()
+        verdict.append(f"{budgets}: {', '.join(failed)}.")
+    if undecided:
+        budgets = counted(len(undecided), "budget is", "budgets are").capitalize()
+        verdict.append(f"{budgets} undecided: {', '.join(undecided)}.")
+    return BudgetSection(" ".join(verdict), tuple(map(_line, checks)))
 
 
 def budget_message(check: BudgetCheck) -> str:
@@ -66,50 +79,24 @@ def budget_message(check: BudgetCheck) -> str:
     return f"Budget {check.key} {line.state}: {line.told}."
 
 
-def _cells(line: BudgetLine) -> tuple[str, ...]:
-    result = f"{line.state}: {line.remark}" if line.remark else line.state
-    return (line.key, line.limit, line.value, line.interval, result)
-
-
-def _verdict(checks: Sequence[BudgetCheck]) -> str:
-    failed = [check for check in checks if check.failed]
-    undecided = [check.key for check in checks if check.state is BudgetState.UNCLEAR]
-    return " ".join(filter(None, (_failed(failed), _undecided(undecided))))
-
-
-def _failed(checks: Sequence[BudgetCheck]) -> str:
-    if not checks:
-        return ""
-    budgets = counted(len(checks), "budget").capitalize()
-    verb = "fails" if len(checks) == 1 else "fail"
-    told = ", ".join(f"{check.key} is {_state(check)}" for check in checks)
-    return f"{budgets} {verb}: {told}."
-
-
-def _undecided(keys: Sequence[str]) -> str:
-    if not keys:
-        return ""
-    verb = "is" if len(keys) == 1 else "are"
-    return f"{counted(len(keys), 'budget').capitalize()} {verb} undecided: {', '.join(keys)}."
-
-
 def _line(check: BudgetCheck) -> BudgetLine:
+    interval = remark = ""
+    if check.value is not None:
+        interval = quantity_span(check.low, check.high) if check.low and check.high else ONE_FIGURE
+    if check.state is BudgetState.UNCLEAR:
+        remark = "the interval contains the limit, so the command does not fail; record more steps to decide it"
+    elif check.state is BudgetState.UNKNOWN:
+        remark = f"it fails, because {text.prose(check.why)}"
     return BudgetLine(
         key=check.key,
         limit=f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}",
         value=quantity(check.value) if check.value else UNKNOWN,
-        interval=_interval(check),
+        interval=interval,
         state=_state(check),
-        remark=_remark(check),
+        remark=remark,
         failed=check.failed,
         where=location(check.at),
     )
-
-
-def _interval(check: BudgetCheck) -> str:
-    if check.value is None:
-        return ""
-    return quantity_span(check.low, check.high) if check.low and check.high else ONE_FIGURE
 
 
 def _state(check: BudgetCheck) -> str:
@@ -117,14 +104,6 @@ def _state(check: BudgetCheck) -> str:
     if check.state is BudgetState.UNCLEAR:
         return "undecided"
     return "not reached" if missed else check.state.value
-
-
-def _remark(check: BudgetCheck) -> str:
-    if check.state is BudgetState.UNCLEAR:
-        return "the interval contains the limit, so the command does not fail; record more steps to decide it"
-    if check.state is BudgetState.UNKNOWN:
-        return f"it fails, because {text.prose(check.why)}"
-    return ""
 
 
 def baseline_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -141,17 +120,11 @@ def baseline_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _gone(gone: Sequence[KnownFinding]) -> str:
-    names = [f"{text.name(one.rule)}{_in(one.file)}" for one in gone[:NAMED]]
+    names = [
+        text.name(one.rule) + (f" in {text.name(one.file)}" if one.file else "")
+        for one in gone[:NAMED]
+    ]
     more = [f"{len(gone) - NAMED} more"] if len(gone) > NAMED else []
     verb = "is" if len(gone) == 1 else "are"
     findings = counted(len(gone), "finding").capitalize()
     return f"{findings} of the baseline {verb} gone ({', '.join([*names, *more])}): run --write-baseline again."
-
-
-def _in(file: str) -> str:
-    return f" in {text.name(file)}" if file else ""
-
-
-def all_known(results: Iterable[Result]) -> bool:
-    """Say whether the baseline knows all of these findings."""
-    return all(result.known for result in results)

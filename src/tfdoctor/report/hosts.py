@@ -1,9 +1,9 @@
 """The hosts of a job compared, for every rendering."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import PARTS, HostFinding, HostRow, Hosts
+from tfdoctor.diagnosis import PARTS, HostRow, Hosts
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS
@@ -59,7 +59,7 @@ def section(hosts: Hosts | None) -> Section | None:
         shown=text.name(hosts.shown),
         verdict=_verdict(hosts),
         slowest=text.sentence(hosts.slowest),
-        notes=_notes(hosts),
+        notes=tuple(_notes(hosts)),
         bars=_bars(rows),
         briefs=tuple(map(_brief, rows)),
         grid=_grid(rows),
@@ -93,21 +93,19 @@ def _verdict(hosts: Hosts) -> str:
     return f"The steps shown are those of {shown}, one of {of}. The job gains only what all hosts save."
 
 
-def _notes(hosts: Hosts) -> tuple[str, ...]:
-    shown = f"This report shows {text.name(hosts.shown)} in full: {text.prose(hosts.why_shown)}."
-    matched = ""
+def _notes(hosts: Hosts) -> Iterator[str]:
+    """Yield which host is shown, which steps were compared, and how far apart the clocks and the hosts are."""
+    yield f"This report shows {text.name(hosts.shown)} in full: {text.prose(hosts.why_shown)}."
     if hosts.matched:
-        steps = counted(hosts.matched, "step")
-        matched = f"{steps.capitalize()} of all hosts compared, matched by {text.prose(hosts.matched_by)}."
-    return tuple(filter(None, (shown, matched, _skew(hosts))))
-
-
-def _skew(hosts: Hosts) -> str:
+        steps = counted(hosts.matched, "step").capitalize()
+        yield f"{steps} of all hosts compared, matched by {text.prose(hosts.matched_by)}."
     if hosts.skew_start_ms is None or hosts.skew_end_ms is None:
-        return text.sentence(f"Clock skew between hosts: {hosts.skew}")
-    start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
-    late = f"The slowest host starts a step {start} after the median host and ends {end} after it"
-    return text.sentence(f"{late}; {hosts.skew}")
+        yield text.sentence(f"Clock skew between hosts: {hosts.skew}")
+    else:
+        start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
+        yield text.sentence(
+            f"The slowest host starts a step {start} after the median host and ends {end} after it; {hosts.skew}"
+        )
 
 
 def _bars(rows: Sequence[HostRow]) -> tuple[Bar, ...]:
@@ -139,8 +137,10 @@ def _grid(rows: Sequence[HostRow]) -> tables.Grid:
     columns += ["start delay"] * late + ["why not compared"] * noted
 
     def cells(row: HostRow) -> list[Cell]:
+        known = row.p10_ms is not None and row.p90_ms is not None
+        spread = time_span(row.p10_ms, row.p90_ms) if known else ""
         shown: list[Cell] = [row.name, row.device, count(row.steps), _ms(row.median_ms)]
-        shown += [_spread(row), _ms(row.own_ms)]
+        shown += [spread, _ms(row.own_ms)]
         shown += [_ms(row.breakdown_ms.get(part) if row.breakdown_ms else None) for part in parts]
         return shown + [_ms(row.starts_late_ms)] * late + [text.prose(row.missing)] * noted
 
@@ -151,22 +151,14 @@ def _ms(value: float | None) -> Cell:
     return "" if value is None else ms(value)
 
 
-def _spread(row: HostRow) -> str:
-    if row.p10_ms is None or row.p90_ms is None:
-        return ""
-    return time_span(row.p10_ms, row.p90_ms)
-
-
 def _faults(hosts: Hosts) -> tables.Grid:
-    columns = ("rule", "severity", "hosts", "finding", "saves")
-    return tables.grid(columns, [_fault(finding, hosts) for finding in hosts.findings])
-
-
-def _fault(finding: HostFinding, hosts: Hosts) -> list[Cell]:
-    severity = finding.severity.name.lower() if finding.severity else ""
-    where = _where(finding.hosts, len(hosts.rows))
-    saves = sentences.saves(finding.saving)
-    return [finding.rule, severity, where, text.sentence(finding.summary), saves]
+    rows: list[list[Cell]] = []
+    for finding in hosts.findings:
+        severity = finding.severity.name.lower() if finding.severity else ""
+        where = _where(finding.hosts, len(hosts.rows))
+        saves = sentences.saves(finding.saving)
+        rows.append([finding.rule, severity, where, text.sentence(finding.summary), saves])
+    return tables.grid(("rule", "severity", "hosts", "finding", "saves"), rows)
 
 
 def _where(names: Sequence[str], hosts: int) -> str:

@@ -15,50 +15,43 @@ def sentences(order: Order | None, merged: Container[str] = ()) -> tuple[str, ..
     """
     if order is None:
         return ()
-    relations = (relation for relation in order.relations if not _is_told(relation, merged))
-    return tuple(filter(None, (_turns(order.turns), *map(_relation, relations))))
-
-
-def _is_told(relation: Relation, merged: Container[str]) -> bool:
-    return relation.kind is Relationship.CEILING and relation.rule in merged
+    relations = [
+        _relation(relation)
+        for relation in order.relations
+        if not (relation.kind is Relationship.CEILING and relation.rule in merged)
+    ]
+    return tuple(filter(None, (_turns(order.turns), *relations)))
 
 
 def _turns(turns: Sequence[Turn]) -> str:
     if len(turns) < 2:  # noqa: PLR2004 - one has no order
         return ""
-    first, *others = (f"{text.name(turn.rule)} ({_saves(turn, n)})" for n, turn in enumerate(turns))
+    told: list[str] = []
+    for turn in turns:
+        ceiling = "at most " if turn.bound is Bound.AT_MOST else ""
+        saves = f"saves {ceiling}{milliseconds(turn.saves.value)}{' more' if told else ''}"
+        saves = "saves nothing alone" if turn.saves.value <= 0 else saves
+        told.append(f"{text.name(turn.rule)} ({saves})")
+    first, *others = told
     return f"Fix {first} first, then {', then '.join(others)}."
-
-
-def _saves(turn: Turn, number: int) -> str:
-    if turn.saves.value <= 0:
-        return "saves nothing alone"
-    ceiling = "at most " if turn.bound is Bound.AT_MOST else ""
-    more = " more" if number else ""
-    return f"saves {ceiling}{milliseconds(turn.saves.value)}{more}"
 
 
 def _relation(relation: Relation) -> str:
     rule, others = text.name(relation.rule), listed(relation.others)
-    why = text.prose(relation.why)
+    why, alone = text.prose(relation.why), len(relation.others) == 1
     match relation.kind:
         case Relationship.FIRST:
             return f"Fix {others} before {rule}: {why}."
         case Relationship.INSTEAD:
             return f"Fix {others} or {rule}, not both: {why}."
         case Relationship.UNNEEDED:
-            return f"Once {others} {_is(relation)} fixed, {rule} saves nothing more."
+            return f"Once {others} {'is' if alone else 'are'} fixed, {rule} saves nothing more."
         case Relationship.CEILING:
-            alone = len(relation.others) == 1
             name, them = ("names a cause", "that") if alone else ("name causes", "these")
             return (
                 f"The saving of {rule} is an upper bound for the whole {why} time; {others} {name}: "
                 f"fix {them} first, then record again."
             )
-
-
-def _is(relation: Relation) -> str:
-    return "is" if len(relation.others) == 1 else "are"
 
 
 def listed(rules: Sequence[str]) -> str:

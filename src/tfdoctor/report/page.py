@@ -1,10 +1,9 @@
 """The diagnosis as the page that every rendering shows: words and order, as clean text."""
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import Diagnosis, Off, SecondOpinion, Settings
+from tfdoctor.diagnosis import Diagnosis, Settings
 from tfdoctor.report import (
     accounts,
     findings,
@@ -18,7 +17,7 @@ from tfdoctor.report import (
     trials,
 )
 from tfdoctor.report.accounts import AccountLine
-from tfdoctor.report.findings import Fault, Note
+from tfdoctor.report.findings import Fault, ResultGroups
 from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.section import RunSection
@@ -71,6 +70,18 @@ class DeviceTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AboutRun:
+    """What was recorded, on what, and what else the numbers rest on."""
+
+    opinion: tuple[str, ...]  # xprof's
+    subject: tuple[tuple[str, str], ...]  # command, device, versions, machine
+    device_time: DeviceTime | None  # of a run on accelerators
+    samples: tuple[tables.MeasureRow, ...]
+    unrecorded: tuple[str, ...]
+    model: tuple[tables.MeasureRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Everything a report says, in order."""
 
@@ -86,45 +97,32 @@ class Page:
     budgets: BudgetSection | None  # of the user
     baseline: tuple[str, ...]  # how many findings it knows, and which are gone
     trials: TrialSection | None  # what was measured by running the changes
-    faults: tuple[Fault, ...]
+    results: ResultGroups
     order: tuple[str, ...]  # in which to fix them, where that matters
     money: str  # what the run costs, where a price was given
     trust_level: str
     trust: tuple[str, ...]
     hosts: hosts.Section | None  # of a job of several
-    healthy: tuple[Note, ...]
-    unchecked: tuple[Note, ...]
-    errored: tuple[Note, ...]
-    own_errored: tuple[Note, ...]  # failures of the user's own rules
     settings: UserSettings
-    opinion: tuple[str, ...]
-    subject: tuple[tuple[str, str], ...]
-    device_time: DeviceTime | None  # of a run on accelerators
-    samples: tuple[tables.MeasureRow, ...]
-    unrecorded: tuple[str, ...]
-    model: tuple[tables.MeasureRow, ...]
+    about: AboutRun
 
     @property
     def fixes(self) -> tuple[Fault, ...]:
         """The faults that are changes to make: those before what the run costs."""
-        return tuple(fault for fault in self.faults if not fault.money)
+        return tuple(fault for fault in self.results.faults if not fault.money)
 
 
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
-    groups, settings = findings.grouped(diagnosis, tried), _settings(diagnosis.settings)
-    budgets = gates.budget_section(diagnosis.budgets)
+    results, budgets = findings.grouped(diagnosis, tried), gates.budget_section(diagnosis.budgets)
+    also = [part.verdict for part in (tried, compared, budgets) if part and part.verdict]
+    merged = {related.rule for fault in results.faults for related in fault.symptoms}
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
         link=diagnosis.link,
-        verdict=(
-            *sentences.verdict(diagnosis),
-            *([tried.verdict] if tried else ()),
-            *([compared.verdict] if compared else ()),
-            *([budgets.verdict] if budgets and budgets.verdict else ()),
-        ),
+        verdict=(*sentences.verdict(diagnosis), *also),
         run=run_section.section(diagnosis.run),
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
@@ -133,41 +131,46 @@ def page(diagnosis: Diagnosis) -> Page:
         budgets=budgets,
         baseline=gates.baseline_sentences(diagnosis),
         trials=tried,
-        faults=groups.faults,
-        order=order.sentences(diagnosis.order, _merged(groups.faults)),
+        results=results,
+        order=order.sentences(diagnosis.order, merged),
         money=money.cost(diagnosis.results),
         trust_level=text.name(diagnosis.trust.level),
         trust=sentences.trust(diagnosis),
         hosts=compared,
-        healthy=groups.healthy,
-        unchecked=groups.unchecked,
-        errored=tuple(note for note in groups.errored if note.rule not in settings.own),
-        own_errored=tuple(note for note in groups.errored if note.rule in settings.own),
-        settings=settings,
-        opinion=_opinion(diagnosis.xprof),
+        settings=_settings(diagnosis.settings),
+        about=_about(diagnosis),
+    )
+
+
+def _settings(settings: Settings) -> UserSettings:
+    return UserSettings(
+        off=tuple(
+            RuleOff(text.name(off.rule), text.name(off.title), text.prose(off.why))
+            for off in settings.off
+        ),
+        limits=tuple(map(sentences.limit_set, settings.limits)),
+        own=tuple(map(text.name, settings.own)),
+    )
+
+
+def _about(diagnosis: Diagnosis) -> AboutRun:
+    opinion: list[str] = []
+    if xprof := diagnosis.xprof:
+        agreement = {
+            True: "This agrees with tfdoctor.",
+            False: "This differs from tfdoctor.",
+            None: "It gives no figure to compare.",
+        }
+        why = text.sentence(xprof.why)
+        opinion = [text.sentence(xprof.conclusion), agreement[xprof.agrees], why]
+    return AboutRun(
+        opinion=tuple(filter(None, opinion)),
         subject=_subject(diagnosis),
         device_time=_device_time(diagnosis),
         samples=tables.lines(diagnosis.samples),
         unrecorded=tuple(map(text.sentence, diagnosis.unrecorded)),
         model=tables.lines(diagnosis.model),
     )
-
-
-def _merged(faults: Iterable[Fault]) -> set[str]:
-    """Return the rules whose findings are told with their causes."""
-    return {related.rule for fault in faults for related in fault.symptoms}
-
-
-def _settings(settings: Settings) -> UserSettings:
-    return UserSettings(
-        off=tuple(map(_off, settings.off)),
-        limits=tuple(map(sentences.limit_set, settings.limits)),
-        own=tuple(map(text.name, settings.own)),
-    )
-
-
-def _off(off: Off) -> RuleOff:
-    return RuleOff(text.name(off.rule), text.name(off.title), text.prose(off.why))
 
 
 _COUNTING = {
@@ -199,18 +202,6 @@ def _segments(diagnosis: Diagnosis) -> tuple[BarSegment, ...]:
         BarSegment(part, PART_LABELS[part], milliseconds(time), share(time / whole), time / whole)
         for part, time in parts
     )
-
-
-def _opinion(opinion: SecondOpinion | None) -> tuple[str, ...]:
-    if opinion is None:
-        return ()
-    agreement = {
-        True: "This agrees with tfdoctor.",
-        False: "This differs from tfdoctor.",
-        None: "It gives no figure to compare.",
-    }[opinion.agrees]
-    remarks = (text.sentence(opinion.conclusion), agreement, text.sentence(opinion.why))
-    return tuple(filter(None, remarks))
 
 
 def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:

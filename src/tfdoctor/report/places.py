@@ -46,7 +46,7 @@ class PlacedFinding:
     @property
     def message(self) -> str:
         """What is wrong, what to change, what that saves, and what is at the line if it is not its own."""
-        saves = f"Saves {self.fault.saved}." if self.fault.saves else ""
+        saves = f"Saves {self.fault.saving.whole}." if self.fault.saving.amount else ""
         change = sentence(self.fault.what)
         told = self.fault.summary
         return " ".join(filter(None, (told, change if change != told else "", saves, self._near)))

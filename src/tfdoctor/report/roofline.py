@@ -43,7 +43,11 @@ class RooflinePoint:
 
 def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | None:
     """Return the picture; None where rates, or FLOPs and bytes of operations, are not known."""
-    points = [point for row in rows if (point := _point(row))][:SHOWN]
+    points = [
+        RooflinePoint(row, row.flops / row.nbytes, row.flops / row.self_ms * 1e3)
+        for row in rows
+        if is_known(row.share) and row.self_ms > 0 and row.flops and row.nbytes
+    ][:SHOWN]
     if rates is None or len(points) < FEWEST:
         return None
     return Figure(
@@ -62,13 +66,6 @@ def limit_at(intensity: float, rates: DeviceRates) -> float | None:
     """Return the FLOPs per second that the rates allow at so many FLOPs for each byte."""
     limits = [rates.flop_s, intensity * rates.bytes_s if rates.bytes_s else None]
     return min((limit for limit in limits if limit), default=None)
-
-
-def _point(row: OperationRow) -> RooflinePoint | None:
-    known = is_known(row.share) and row.self_ms > 0
-    if not (known and row.flops and row.nbytes):
-        return None
-    return RooflinePoint(row, row.flops / row.nbytes, row.flops / row.self_ms * 1e3)
 
 
 def _description(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:

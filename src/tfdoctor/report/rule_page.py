@@ -19,6 +19,7 @@ def rule_page(rule: Rule, *, off: str = "") -> str:
              ("facts it uses", ", ".join(f"`{name}`" for name in rule.needs))]  # fmt: skip
     if off:
         about.append(("switched off", off))
+    healthy = _first_line(rule.healthy)
     return "\n".join(
         [
             f"# {rule.doc.title}\n",
@@ -27,7 +28,7 @@ def rule_page(rule: Rule, *, off: str = "") -> str:
             *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
             *_limits(rule),
             *_example(rule),
-            f"A healthy run: {_lowered(_first_line(rule.healthy))}",
+            f"A healthy run: {healthy[:1].lower()}{healthy[1:]}",
             "",
         ]
     )
@@ -49,18 +50,12 @@ def _limits(rule: Rule) -> Iterator[str]:
         return
     known = fields(limits)
     changed = any(getattr(limits, limit.name) != limit.default for limit in known)
-    columns = ("limit", "default", *(("now",) if changed else ()), "what it limits")
+    rows: list[tuple[str, ...]] = []
+    for limit in known:
+        now = (f"{getattr(limits, limit.name):g}",) if changed else ()
+        rows.append((f"`{limit.name}`", f"{limit.default:g}", *now, limit.metadata["why"]))
     yield "## Limits\n"
-    rows = [
-        (
-            f"`{limit.name}`",
-            f"{limit.default:g}",
-            *((f"{getattr(limits, limit.name):g}",) if changed else ()),
-            limit.metadata["why"],
-        )
-        for limit in known
-    ]
-    yield from table(columns, rows)
+    yield from table(("limit", "default", *(("now",) if changed else ()), "what it limits"), rows)
     yield f"\nSet the limits in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`.\n"
 
 
@@ -78,7 +73,9 @@ def _example(rule: Rule) -> Iterator[str]:
 def _quoted(fault: Fault) -> Iterator[str]:
     """Yield a finding's summary, evidence and changes as one quotation."""
     blocks: list[list[str]] = [[f"**{fault.summary}**"]]
-    blocks.append([f"- {x.label}: {x.value}{_beside(x.limit)}" for x in fault.lines])
+    limits = [f" (limit: {line.limit})" if line.limit else "" for line in fault.lines]
+    lines = zip(fault.lines, limits, strict=True)
+    blocks.append([f"- {line.label}: {line.value}{limit}" for line, limit in lines])
     blocks += [list(table(grid.columns, grid.rows)) for grid in fault.grids]
     for change in fault.changes:
         where = f" (`{change.where}`)" if change.where else ""
@@ -90,13 +87,5 @@ def _quoted(fault: Fault) -> Iterator[str]:
         yield from (f"> {line}".rstrip() for line in block)
 
 
-def _beside(limit: str) -> str:
-    return f" (limit: {limit})" if limit else ""
-
-
 def _first_line(function: Callable[..., object]) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]

@@ -39,9 +39,14 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     """Return a table as text, each row as long as the heading."""
     kept = [tuple(row[: len(columns)]) for row in rows]
     padded = [row + ("",) * (len(columns) - len(row)) for row in kept]
-    kinds = tuple(_kind([row[at] for row in padded]) for at in range(len(columns)))
+    kinds: list[str] = []
+    for at in range(len(columns)):
+        types = {type(row[at]) for row in padded if row[at] != ""}
+        kinds.append(
+            "number" if types == {Quantity} else "place" if types == {Location} else "text"
+        )
     texts = tuple(tuple(map(cell, row)) for row in padded)
-    return Grid(tuple(map(text.name, columns)), kinds, texts)
+    return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
 
 
 def lines(measures: Iterable[Measure]) -> tuple[MeasureRow, ...]:
@@ -107,20 +112,11 @@ def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:
 def operations_grid(rows: Sequence[OperationRow]) -> Grid:
     """Return the operations, the heaviest first."""
     columns = ("layer", "operation", "own time", "share", "where", "shapes")
-    return grid(
-        columns,
-        (
-            [
-                r.layer or "no layer",
-                r.operation,
-                ms(r.self_ms),
-                ratio(r.share),
-                r.at or "",
-                r.detail,
-            ]
-            for r in rows
-        ),
-    )
+    cells: list[list[Cell]] = []
+    for row in rows:
+        layer, at = row.layer or "no layer", row.at or ""
+        cells.append([layer, row.operation, ms(row.self_ms), ratio(row.share), at, row.detail])
+    return grid(columns, cells)
 
 
 def depths(stages: Sequence[PipelineStage]) -> list[int]:
@@ -130,10 +126,3 @@ def depths(stages: Sequence[PipelineStage]) -> list[int]:
         known = stage.parent is not None and 0 <= stage.parent < len(counts)
         counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
     return counts
-
-
-def _kind(cells: Sequence[Cell]) -> str:
-    kinds = {type(value) for value in cells if value != ""}
-    return {frozenset({Quantity}): "number", frozenset({Location}): "place"}.get(
-        frozenset(kinds), "text"
-    )

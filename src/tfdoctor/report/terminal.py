@@ -179,7 +179,7 @@ def _fix(fault: Fault) -> Text:
     """Return one change on two lines: what to do, then where, what it saves and how bad it is."""
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
     takes = f"takes {fault.takes}" if fault.takes else ""
-    saves = f"saves {fault.saved}{after}" if fault.saves else takes or after.strip()
+    saves = f"saves {fault.saving.whole}{after}" if fault.saving.amount else takes or after.strip()
     measured = f"measured: {fault.trial.measured}" if fault.trial else ""
     facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80), fault.known]
     line = Text(shorten(fault.what, 240), style="bold")
@@ -208,14 +208,14 @@ def _own_lines(fault: Fault) -> Text:
 def _rest(shown: Page) -> Iterator[str]:
     """Yield how many rules found nothing, were not checked or failed, and what the user set."""
     counts = (
-        (shown.healthy, "healthy"),
-        (shown.unchecked, "not checked"),
-        (shown.errored, "failed (a defect of tfdoctor)"),
+        (shown.results.healthy, "healthy"),
+        (shown.results.unchecked, "not checked"),
+        (shown.results.errored, "failed (a defect of tfdoctor)"),
     )
     states = [f"{counted(len(notes), 'rule')} {state}" for notes, state in counts if notes]
     if states:
         yield f"{', '.join(states).capitalize()}."
-    for note in shown.own_errored:
+    for note in shown.results.own_errored:
         yield f"Your own rule {note.rule} failed: {shorten(note.text, 240)}"
     yield from _settings(shown.settings)
 

@@ -50,27 +50,22 @@ def _hunk(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _around(line: str, other: str) -> str:
-    """Return a marked line, of a long one the part in which it differs from the other."""
+    """Return a marked line, of a long one so much around the part in which it differs as there is room for."""
     if len(line) <= WIDEST:
         return line
-    mark, mine, theirs = line[:2], line[2:], other[2:]
-    head = _alike(mine, theirs)
-    tail = _alike(mine[head:][::-1], theirs[head:][::-1])
-    return mark + _window(mine, head, len(mine) - tail)
+    mark, text, theirs = line[:2], line[2:], other[2:]
+    start = _alike(text, theirs)
+    end = len(text) - _alike(text[start:][::-1], theirs[start:][::-1])
+    room = WIDEST - len(mark) - 2 * len(CUT)
+    if end - start >= room - BEFORE:
+        return f"{mark}{CUT.lstrip() if start else ''}{shorten(text[start:], room)}"
+    first = max(0, min(start - BEFORE, len(text) - room))
+    last = first + room
+    before, after = CUT.lstrip() if first else "", CUT.rstrip() if last < len(text) else ""
+    return f"{mark}{before}{text[first:last]}{after}"
 
 
 def _alike(first: str, second: str) -> int:
     """Return the length of the common start of two texts."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
-
-
-def _window(text: str, start: int, end: int) -> str:
-    """Return so much of a text around a part of it as there is room for."""
-    room = WIDEST - len("- ") - 2 * len(CUT)
-    if end - start >= room - BEFORE:
-        return f"{CUT.lstrip() if start else ''}{shorten(text[start:], room)}"
-    first = max(0, min(start - BEFORE, len(text) - room))
-    last = first + room
-    before, after = CUT.lstrip() if first else "", CUT.rstrip() if last < len(text) else ""
-    return f"{before}{text[first:last]}{after}"

@@ -1,7 +1,7 @@
 """What `tfdoctor try` measured, as the page shows it: promised beside measured, and whether it trains the same."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -100,9 +100,10 @@ class TrialSection:
         marks += [("beyond", "more, beyond the scale")] if outside else []
         return tuple(marks)
 
-    def of(self, rule: str) -> TrialLine | None:
-        """Return the trial of the change that this rule advises."""
-        return next((line for line in self.lines if line.rule == rule), None)
+    def of(self, rules: Iterable[str]) -> TrialLine | None:
+        """Return the trial of the change that one of these rules advises, the first that has one."""
+        tried = {line.rule: line for line in reversed(self.lines)}
+        return next((tried[rule] for rule in rules if rule in tried), None)
 
 
 def section(diagnosis: Diagnosis) -> TrialSection | None:

@@ -1,18 +1,15 @@
 """The report as Markdown: one comment on a pull request, or a CI job's summary."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import ChangeEntry, Fault, Note
-from tfdoctor.report.gates import BudgetSection
-from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import Page, RuleOff, page
-from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
+from tfdoctor.report.findings import Fault, Note
+from tfdoctor.report.page import BarSegment, Page, page
+from tfdoctor.report.run.section import RunLineText, RunSection
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow
-from tfdoctor.report.trials import TrialSection
 
 LIMIT = 64_000
 """Bytes: GitHub refuses comments of more than 65,536 characters."""
@@ -59,27 +56,46 @@ def render(diagnosis: Diagnosis) -> str:
     return "\n\n".join(filter(None, [head, *folds])) + "\n"
 
 
-def _head(shown: Page) -> list[str]:
-    level = f"Trust: **{escaped(shown.trust_level)}**."
-    return [
-        f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}",
-        _about(shown),
-        _run(shown.run),
-        f"{escaped(shown.run.step_title)}:" if shown.run and shown.segments else "",
-        _bar(shown),
-        "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
-        *_budgets(shown.budgets),
-        *_hosts(shown.hosts),
-        f"### What to change on {escaped(shown.hosts.shown)}"
-        if shown.hosts and shown.fixes
-        else "",
-        *_trials(shown.trials),
-        _fixes(shown.fixes),
-        "\n".join(f"- {escaped(sentence)}" for sentence in shown.order[:ROWS]),
-        escaped(" ".join(shown.baseline)),
-        escaped(shown.money),
-        " ".join([level, *map(escaped, shown.trust[:6])]),
-    ]
+def _head(shown: Page) -> Iterator[str]:
+    """Yield what is always shown: the verdict, what the time goes to, what to change, and how far to trust it."""
+    yield f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}"
+    rest = " ".join(shown.verdict[1:])
+    link = f"[Whole report]({shown.link})." if shown.link else ""
+    about = (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link)
+    yield " ".join(filter(None, about))
+    if shown.run:
+        yield _run(shown.run)
+    if shown.segments:
+        yield f"{escaped(shown.run.step_title)}:" if shown.run else ""
+        yield _bar(shown.segments)
+    yield "\n".join(_items(f"{line.label}: {line.text}" for line in shown.accounts))
+    yield from _measured(shown)
+    if shown.fixes:
+        yield _fixes(shown.fixes)
+    yield "\n".join(_items(shown.order[:ROWS]))
+    yield escaped(" ".join(shown.baseline))
+    yield escaped(shown.money)
+    yield " ".join([f"Trust: **{escaped(shown.trust_level)}**.", *map(escaped, shown.trust[:6])])
+
+
+def _items(sentences: Iterable[str]) -> list[str]:
+    return [f"- {escaped(sentence)}" for sentence in sentences]
+
+
+def _measured(shown: Page) -> Iterator[str]:
+    """Yield the budgets, the hosts and the trials as tables below their headings."""
+    if shown.budgets:
+        yield "### Budgets"
+        yield table(shown.budgets.grid)
+    if hosts := shown.hosts:
+        yield "### Hosts"
+        yield escaped(" ".join((hosts.slowest, *hosts.notes)))
+        yield from (table(grid.first(ROWS)) for grid in (hosts.grid, hosts.faults) if grid.rows)
+        yield f"### What to change on {escaped(hosts.shown)}" if shown.fixes else ""
+    if trials := shown.trials:
+        yield "### Measured by running the changes"
+        yield table(trials.grid.first(ROWS))
+        yield "\n".join(_items(trials.notes[:ROWS]))
 
 
 def marker(title: str) -> str:
@@ -87,33 +103,18 @@ def marker(title: str) -> str:
     return f"<!-- tfdoctor-report {_NOT_IN_MARKERS.sub('-', title)} -->"
 
 
-def _about(shown: Page) -> str:
-    """Return the rest of the verdict, what was run, and where the whole report is."""
-    rest = " ".join(shown.verdict[1:])
-    link = f"[Whole report]({shown.link})." if shown.link else ""
-    return " ".join(
-        filter(None, (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link))
-    )
-
-
-def _run(run: RunSection | None) -> str:
+def _run(run: RunSection) -> str:
     """Return the account of the run as a table, then remarks."""
-    if run is None:
-        return ""
-    heading = ["| phase | time | share | lines |", "|:--|--:|--:|:--|"]
-    rows = [
-        f"| {escaped(p.label)} | {escaped(p.time)} | {escaped(p.share)} | {_run_lines(p)} |"
-        for p in run.phases
-    ]
+    rows = ["| phase | time | share | lines |", "|:--|--:|--:|:--|"]
+    for phase in run.phases:
+        more = [f"{len(phase.rest):,} more in the HTML and JSON reports"] if phase.rest else []
+        lines = "<br>".join([*map(_run_line, phase.first), *more])
+        cells = " | ".join(map(escaped, (phase.label, phase.time, phase.share)))
+        rows.append(f"| {cells} | {lines} |")
     long = "; ".join(map(_run_line, run.long_lines[:ROWS]))
     notes = [" ".join(filter(None, (escaped(run.long), long))), *map(escaped, run.notes[:ROWS])]
     remarks = "\n".join(f"- {note}" for note in notes if note)
-    return "\n".join(heading + rows) + (f"\n\n{remarks}" if remarks else "")
-
-
-def _run_lines(phase: RunPhaseText) -> str:
-    more = [f"{len(phase.rest):,} more in the HTML and JSON reports"] if phase.rest else []
-    return "<br>".join([*map(_run_line, phase.first), *more])
+    return "\n".join(rows) + (f"\n\n{remarks}" if remarks else "")
 
 
 def _run_line(line: RunLineText) -> str:
@@ -122,102 +123,66 @@ def _run_line(line: RunLineText) -> str:
     return f"{place} {escaped(line.time)}{calls}"
 
 
-def _bar(shown: Page) -> str:
+def _bar(segments: Sequence[BarSegment]) -> str:
     """Return the parts of the step as a picture of text."""
-    widths = [
-        max((len(cell) for cell in column), default=0)
-        for column in zip(*_cells(shown), strict=True)
-    ]
+    cells = [(part.label, part.time, part.share) for part in segments]
+    names, times, shares = (max(map(len, column)) for column in zip(*cells, strict=True))
     lines = [
-        f"{label:<{widths[0]}}  {time:>{widths[1]}}  {share:>{widths[2]}}  {blocks(part.fraction, BAR)}"
-        for (label, time, share), part in zip(_cells(shown), shown.segments, strict=True)
+        f"{part.label:<{names}}  {part.time:>{times}}  {part.share:>{shares}}  {blocks(part.fraction, BAR)}"
+        for part in segments
     ]
     return fenced("\n".join(lines), "").strip()
 
 
-def _cells(shown: Page) -> list[tuple[str, str, str]]:
-    return [(part.label, part.time, part.share) for part in shown.segments]
-
-
-def _budgets(budgets: BudgetSection | None) -> list[str]:
-    return ["### Budgets", table(budgets.grid)] if budgets else []
-
-
-def _hosts(hosts: Section | None) -> list[str]:
-    if hosts is None:
-        return []
-    tables = [table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
-    return ["### Hosts", escaped(" ".join((hosts.slowest, *hosts.notes))), *tables]
-
-
-def _trials(trials: TrialSection | None) -> list[str]:
-    if trials is None:
-        return []
-    notes = "\n".join(f"- {escaped(note)}" for note in trials.notes[:ROWS])
-    return ["### Measured by running the changes", table(trials.grid.first(ROWS)), notes]
-
-
 def _fixes(faults: Sequence[Fault]) -> str:
-    if not faults:
-        return ""
-    rows = [
-        f"| {at} | {escaped(fault.what)} | {_code_cell(fault.where)} | {escaped(_saves(fault))} "
-        f"| {_judged(fault)} | {_code_cell(fault.rule)}{_with(fault)} |"
-        for at, fault in enumerate(faults[: 2 * ROWS], start=1)
-    ]
-    heading = ["| | change | where | saves | severity | rule |", "|--:|:--|:--|:--|:--|:--|"]
-    return "\n".join(heading + rows) + _more(len(faults) - len(rows), "change")
-
-
-def _judged(fault: Fault) -> str:
-    return ", ".join(filter(None, (fault.severity, fault.known)))
-
-
-def _with(fault: Fault) -> str:
-    """Return the rules that show the same fault."""
-    return escaped(fault.rules.removeprefix(fault.rule))
+    rows = ["| | change | where | saves | severity | rule |", "|--:|:--|:--|:--|:--|:--|"]
+    for rank, fault in enumerate(faults[: 2 * ROWS], start=1):
+        judged = ", ".join(filter(None, (fault.severity, fault.known)))
+        others = escaped(fault.rules.removeprefix(fault.rule))
+        rows.append(
+            f"| {rank} | {escaped(fault.what)} | {_code_cell(fault.where)} | {escaped(_saves(fault))} "
+            f"| {judged} | {_code_cell(fault.rule)}{others} |"
+        )
+    return "\n".join(rows) + _more(len(faults) - 2 * ROWS, "change")
 
 
 def _saves(fault: Fault) -> str:
     after = f"after {', '.join(fault.after)}" if fault.after else ""
     unknown = f"unknown (takes {fault.takes})" if fault.takes else ""
-    return " ".join(filter(None, (fault.saved or unknown, after)))
-
-
-def _measured(fault: Fault) -> str:
-    return f"Measured: {escaped(fault.trial.told)}." if fault.trial else ""
+    return " ".join(filter(None, (fault.saving.whole or unknown, after)))
 
 
 def _details(shown: Page) -> Iterator[Fold]:
+    """Yield the folded parts: results, settings, and what else was recorded."""
     yield from _results(shown)
-    yield from _settings(shown)
-    unrecorded = [f"- {escaped(reason)}" for reason in shown.unrecorded]
-    yield Fold("Not recorded", unrecorded, apart=False)
-    yield Fold("Second opinion: xprof", [escaped(" ".join(shown.opinion))] if shown.opinion else [])
-    about = [f"- {escaped(label)}: {escaped(value)}" for label, value in shown.subject]
-    yield Fold("The run", about, apart=False)
-    if (device := shown.device_time) and device.lines:
+    settings, about = shown.settings, shown.about
+    yield Fold("Changed limits", _items(settings.limits), apart=False)
+    yield Fold("Your own rules", [f"- {code(rule)}" for rule in settings.own], apart=False)
+    yield Fold("Not recorded", _items(about.unrecorded), apart=False)
+    yield Fold("Second opinion: xprof", [escaped(" ".join(about.opinion))] if about.opinion else [])
+    subject = [f"- {escaped(label)}: {escaped(value)}" for label, value in about.subject]
+    yield Fold("The run", subject, apart=False)
+    if (device := about.device_time) and device.lines:
         yield Fold(device.title, [_lines(device.lines)])
-    yield Fold("Numbers used by the step model", [_lines(shown.model)] if shown.model else [])
+    yield Fold("Numbers used by the step model", [_lines(about.model)] if about.model else [])
 
 
 def _results(shown: Page) -> Iterator[Fold]:
     """Yield the findings, then what the other rules said, by outcome."""
-    groups = (
-        ("Findings", [_fault(fault) for fault in shown.faults]),
-        ("Healthy", [_note(note) for note in shown.healthy]),
-        ("Not checked", [_note(note) for note in shown.unchecked]),
-        ("Failed: defects of tfdoctor", [_note(note) for note in shown.errored]),
-        ("Failed: your own rules", [_note(note) for note in shown.own_errored]),
-        ("Switched off", [_off(off) for off in shown.settings.off]),
-    )
-    yield from (Fold(f"{title} ({len(blocks)})", blocks) for title, blocks in groups)
-
-
-def _settings(shown: Page) -> Iterator[Fold]:
-    limits = [f"- {escaped(limit)}" for limit in shown.settings.limits]
-    yield Fold("Changed limits", limits, apart=False)
-    yield Fold("Your own rules", [f"- {code(rule)}" for rule in shown.settings.own], apart=False)
+    results = shown.results
+    off = [
+        f"{code(one.rule)}: {escaped(f'{one.title} ({one.why}).')}" for one in shown.settings.off
+    ]
+    groups = {
+        "Findings": list(map(_fault, results.faults)),
+        "Healthy": list(map(_note, results.healthy)),
+        "Not checked": list(map(_note, results.unchecked)),
+        "Failed: defects of tfdoctor": list(map(_note, results.errored)),
+        "Failed: your own rules": list(map(_note, results.own_errored)),
+        "Switched off": off,
+    }
+    for title, entries in groups.items():
+        yield Fold(f"{title} ({len(entries)})", entries)
 
 
 def _fold(fold: Fold, room: int) -> str:
@@ -237,38 +202,31 @@ def _fold(fold: Fold, room: int) -> str:
 
 
 def _fault(fault: Fault) -> str:
-    head = " ".join(
-        filter(None, (code(fault.rule), fault.severity and f"({fault.severity})", fault.known))
-    )
-    saves = f"Saves {escaped(_saves(fault))}. " if fault.saves else ""
+    severity = fault.severity and f"({fault.severity})"
+    saves = f"Saves {escaped(_saves(fault))}. " if fault.saving.amount else ""
+    changes: list[str] = []
+    for change in fault.changes:
+        where = f" at {code(change.where)}" if change.where else ""
+        where += f" (the edit begins at {code(change.begins)})" if change.begins else ""
+        shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
+        changes.append(f"**Change:** {escaped(change.action)}{where}{shown}")
     parts = [
-        f"#### {head}",
+        f"#### {' '.join(filter(None, (code(fault.rule), severity, fault.known)))}",
         *(f"{escaped(related.summary)} ({code(related.rule)})" for related in fault.symptoms),
         escaped(fault.summary),
         _lines(fault.lines),
         *(table(grid.first(ROWS)) for grid in fault.grids),
-        *map(_change, fault.changes),
+        *changes,
         f"{saves}{escaped(fault.how)}",
-        _measured(fault),
+        f"Measured: {escaped(fault.trial.told)}." if fault.trial else "",
     ]
     return "\n\n".join(filter(None, parts))
-
-
-def _change(change: ChangeEntry) -> str:
-    where = f" at {code(change.where)}" if change.where else ""
-    where += f" (the edit begins at {code(change.begins)})" if change.begins else ""
-    shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
-    return f"**Change:** {escaped(change.action)}{where}{shown}"
 
 
 def _note(note: Note) -> str:
     trace = fenced(note.traceback[-2000:]) if note.traceback else ""
     parts = [f"{code(note.rule)}: {escaped(note.text)}{trace}", _lines(note.lines)]
     return "\n\n".join(filter(None, [*parts, *(table(grid.first(ROWS)) for grid in note.grids)]))
-
-
-def _off(off: RuleOff) -> str:
-    return f"{code(off.rule)}: {escaped(f'{off.title} ({off.why}).')}"
 
 
 def _lines(lines: Sequence[MeasureRow]) -> str:
@@ -284,16 +242,15 @@ _MARKS = {"number": "--:", "text": ":--", "place": ":--"}
 
 def table(grid: Grid) -> str:
     """Return a table with its heading, and how many rows were left out."""
-    heading = [
+    rows = [
         " | ".join(map(escaped, grid.columns)),
         " | ".join(_MARKS[kind] for kind in grid.kinds),
     ]
-    rows = (" | ".join(map(_cell, row, grid.kinds)) for row in grid.rows)
-    return "\n".join(f"| {row} |" for row in (*heading, *rows)) + _more(grid.omitted, "row")
-
-
-def _cell(text: str, kind: str) -> str:
-    return _code_cell(text) if kind == "place" else escaped(text)
+    for row in grid.rows:
+        cells = zip(row, grid.kinds, strict=True)
+        written = [_code_cell(text) if kind == "place" else escaped(text) for text, kind in cells]
+        rows.append(" | ".join(written))
+    return "\n".join(f"| {row} |" for row in rows) + _more(grid.omitted, "row")
 
 
 def _more(left_out: int, singular: str, plural: str = "") -> str:
