@@ -1,6 +1,6 @@
 """The charts of the report, as plotly figures in JSON, each with its table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -49,22 +49,43 @@ def _steps(steps: StepsSummary) -> Figure | None:
     rows = [row for row in steps.rows if is_known(row.total_ms)][:STEPS_SHOWN]
     if not rows:
         return None
-    figure = go.Figure([_part_bars(part, rows) for part in PARTS if _takes_time(part, rows)])
+    figure = go.Figure(list(_part_bars(rows)))
+    outliers = [row for row in rows if not row.steady]
+    for row in outliers:
+        time = f" {milliseconds(row.total_ms)}" if len(outliers) <= LABELLED_OUTLIERS else ""
+        figure.add_annotation(
+            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"▲{time}", showarrow=False
+        )
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
-    top = _top(rows, median)
-    _mark_outliers(figure, rows)
     if median > 0:
         figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
     gap = 0.25 if len(rows) <= GAPS_UP_TO else 0
     figure.update_layout(barmode="stack", bargap=gap, legend=_LEGEND)
+    # The axis ends above every bar, unless an outlier would flatten the rest.
+    tallest = max(row.total_ms for row in rows)
+    usual = max((row.total_ms for row in rows if row.steady), default=tallest)
+    top = min(tallest, max(TALLEST_OUTLIER * median, usual))
     figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
-    return Figure(
-        name="steps",
-        title="Step by step",
-        description=_steps_description(steps),
-        figure=figure_json(figure),
-        table=steps_grid(steps.rows),
-    )
+    description, table = _steps_description(steps), steps_grid(steps.rows)
+    return Figure("steps", "Step by step", description, figure_json(figure), table)
+
+
+def _part_bars(rows: Sequence[StepRow]) -> Iterator[go.Bar]:
+    """Yield the bars of each part that takes time; those of outliers are pale."""
+    for part in PARTS:
+        times = [row.parts_ms.get(part, 0.0) for row in rows]
+        if any(time > 0 for time in times):
+            yield go.Bar(
+                name=PART_LABELS[part],
+                x=[row.number for row in rows],
+                y=times,
+                marker={
+                    "color": PART_COLOURS[part],
+                    "opacity": [1.0 if row.steady else 0.5 for row in rows],
+                },
+                customdata=[milliseconds(time) for time in times],
+                hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
+            )
 
 
 def _steps_description(steps: StepsSummary) -> str:
@@ -80,41 +101,6 @@ def _steps_description(steps: StepsSummary) -> str:
     if len(steps.rows) > STEPS_SHOWN:
         sentences.append(f"Only the first {STEPS_SHOWN} are drawn.")
     return " ".join(sentences)
-
-
-def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
-    times = [row.parts_ms.get(part, 0.0) for row in rows]
-    return go.Bar(
-        name=PART_LABELS[part],
-        x=[row.number for row in rows],
-        y=times,
-        marker={
-            "color": PART_COLOURS[part],
-            "opacity": [1.0 if row.steady else 0.5 for row in rows],
-        },
-        customdata=[milliseconds(time) for time in times],
-        hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
-    )
-
-
-def _takes_time(part: str, rows: Sequence[StepRow]) -> bool:
-    return any(row.parts_ms.get(part, 0.0) > 0 for row in rows)
-
-
-def _top(rows: Sequence[StepRow], median: float) -> float:
-    """Return where the axis ends: above every bar, unless an outlier would flatten the rest."""
-    tallest = max(row.total_ms for row in rows)
-    usual = max([row.total_ms for row in rows if row.steady], default=tallest)
-    return min(tallest, max(TALLEST_OUTLIER * median, usual))
-
-
-def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow]) -> None:
-    outliers = [row for row in rows if not row.steady]
-    for row in outliers:
-        time = f" {milliseconds(row.total_ms)}" if len(outliers) <= LABELLED_OUTLIERS else ""
-        figure.add_annotation(
-            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"▲{time}", showarrow=False
-        )
 
 
 def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
@@ -140,10 +126,11 @@ def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.
             figure.add_trace(_stage_bars(name, colour, mine, stages))
     figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
     figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
+    names = [text.name(stages[at].written or stages[at].name, _LABEL) for at in shown]
     return figure.update_yaxes(
         tickmode="array",
         tickvals=shown,
-        ticktext=[as_text(_stage_label(stages[at])) for at in shown],
+        ticktext=list(map(as_text, names)),
         autorange="reversed",
         automargin=True,
         showgrid=False,
@@ -154,37 +141,26 @@ def _stage_bars(
     name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]
 ) -> go.Bar:
     mine = [stages[at] for at in shown]
+    labels, hovers = [], []
+    for stage in mine:
+        threads = number(round(stage.parallelism, 1))
+        unit = "thread" if threads == "1" else "threads"
+        labels.append(f"{milliseconds(stage.self_ms)} · {threads} {unit}")
+        names = (text.name(stage.name, 60), text.name(stage.written, 60))
+        facts = (*names, location(stage.at), stage.note)
+        hovers.append(as_text(" · ".join(text.name(fact, 80) for fact in facts if fact)))
     return go.Bar(
         name=name,
         orientation="h",
         y=list(shown),
         x=[stage.self_ms for stage in mine],
         marker={"color": colour},
-        text=[_threads(stage) for stage in mine],
+        text=labels,
         textposition="auto",
         cliponaxis=False,
-        customdata=[as_text(_stage_hover(stage)) for stage in mine],
+        customdata=hovers,
         hovertemplate="%{customdata}<extra></extra>",
     )
-
-
-def _stage_label(stage: PipelineStage) -> str:
-    return text.name(stage.written or stage.name, _LABEL)
-
-
-def _threads(stage: PipelineStage) -> str:
-    threads = number(round(stage.parallelism, 1))
-    return f"{milliseconds(stage.self_ms)} · {threads} thread{'' if threads == '1' else 's'}"
-
-
-def _stage_hover(stage: PipelineStage) -> str:
-    parts = (
-        text.name(stage.name, 60),
-        text.name(stage.written, 60),
-        location(stage.at),
-        stage.note,
-    )
-    return " · ".join(text.name(part, 80) for part in parts if part)
 
 
 def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:

@@ -11,7 +11,7 @@ from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.terms.humanize import NEAR
 from tfdoctor.terms.text import sentence
-from tfdoctor.terms.verdict import Finding, Place, PlaceKind, Severity
+from tfdoctor.terms.verdict import Finding, PlaceKind, Severity
 
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
 """How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows."""
@@ -46,19 +46,14 @@ class PlacedFinding:
     @property
     def message(self) -> str:
         """What is wrong, what to change, what that saves, and what is at the line if it is not its own."""
-        saves = f"Saves {self.fault.saving.whole}." if self.fault.saving.amount else ""
-        change = sentence(self.fault.what)
-        told = self.fault.summary
-        return " ".join(filter(None, (told, change if change != told else "", saves, self._near)))
-
-    @property
-    def _near(self) -> str:
-        if self.kind is PlaceKind.LINE:
-            return ""
-        best = self.result.place
-        own = best and best.kind is PlaceKind.LINE
-        line = f"The line, {self.fault.where}, is in no file of the repository"
-        return f"{line if own else 'The line is unknown'}: this is the {NEAR[self.kind]}."
+        told, change, saving = self.fault.summary, sentence(self.fault.what), self.fault.saving
+        saves = f"Saves {saving.whole}." if saving.amount else ""
+        near, best = "", self.result.place
+        if self.kind is not PlaceKind.LINE:
+            own = best and best.kind is PlaceKind.LINE
+            line = f"The line, {self.fault.where}, is in no file of the repository"
+            near = f"{line if own else 'The line is unknown'}: this is the {NEAR[self.kind]}."
+        return " ".join(filter(None, (told, change if change != told else "", saves, near)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +110,27 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
 
 def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
     result, told = entry.result, fault(entry, run=diagnosis.run)
-    paths = ((place, _in_review(place, diagnosis)) for place in result.places)
-    place, path = next((pair for pair in paths if pair[1]), (None, ""))
+    at = {
+        place: diagnosis.repository.get(place.path) or _likely(place.path)
+        for place in result.places
+    }
+    place = next((place for place in result.places if at[place]), None)
     if place is None or not isinstance(result.outcome, Finding):
         return None
+    edits = (edit for edit in result.edits if edit.replacements and edit.at)
     return PlacedFinding(
         result=result,
         fault=told,
-        path=path,
+        path=at[place],
         line=max(1, place.line),
         kind=place.kind,
         severity=result.severity or result.outcome.severity or Severity.NOTE,
-        edit=_edit(result, place.path),
+        edit=next((edit for edit in edits if edit.at and edit.at.path == place.path), None),
         known=None if diagnosis.baseline is None else bool(told.known),
     )
-
-
-def _in_review(place: Place, diagnosis: Diagnosis) -> str:
-    return diagnosis.repository.get(place.path) or _likely(place.path)
 
 
 def _likely(path: str) -> str:
     """Return the path in the repository of a file that is not on this machine; "" if it cannot be in one."""
     outside = ELSEWHERE.match(path) or INSTALLED & set(PurePosixPath(path).parts)
     return "" if outside else path
-
-
-def _edit(result: Result, path: str) -> Edit | None:
-    edits = (edit for edit in result.edits if edit.replacements and edit.at)
-    return next((edit for edit in edits if edit.at and edit.at.path == path), None)

@@ -14,6 +14,7 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.prose import coded, to_html
 from tfdoctor.report.tables import Grid
 
@@ -35,14 +36,16 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
-        "prose": to_html,
-        "first": _first,
-        "in_script": in_script,
-        "unbroken": _unbroken,
-        "coded": coded,
-    }
+    made.filters |= {"prose": to_html, "coded": coded}
+    made.filters |= {"first": _first, "in_script": in_script, "unbroken": _unbroken}
+    made.globals |= {"asset": asset, "script_hash": script_hash}
+    made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}
     return made
+
+
+def fill(template: str, **values: object) -> str:
+    """Return a page of a template with these values, all of the names that it knows."""
+    return environment().get_template(template).render(values)
 
 
 def _compiled() -> BytecodeCache | None:
@@ -56,10 +59,11 @@ def _compiled() -> BytecodeCache | None:
         return None
 
 
-def asset(name: str) -> str:
+@cache
+def asset(name: str) -> Markup:
     """Return the text of a style sheet or a script."""
     source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(environment(), name)
-    return source
+    return Markup(source)  # noqa: S704 - our own file
 
 
 def script_hash(script: str) -> str:

@@ -49,15 +49,13 @@ def _layer_tiles(
     name = f"layer {at}"
     total = sum(row.self_ms for row in (*large, *small))
     label = text.name(large[0].layer, 60) or "no layer"
-    operations = [_operation_tile(f"{at}.{n}", name, row) for n, row in enumerate(large)]
-    layer = TreemapTile(name, "all", label, total, is_leaf=False)
-    return [layer, *operations, *_rest_tile(f"{at}.rest", name, small)]
-
-
-def _operation_tile(name: str, parent: str, row: OperationRow) -> TreemapTile:
-    facts = (share(row.share), location(row.at), text.name(row.detail, 80))
-    hover = " · ".join(filter(None, facts))
-    return TreemapTile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
+    found = [TreemapTile(name, "all", label, total, is_leaf=False)]
+    for number, row in enumerate(large):
+        facts = (share(row.share), location(row.at), text.name(row.detail, 80))
+        hover = " · ".join(filter(None, facts))
+        operation = text.name(row.operation, 60)
+        found.append(TreemapTile(f"{at}.{number}", name, operation, row.self_ms, hover))
+    return found + _rest_tile(f"{at}.rest", name, small)
 
 
 def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[TreemapTile]:

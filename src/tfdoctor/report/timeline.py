@@ -5,6 +5,7 @@ runs scripts replaces them by the bars of the JSON in the page.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,71 +66,52 @@ def section(timeline: Timeline | None) -> TimelineSection | None:
     """Return the timeline as text and paths; None without one."""
     if timeline is None or not timeline.total_ms > 0:
         return None
-    return TimelineSection(
-        number=timeline.number,
-        total_ms=timeline.total_ms,
-        caption=_caption(timeline),
-        lanes=tuple(_lane(lane, timeline.total_ms) for lane in timeline.lanes),
-        ticks=tuple(_ticks(timeline.total_ms)),
-    )
-
-
-def _part(bar: TimelineBar) -> str:
-    return bar.part if bar.part in PARTS else "unknown"
-
-
-def _caption(timeline: Timeline) -> str:
-    sentences = [
+    caption = [
         f"Step {timeline.number} took {milliseconds(timeline.total_ms)} and is the most like the typical step.",
         "The first lane shows what each moment of the step counts as; the other lanes show what ran meanwhile.",
     ]
     if timeline.hidden:
         pieces = counted(timeline.hidden, "piece").capitalize()
-        sentences.append(f"{pieces} of work that ran beside many others have no bar.")
-    return " ".join(sentences)
+        caption.append(f"{pieces} of work that ran beside many others have no bar.")
+    return TimelineSection(
+        number=timeline.number,
+        total_ms=timeline.total_ms,
+        caption=" ".join(caption),
+        lanes=tuple(_lane(lane, timeline.total_ms) for lane in timeline.lanes),
+        ticks=tuple(_ticks(timeline.total_ms)),
+    )
 
 
 def _lane(lane: TimelineLane, total_ms: float) -> LanePicture:
-    parts = dict.fromkeys(map(_part, lane.bars))
-    groups = (
-        LanePath(part, _path([bar for bar in lane.bars if _part(bar) == part], total_ms))
-        for part in parts
-    )
-    return LanePicture(text.name(lane.name), tuple(groups), _words(lane, total_ms))
+    """Return a lane, and in words how long each of its parts is, for those who do not see it."""
+    by_part: dict[str, list[TimelineBar]] = defaultdict(list)
+    for bar in lane.bars:
+        by_part[bar.part if bar.part in PARTS else "unknown"].append(bar)
+    shares = [
+        f"{PART_LABELS[part]} {percent(sum(bar.duration_ms for bar in bars) / total_ms)}"
+        for part, bars in by_part.items()
+    ]
+    name = text.name(lane.name)
+    words = f"{name or 'the same, at the same time'}: {', '.join(shares)} of the step."
+    paths = (LanePath(part, _path(bars, total_ms)) for part, bars in by_part.items())
+    return LanePicture(name, tuple(paths), words)
 
 
 def _path(bars: Sequence[TimelineBar], total_ms: float) -> str:
-    """Return rectangles as a path; bars that touch at this resolution are one."""
-    return "".join(
-        f"M{start} 0h{end - start}v{HEIGHT}h{start - end}z" for start, end in _spans(bars, total_ms)
-    )
+    """Return rectangles as a path, in units of the lane's width.
 
-
-def _spans(bars: Sequence[TimelineBar], total_ms: float) -> Iterator[tuple[int, int]]:
-    """Yield where rectangles begin and end, in units of the lane's width; each is at least one unit wide."""
-    held: tuple[int, int] | None = None
+    Each is at least one unit wide; bars that touch at this resolution are one.
+    """
+    spans: list[tuple[int, int]] = []
     for bar in bars:
         start = math.floor(WIDTH * bar.start_ms / total_ms)
         end = max(start + 1, round(WIDTH * (bar.start_ms + bar.duration_ms) / total_ms))
-        if held is not None and start <= held[1]:
-            held = held[0], max(held[1], end)
-            continue
-        if held is not None:
-            yield held
-        held = start, end
-    if held is not None:
-        yield held
-
-
-def _words(lane: TimelineLane, total_ms: float) -> str:
-    """Return how long each part of a lane is, for those who do not see it."""
-    times: dict[str, float] = {}
-    for bar in lane.bars:
-        times[_part(bar)] = times.get(_part(bar), 0.0) + bar.duration_ms
-    shares = (f"{PART_LABELS[part]} {percent(time / total_ms)}" for part, time in times.items())
-    return (
-        f"{text.name(lane.name) or 'the same, at the same time'}: {', '.join(shares)} of the step."
-    )
+        if spans and start <= spans[-1][1]:
+            first, last = spans[-1]
+            spans[-1] = first, max(last, end)
+        else:
+            spans.append((start, end))
+    return "".join(f"M{start} 0h{end - start}v{HEIGHT}h{start - end}z" for start, end in spans)
 
 
 def _ticks(total_ms: float) -> Iterator[TimeTick]:

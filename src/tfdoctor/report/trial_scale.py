@@ -1,7 +1,7 @@
 """The measured savings on one scale: each variant's rounds, interval and promise, with zero marked."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
@@ -51,9 +51,17 @@ class SavingScale:
 
     @classmethod
     def of(cls, rows: Sequence[Trial]) -> "SavingScale":
-        """Return the scale that shows these variants; its ends are multiples of its step."""
-        values = [min(1.0, max(LOWEST, value)) for row in rows for value in _shown(row)]
-        low, high = min([0.0, *values]), max([0.0, *values])
+        """Return the scale that shows these variants; its ends are multiples of its step.
+
+        The ends of an interval that says nothing need not be on it.
+        """
+        values = [0.0]
+        for row in rows:
+            if row.measured is not None:
+                promised = promise(row.promised_run or row.promised)
+                values += (*row.measured.rounds, *_ends(row.measured), promised or 0.0)
+        inside = [min(1.0, max(LOWEST, value)) for value in values]
+        low, high = min(inside), max(inside)
         ends = ((math.floor(low / step), math.ceil(high / step), step) for step in STEPS)
         first, last, step = next(end for end in ends if end[1] - end[0] < MOST_TICKS)
         return cls(first * step, max(last, first + 1) * step, step)
@@ -79,28 +87,23 @@ class SavingScale:
             return None
         stated = row.promised_run or row.promised
         ends, promised = _ends(one), promise(stated)
+        at_most = stated is not None and stated.bound is Bound.AT_MOST
         everything = (*ends, *one.rounds)
         left, right = (self.at(end) for end in ends or (0.0, 0.0))
+        rounds = ", ".join(f"{number(share)} %" for share in one.rounds)
+        words = [f"Saving in each round: {rounds}."]
+        words.append(f"95 % interval: {interval(one)}." if ends else "No interval.")
+        if promised is not None:
+            words.append(f"Promised: {'at most ' if at_most else ''}{number(promised)} %.")
         return IntervalPicture(
-            (left, round(right - left, 2)) if ends else None,
-            tuple(self.at(share) for share in one.rounds if self.low <= share <= self.high),
-            None if promised is None else self.at(promised),
-            stated is not None and stated.bound is Bound.AT_MOST,
-            min(everything) < self.low,
-            max(everything) > self.high,
-            _words(one, stated),
+            range=(left, round(right - left, 2)) if ends else None,
+            points=tuple(self.at(share) for share in one.rounds if self.low <= share <= self.high),
+            promise=None if promised is None else self.at(promised),
+            at_most=at_most,
+            below=min(everything) < self.low,
+            above=max(everything) > self.high,
+            words=" ".join(words),
         )
-
-
-def _shown(row: Trial) -> Iterator[float]:
-    """Yield what the scale must hold: not the ends of an interval that says nothing."""
-    if row.measured is None:
-        return
-    yield from row.measured.rounds
-    yield from _ends(row.measured)
-    promised = promise(row.promised_run or row.promised)
-    if promised is not None:
-        yield promised
 
 
 def _ends(measured: Measured) -> tuple[float, ...]:
@@ -111,13 +114,3 @@ def _ends(measured: Measured) -> tuple[float, ...]:
 def promise(promised: Saving | RunSaving | None) -> float | None:
     """Return the share of the step or of the run that is promised; None without a figure."""
     return promised.share if promised is not None and is_known(promised.share) else None
-
-
-def _words(measured: Measured, promised: Saving | RunSaving | None) -> str:
-    rounds = ", ".join(f"{number(share)} %" for share in measured.rounds)
-    between = f"95 % interval: {interval(measured)}." if _ends(measured) else "No interval."
-    parts = [f"Saving in each round: {rounds}.", between]
-    if promised is not None and is_known(promised.share):
-        most = "at most " if promised.bound is Bound.AT_MOST else ""
-        parts.append(f"Promised: {most}{number(promised.share)} %.")
-    return " ".join(parts)

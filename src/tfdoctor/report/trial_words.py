@@ -117,23 +117,23 @@ def against(promised: Saving | RunSaving | None, measured: Measured | None) -> s
     if not is_known(promised.share):
         return ""
     over, under = promised.share - measured.high, measured.low - promised.share
-    if promised.bound is Bound.AT_MOST:
-        return _against_bound(promised.share, measured, under)
-    if over > 0:
-        return f"promise too high by {percent(over)} of the {of_what(measured)}"
-    return (
-        f"promise too low by {percent(under)} of the {of_what(measured)}"
-        if under > 0
-        else "promise within the interval"
-    )
-
-
-def _against_bound(share: float, measured: Measured, under: float) -> str:
+    ceiling, what = promised.bound is Bound.AT_MOST, of_what(measured)
     if under > 0:
-        return f"upper bound exceeded by at least {percent(under)} of the {of_what(measured)}"
-    if measured.share > share:
-        return "above the upper bound, which is within the interval"
-    return "upper bound not exceeded"
+        short = f"{percent(under)} of the {what}"
+        return (
+            f"upper bound exceeded by at least {short}"
+            if ceiling
+            else f"promise too low by {short}"
+        )
+    if ceiling:
+        exceeded = measured.share > promised.share
+        return (
+            "above the upper bound, which is within the interval"
+            if exceeded
+            else "upper bound not exceeded"
+        )
+    too_high = f"promise too high by {percent(over)} of the {what}"
+    return too_high if over > 0 else "promise within the interval"
 
 
 def beside(one: Beside | None) -> str:

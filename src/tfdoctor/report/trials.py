@@ -1,7 +1,7 @@
 """What `tfdoctor try` measured, as the page shows it: promised beside measured, and whether it trains the same."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -113,53 +113,54 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         return None
     scale = SavingScale.of(trials.rows)
     return TrialSection(
-        " ".join(filter(None, (verdict(trials), _untried(diagnosis)))),
+        " ".join(filter(None, (verdict(trials), _untried(diagnosis, trials)))),
         tuple(_line(row, scale) for row in trials.rows),
         scale.ticks,
         _losses(trials.rows),
-        (*_notes(trials), *_not_tried(trials)),
+        tuple(_notes(trials)),
     )
 
 
 def verdict(trials: Trials) -> str:
     """Return what was proved, in one sentence, and which short steps are none."""
-    if not any(row.measured for row in trials.rows):
+    rows = trials.rows
+    if not any(row.measured for row in rows):
         return f"Nothing was measured: {_why(trials)}"
-    kept = [row for row in trials.rows if row.kept]
-    best = next((row for row in trials.rows if row.name == trials.together), None)
-    best = best or next(iter(kept), None)
-    tried = sum(bool(row.runs) for row in _single(trials.rows))
-    other = [row for row in trials.rows if _saves_otherwise(row)]
+    kept = [row for row in rows if row.kept]
+    best = next((row for row in rows if row.name == trials.together), next(iter(kept), None))
+    tried = sum(bool(row.runs) for row in rows if not row.parts)
+    other = [row for row in rows if _saves_otherwise(row)]
     if best is not None and best.measured is not None:
         proved = _faster(best, best.measured, _some_of(len(kept), tried))
+    elif tried <= len(other):
+        proved = ""
+    elif tried == 1:
+        proved = "the one change tried was not shown to save time."
     else:
-        proved = f"{_none_of(tried)} shown to save time." if tried > len(other) else ""
-    parts = (proved, _changing(other), no_savings(trials.rows))
+        none = "neither" if tried == PAIR else "none"
+        proved = f"{none} of the {counted(tried, 'change')} tried was shown to save time."
+    parts = (proved, _changing(other), no_savings(rows))
     return f"Measured: {' '.join(filter(None, parts))}"
 
 
-def _untried(diagnosis: Diagnosis) -> str:
-    """Name the finding without a trial that promises more than all that were tried; "" where none does."""
-    rows = diagnosis.trials.rows if diagnosis.trials else ()
-    ran = [row for row in rows if row.runs]
-    most = max((promise(row.promised) or 0.0 for row in ran), default=0.0)
-    apart = {rule for row in ran for rule in row.rules} | _without_change(diagnosis)
-    others = [
-        (share, result)
+def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
+    """Name the finding without a trial that promises more than all that were tried; "" where none does.
+
+    Rules that bound the cost of a whole stage are none of them: the changes are those of other findings.
+    """
+    ran = [row for row in trials.rows if row.runs]
+    relations = diagnosis.order.relations if diagnosis.order else ()
+    apart = {rule for row in ran for rule in row.rules}
+    apart |= {one.rule for one in relations if one.kind is Relationship.CEILING}
+    promises = [
+        (promise(result.saving) or 0.0, result)
         for result in diagnosis.results
         if isinstance(result.outcome, Finding) and result.rule.name not in apart
-        if (share := promise(result.saving)) and share > most
     ]
-    if not others:
+    share, result = max(promises, key=itemgetter(0), default=(0.0, None))
+    if result is None or share <= max((promise(row.promised) or 0.0 for row in ran), default=0.0):
         return ""
-    _, result = max(others, key=itemgetter(0))
     return f"{text.name(result.rule.name)}, which promises {saves(result.saving)}, was not tried."
-
-
-def _without_change(diagnosis: Diagnosis) -> set[str]:
-    """Return the rules that bound the cost of a whole stage: the changes are those of other findings."""
-    relations = diagnosis.order.relations if diagnosis.order else ()
-    return {one.rule for one in relations if one.kind is Relationship.CEILING}
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:
@@ -187,11 +188,6 @@ def _changing(rows: Sequence[Trial]) -> str:
     return f"{names} {verb} what is trained: compare the accuracy."
 
 
-def _single(rows: Sequence[Trial]) -> list[Trial]:
-    """Return the variants that are not several of the others together."""
-    return [row for row in rows if not row.parts]
-
-
 def _some_of(kept: int, tried: int) -> str:
     """Return how many of the changes help: "two of the three changes tried"."""
     if tried == 1:
@@ -202,20 +198,13 @@ def _some_of(kept: int, tried: int) -> str:
     return f"{few} of the {counted(tried, 'change')} tried"
 
 
-def _none_of(tried: int) -> str:
-    if tried <= 1:
-        return "the one change tried was not"
-    return f"{'neither' if tried == PAIR else 'none'} of the {counted(tried, 'change')} tried was"
-
-
-def _seems_to_save(row: Trial) -> bool:
-    shorter = row.measured is not None and row.measured.difference is Difference.SAVES
-    return shorter and is_broken(row.training)
-
-
 def no_savings(rows: Sequence[Trial]) -> str:
     """Name the variants whose step is shorter because they train something else; "" without any."""
-    names = [text.prose(row.name) for row in rows if _seems_to_save(row)]
+    names = [
+        text.prose(row.name)
+        for row in rows
+        if row.measured and row.measured.difference is Difference.SAVES and is_broken(row.training)
+    ]
     if not names:
         return ""
     if len(names) == 1:
@@ -225,20 +214,17 @@ def no_savings(rows: Sequence[Trial]) -> str:
 
 
 def _why(trials: Trials) -> str:
-    """Return why no variant has a figure."""
+    """Return why no variant has a figure, and how much time the first rounds need if that is why."""
     if trials.ended_early:
         return "the trial was interrupted."
     reasons = {row.missing for row in trials.rows if row.runs}
-    if not reasons:
-        return _too_short(trials)
-    return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
-
-
-def _too_short(trials: Trials) -> str:
-    """Say how much time the first rounds need; in steps of half a minute, with a quarter to spare."""
+    if reasons:
+        return (
+            f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
+        )
     if trials.needed_minutes is None:
         return "the time was over before the first round ended; allow more with --minutes."
-    enough = math.ceil(2.5 * trials.needed_minutes) / 2
+    enough = math.ceil(2.5 * trials.needed_minutes) / 2  # half minutes, with a quarter to spare
     return (
         f"a figure needs two rounds, which take about {trials.needed_minutes:.1f} minutes; allow them with "
         f"--minutes {enough:g}."
@@ -247,47 +233,35 @@ def _too_short(trials: Trials) -> str:
 
 def _line(row: Trial, scale: SavingScale) -> TrialLine:
     rounds = len(row.measured.rounds) if row.measured else 0
+    if of_run := row.promised_run:
+        most = "at most " if of_run.bound is Bound.AT_MOST else ""
+        promised = f"{most}{share(of_run.share)} of the whole run"
+        step = f"whole run {milliseconds(row.run_ms)}"
+    else:
+        promised = saves(row.promised)
+        more = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
+        step = f"{milliseconds(row.step_ms)}{more}"
+    tone = row.measured.difference.value if row.measured else "unknown"
     return TrialLine(
         what=text.capitalized(row.action) if row.action else text.prose(row.name),
         name=text.prose(row.name) if row.action else "",
         rule=text.name(row.rules[0]) if len(row.rules) == 1 else "",
-        promised=_promised(row) or "no promise",
+        promised=promised or "no promise",
         measured=saved_by(row) or f"no figure: {text.prose(row.missing)}",
         remark=against(row.promised_run or row.promised, row.measured),
         beside=beside(row.beside),
         rounds=counted(rounds, "round") if rounds else "",
         trained=trained(row.training, row.runs),
-        step=_step(row),
-        tone=_tone(row),
+        step=step,
+        tone="broken" if is_broken(row.training) else tone,
         picture=scale.picture(row),
     )
-
-
-def _promised(row: Trial) -> str:
-    of_run = row.promised_run
-    if of_run is None:
-        return saves(row.promised)
-    most = "at most " if of_run.bound is Bound.AT_MOST else ""
-    return f"{most}{share(of_run.share)} of the whole run"
-
-
-def _step(row: Trial) -> str:
-    if row.promised_run is not None:
-        return f"whole run {milliseconds(row.run_ms)}"
-    examples = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
-    return f"{milliseconds(row.step_ms)}{examples}"
-
-
-def _tone(row: Trial) -> str:
-    if is_broken(row.training):
-        return "broken"
-    return row.measured.difference.value if row.measured else "unknown"
 
 
 def _losses(rows: Sequence[Trial]) -> Grid | None:
     """Return the losses of the first steps beside each other, of the variants compared by them."""
     compared = [
-        (row.name, row.training.losses)
+        (text.prose(row.name), row.training.losses)
         for row in rows
         if row.training is not None
         and (row.training.state in COMPARED or is_broken(row.training))
@@ -296,48 +270,37 @@ def _losses(rows: Sequence[Trial]) -> Grid | None:
     if not compared:
         return None
     steps = sorted({step for _, losses in compared for step, _, _ in losses})
-    kinds = ("text", *("number" for _ in steps))
     cells: list[tuple[str, ...]] = []
     for name, losses in compared:
-        as_is, own = ({loss[0]: loss[n] for loss in losses} for n in (1, 2))
-        cells.append((f"as it is ({text.prose(name)})", *_in_columns(as_is, steps)))
-        cells.append((text.prose(name), *_in_columns(own, steps)))
+        as_is = {step: f"{loss:.6g}" for step, loss, _ in losses}
+        own = {step: f"{loss:.6g}" for step, _, loss in losses}
+        cells.append((f"as it is ({name})", *(as_is.get(step, "") for step in steps)))
+        cells.append((name, *(own.get(step, "") for step in steps)))
+    kinds = ("text", *("number" for _ in steps))
     return Grid(("loss", *(f"step {step}" for step in steps)), kinds, tuple(cells))
 
 
-def _in_columns(losses: Mapping[int, float], steps: Sequence[int]) -> list[str]:
-    return [f"{losses[step]:.6g}" if step in losses else "" for step in steps]
-
-
-def _notes(trials: Trials) -> tuple[str, ...]:
+def _notes(trials: Trials) -> Iterator[str]:
     minutes = f"{trials.minutes:.1f} minutes" if trials.minutes >= 1 else "under a minute"
     runs = counted(trials.runs, "run").capitalize()
-    notes = [
-        f"{runs} in {counted(trials.rounds, 'round')}, {minutes}.",
-    ]
+    yield f"{runs} in {counted(trials.rounds, 'round')}, {minutes}."
     if trials.as_is_ms is not None:
-        notes.append(
+        yield (
             "Savings are shares of the step as it is in these runs, "
             f"{milliseconds(trials.as_is_ms)}, with 95 % intervals: positive is faster."
         )
     if trials.as_is_run_ms is not None:
-        notes.append(
+        yield (
             "Savings of the whole run are shares of the wall time of the process as it is in these runs, "
             f"{milliseconds(trials.as_is_run_ms)}."
         )
     if trials.as_is is not None:
-        notes.append(f"The program as it is against itself: {against_itself(trials.as_is)}.")
+        yield f"The program as it is against itself: {against_itself(trials.as_is)}."
     if trials.foreign >= BUSY:
-        notes.append(f"Other programs used {share(trials.foreign)} of the cores meanwhile.")
+        yield f"Other programs used {share(trials.foreign)} of the cores meanwhile."
     if not trials.layer:
-        notes.append("The runs wrote their files where the program writes them.")
+        yield "The runs wrote their files where the program writes them."
     if trials.ended_early:
-        notes.append("The trial was interrupted: these are the rounds until then.")
-    return tuple(notes)
-
-
-def _not_tried(trials: Trials) -> tuple[str, ...]:
-    return tuple(
-        f"Not tried: {text.prose(name)}, because {text.prose(why)}."
-        for name, why in trials.not_tried
-    )
+        yield "The trial was interrupted: these are the rounds until then."
+    for name, why in trials.not_tried:
+        yield f"Not tried: {text.prose(name)}, because {text.prose(why)}."

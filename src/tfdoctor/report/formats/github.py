@@ -4,8 +4,6 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 of each level at most, so the most severe ones come first and the others are named in one notice.
 """
 
-from collections import defaultdict
-
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.places import Placed, placed, placed_budgets
 from tfdoctor.terms.verdict import Severity
@@ -24,25 +22,19 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 def render(diagnosis: Diagnosis) -> str:
     """Return one command for each budget that fails and each finding that the baseline does not know."""
-    by_level: dict[str, list[Placed]] = defaultdict(list)
     new = [finding for finding in placed(diagnosis) if not finding.known]
     places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *new)
-    for finding in places:
-        by_level[LEVELS[finding.severity]].append(finding)
-    lines = [
-        _command(level, finding)
-        for level in LEVELS.values()
-        for finding in by_level[level][: MOST - 1]
-    ]
-    left = [finding for level in LEVELS.values() for finding in by_level[level][MOST - 1 :]]
+    lines: list[str] = []
+    left: list[str] = []
+    for level in LEVELS.values():
+        mine = [place for place in places if LEVELS[place.severity] == level]
+        left += [place.name for place in mine[MOST - 1 :]]
+        for place in mine[: MOST - 1]:
+            title = f"tfdoctor: {place.name}".translate(_PROPERTY)
+            at = f"file={place.path.translate(_PROPERTY)},line={place.line}"
+            lines.append(f"::{level} {at},title={title}::{place.message.translate(_DATA)}")
     if left:
-        names = ", ".join(finding.name for finding in left)
-        lines.append(f"::notice title=tfdoctor::{f'More findings: {names}.'.translate(_DATA)}")
+        more = f"More findings: {', '.join(left)}.".translate(_DATA)
+        lines.append(f"::notice title=tfdoctor::{more}")
     which = "finding" if diagnosis.baseline is None else "new finding"
     return "\n".join(lines or [f"tfdoctor: no {which} to annotate."]) + "\n"
-
-
-def _command(level: str, finding: Placed) -> str:
-    title = f"tfdoctor: {finding.name}".translate(_PROPERTY)
-    path = finding.path.translate(_PROPERTY)
-    return f"::{level} file={path},line={finding.line},title={title}::{finding.message.translate(_DATA)}"

@@ -18,19 +18,16 @@ SEVERITIES = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """Return the array of findings."""
+    """Return the array of findings. A known one stays, lowered: GitLab would call one that is left out fixed."""
+    found: dict[str, dict[str, object]] = {}
     places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *placed(diagnosis))
-    found = {place.fingerprint: _object(place) for place in places}
+    for place in places:
+        known = isinstance(place, PlacedFinding) and bool(place.known)
+        found[place.fingerprint] = {
+            "description": f"{capitalized(KNOWN)}: {place.message}" if known else place.message,
+            "check_name": place.name,
+            "fingerprint": place.fingerprint,
+            "severity": "info" if known else SEVERITIES[place.severity],
+            "location": {"path": place.path, "lines": {"begin": place.line}},
+        }
     return json.dumps(list(found.values()), indent=2, sort_keys=True) + "\n"
-
-
-def _object(place: Placed) -> dict[str, object]:
-    """Return one object. A known finding stays, lowered: GitLab would call one that is left out fixed."""
-    known = isinstance(place, PlacedFinding) and bool(place.known)
-    return {
-        "description": f"{capitalized(KNOWN)}: {place.message}" if known else place.message,
-        "check_name": place.name,
-        "fingerprint": place.fingerprint,
-        "severity": "info" if known else SEVERITIES[place.severity],
-        "location": {"path": place.path, "lines": {"begin": place.line}},
-    }

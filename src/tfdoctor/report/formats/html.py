@@ -11,8 +11,8 @@ from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, PHASE_COLOURS
-from tfdoctor.report.template import asset, environment, in_script, script_hash
+from tfdoctor.report.palette import PHASE_COLOURS
+from tfdoctor.report.template import environment, fill
 
 PICTURES: Mapping[str, str] = MappingProxyType(
     {
@@ -44,32 +44,18 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 
 
 def _render(diagnosis: Diagnosis, packing: Callable[[], Future[str]] | None) -> str:
-    script, run_script = asset("report.js"), asset("run.js")
     pictures = charts(diagnosis)
     packed = packing() if packing and pictures else None
-    return (
-        environment()
-        .get_template(TEMPLATE)
-        .render(
-            page=page(diagnosis),
-            charts=pictures,
-            missing=_missing(diagnosis),
-            pictures=PICTURES,
-            colours=PART_COLOURS,
-            phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
-            surfaces=(LIGHT_PAGE, DARK_PAGE),
-            style=Markup(asset("report.css")),  # noqa: S704 - our own file
-            hosts_style=Markup(asset("hosts.css")),  # noqa: S704 - our own file
-            trials_style=Markup(asset("trials.css")),  # noqa: S704 - our own file
-            run_style=Markup(asset("run.css")),  # noqa: S704 - our own file
-            run_script=Markup(run_script),  # noqa: S704 - our own file
-            run_hash=script_hash(run_script),
-            script=Markup(script),  # noqa: S704 - our own file
-            script_hash=script_hash(script),
-            plotly=Markup(packed.result() if packed else ""),  # noqa: S704 - of an alphabet without "<"
-            alphabet=bundle.ALPHABET,
-            contract=in_script(json.render_for_page(diagnosis)),
-        )
+    return fill(
+        TEMPLATE,
+        page=page(diagnosis),
+        charts=pictures,
+        missing=_missing(diagnosis),
+        pictures=PICTURES,
+        phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
+        plotly=Markup(packed.result() if packed else ""),  # noqa: S704 - of an alphabet without "<"
+        alphabet=bundle.ALPHABET,
+        contract=json.render_for_page(diagnosis),
     )
 
 

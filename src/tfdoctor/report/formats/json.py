@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tfdoctor.diagnosis import Diagnosis, RunAccount
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import sentences
-from tfdoctor.report.entries import Entry, entries
+from tfdoctor.report.entries import entries
 from tfdoctor.stored import report
 from tfdoctor.terms.json_form import number
 
@@ -45,27 +45,20 @@ def _written(content: Object, *, indent: int | None, separators: tuple[str, str]
 
 def contract(diagnosis: Diagnosis) -> Object:
     """Return the diagnosis as it is stored, with what readers need not compute: entries, shares, sentences."""
-    of_run = diagnosis.run_together is not None
-    return {
-        **_with_shares(report.write(diagnosis), diagnosis.run),
-        "unknown": list(sentences.unknown(diagnosis)),
-        "entries": [_entry(entry, of_run=of_run) for entry in entries(diagnosis)],
-    }
-
-
-def _with_shares(content: Object, run: RunAccount | None) -> Object:
-    """Add the share that each phase has of the run."""
+    content, run = report.write(diagnosis), diagnosis.run
     for phase, row in zip(content["run"]["phases"], run.rows, strict=True) if run else ():
         phase["share"] = number(row.ms / run.total_ms) if run and run.total_ms else None
-    return content
-
-
-def _entry(entry: Entry, *, of_run: bool) -> Object:
-    return {
-        "rule": entry.result.rule.name,
-        "symptoms": [result.rule.name for result in entry.symptoms],
-        "same": [result.rule.name for result in entry.same],
-        "in_together": entry.in_sum,
-        "included_in": list(entry.included_in),
-        **({"in_run_together": entry.in_run_sum} if of_run else {}),
-    }
+    shown: list[Object] = []
+    for entry in entries(diagnosis):
+        of_run = {"in_run_together": entry.in_run_sum} if diagnosis.run_together else {}
+        shown.append(
+            {
+                "rule": entry.result.rule.name,
+                "symptoms": [result.rule.name for result in entry.symptoms],
+                "same": [result.rule.name for result in entry.same],
+                "in_together": entry.in_sum,
+                "included_in": list(entry.included_in),
+                **of_run,
+            }
+        )
+    return {**content, "unknown": list(sentences.unknown(diagnosis)), "entries": shown}

@@ -9,7 +9,7 @@ import math
 from typing import Any
 from urllib.parse import quote
 
-from tfdoctor.diagnosis import Diagnosis, Edit, Replacement
+from tfdoctor.diagnosis import Diagnosis, Edit
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.places import Placed, PlacedBudget, PlacedFinding, placed, placed_budgets
 from tfdoctor.terms.text import name, sentence
@@ -117,22 +117,17 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
 
 def _common(place: Placed, numbers: dict[str, int]) -> Object:
     """Return what every result has."""
+    location = {
+        "artifactLocation": _artifact(place.path),
+        "region": {"startLine": place.line},
+    }
     return {
         "ruleId": place.name,
         "ruleIndex": numbers[place.name],
         "level": LEVELS[place.severity],
         "message": {"text": place.message},
-        "locations": [_location(place.path, place.line)],
+        "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"tfdoctorFinding/v1": place.fingerprint},
-    }
-
-
-def _location(path: str, line: int) -> Object:
-    return {
-        "physicalLocation": {
-            "artifactLocation": _artifact(path),
-            "region": {"startLine": line},
-        }
     }
 
 
@@ -141,25 +136,15 @@ def _artifact(path: str) -> Object:
 
 
 def _fix(finding: PlacedFinding, edit: Edit) -> Object:
-    return {
-        "description": {"text": finding.fault.what},
-        "artifactChanges": [
-            {
-                "artifactLocation": _artifact(finding.path),
-                "replacements": [_replacement(one) for one in edit.replacements],
-            }
-        ],
-    }
-
-
-def _replacement(one: Replacement) -> Object:
-    (start_line, start_column), (end_line, end_column) = one.start, one.end
-    return {
-        "deletedRegion": {
+    replacements: list[Object] = []
+    for one in edit.replacements:
+        (start_line, start_column), (end_line, end_column) = one.start, one.end
+        region = {
             "startLine": start_line,
             "startColumn": start_column,
             "endLine": end_line,
             "endColumn": end_column,
-        },
-        "insertedContent": {"text": one.text},
-    }
+        }
+        replacements.append({"deletedRegion": region, "insertedContent": {"text": one.text}})
+    change = {"artifactLocation": _artifact(finding.path), "replacements": replacements}
+    return {"description": {"text": finding.fault.what}, "artifactChanges": [change]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from tfdoctor.diagnosis import PhaseSegment, RunAccount
 from tfdoctor.report.run.words import PHASE_LABELS, is_known, times
@@ -47,8 +48,9 @@ class RunTick:
 
 def stretches(run: RunAccount) -> tuple[PhaseSegment, ...]:
     """Return the stretches of the run in order, without overlaps; phase by phase where their order is unknown."""
+    drawable = [one for one in run.segments if is_known(one.start_ms) and is_known(one.end_ms)]
     found: list[PhaseSegment] = []
-    for one in sorted(_drawable(run) or _by_phase(run), key=lambda one: one.start_ms):
+    for one in sorted(drawable or _by_phase(run), key=lambda one: one.start_ms):
         start = max(one.start_ms, found[-1].end_ms if found else 0.0)
         end = min(one.end_ms, run.total_ms)
         if end <= start:
@@ -65,7 +67,7 @@ def pieces(run: RunAccount) -> tuple[RunBarPiece, ...]:
     """Return the stretches as pieces of the bar; cells of the bar where there are too many stretches."""
     found = stretches(run)
     if len(found) > MOST_PIECES:
-        found = tuple(_merged(cells(run, MOST_PIECES)))
+        found = _merged(cells(run, MOST_PIECES))
     return tuple(_piece(one, run.total_ms) for one in found)
 
 
@@ -105,29 +107,23 @@ def _inside(
         at += 1
 
 
-def _drawable(run: RunAccount) -> list[PhaseSegment]:
-    return [one for one in run.segments if is_known(one.start_ms) and is_known(one.end_ms)]
+def _by_phase(run: RunAccount) -> list[PhaseSegment]:
+    edges = pairwise(accumulate(times(run).values(), initial=0.0))
+    return [
+        PhaseSegment(phase=phase, start_ms=start, end_ms=end)
+        for phase, (start, end) in zip(times(run), edges, strict=True)
+    ]
 
 
-def _by_phase(run: RunAccount) -> Iterator[PhaseSegment]:
-    start = 0.0
-    for phase, time in times(run).items():
-        yield PhaseSegment(phase=phase, start_ms=start, end_ms=start + time)
-        start += time
-
-
-def _merged(filled: Sequence[PhaseSegment]) -> Iterator[PhaseSegment]:
-    """Yield cells of one phase beside each other as one, with the line of the first."""
-    held: PhaseSegment | None = None
+def _merged(filled: Sequence[PhaseSegment]) -> tuple[PhaseSegment, ...]:
+    """Return cells of one phase beside each other as one, with their line where it is the same."""
+    found: list[PhaseSegment] = []
     for one in filled:
-        if held is not None and held.phase is one.phase:
-            held = replace(held, end_ms=one.end_ms, at=held.at if held.at == one.at else None)
-            continue
-        if held is not None:
-            yield held
-        held = one
-    if held is not None:
-        yield held
+        if found and (held := found[-1]).phase is one.phase:
+            found[-1] = replace(held, end_ms=one.end_ms, at=held.at if held.at == one.at else None)
+        else:
+            found.append(one)
+    return tuple(found)
 
 
 def _piece(one: PhaseSegment, total_ms: float) -> RunBarPiece:

@@ -34,7 +34,13 @@ def saving_words(
         return SavingWords(of_step(step), "") if step and _gains(step) else None
     if saving.total.value <= 0:
         return SavingWords("nothing", "")
-    return SavingWords(_amount(saving, run), ", ".join(filter(None, _each(saving, step, run))))
+    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
+    part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{_rated(saving)})"
+    each = _each(saving, step)
+    if is_known(saving.extrapolated):
+        epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
+        each += f", {share(saving.extrapolated)} of a run of {epochs}"
+    return SavingWords(f"{ceiling}{duration(saving.total.value)} of the {part}", each)
 
 
 def of_step(saving: Saving) -> str:
@@ -47,12 +53,6 @@ def _gains(saving: Saving) -> bool:
     return is_known(saving.per_step.value) and saving.per_step.value > 0
 
 
-def _amount(saving: RunSaving, run: RunAccount) -> str:
-    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    whole = "run" if run.whole else "traced window"
-    return f"{ceiling}{duration(saving.total.value)} of the {whole} ({share(saving.share)}{_rated(saving)})"
-
-
 def _rated(saving: RunSaving) -> str:
     """Return the share that the severity follows, where that of the run would give another one."""
     if Severity.of(saving.rated) == Severity.of(saving.share):
@@ -61,30 +61,21 @@ def _rated(saving: RunSaving) -> str:
     return f", {share(saving.rated)} of {of}"
 
 
-def _each(saving: RunSaving, step: Saving | None, run: RunAccount) -> tuple[str, str]:
-    """Return how often it saves how much, and the share of a longer run."""
-    longer = ""
-    if is_known(saving.extrapolated):
-        epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
-        longer = f"{share(saving.extrapolated)} of a run of {epochs}"
-    return _recurring(saving, step), longer
-
-
-def _recurring(saving: RunSaving, step: Saving | None) -> str:
+def _each(saving: RunSaving, step: Saving | None) -> str:
+    """Return how often a change saves how much: "0.9 s in each of 10 epochs"."""
     match saving.recurs:
         case Recurrence.ONCE:
             return "once"
         case Recurrence.PER_EPOCH:
-            return _times(saving, "epoch", duration(saving.each.value))
+            noun, each = "epoch", duration(saving.each.value)
         case Recurrence.PER_CALL:
-            return _times(saving, "call", duration(saving.each.value))
+            noun, each = "call", duration(saving.each.value)
         case Recurrence.PER_STEP if step is not None and _gains(step):
             return of_step(step).removeprefix("at most ")
         case Recurrence.PER_STEP:
-            return _times(saving, "step", milliseconds(saving.each.value))
-
-
-def _times(saving: RunSaving, noun: str, each: str) -> str:
-    if saving.times <= 1 or not is_known(saving.each.value):
-        return f"in one {noun}" if saving.times <= 1 else f"in {saving.times:,} {noun}s"
+            noun, each = "step", milliseconds(saving.each.value)
+    if saving.times <= 1:
+        return f"in one {noun}"
+    if not is_known(saving.each.value):
+        return f"in {saving.times:,} {noun}s"
     return f"{each} in each of {saving.times:,} {noun}s"

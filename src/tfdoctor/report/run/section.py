@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
+from tfdoctor.diagnosis import LongStepTime, PhaseLine, RunAccount
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import PHASE_LABELS, is_known, times, whole_ms
 from tfdoctor.terms import text
@@ -85,56 +85,51 @@ def section(run: RunAccount | None) -> RunSection | None:
     """Return the account as text; None without one, and of a window that has steps alone."""
     if run is None or not is_known(run.total_ms) or not run.total_ms > 0 or not times(run):
         return None
-    if not run.whole and whole_ms(run) - run.of(Phase.STEPS) < LITTLE * whole_ms(run):
+    steps, whole = times(run).get(Phase.STEPS), whole_ms(run)
+    if not run.whole and whole - run.of(Phase.STEPS) < LITTLE * whole:
         return None
-    phases = tuple(_phase(row, run) for row in run.rows if row.phase in times(run))
+    phases = tuple(
+        RunPhaseText(
+            phase=one.phase,
+            label=PHASE_LABELS[one.phase],
+            time=duration(one.ms),
+            share=share(one.ms / whole),
+            lines=_lines(one.lines, whole),
+        )
+        for one in run.rows
+        if one.phase in times(run)
+    )
     what = "run" if run.whole else "traced window"
-    order = "in time order" if run.segments else "by phase"
+    all_steps = (
+        f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what})" if steps else ""
+    )
     return RunSection(
         account=run,
-        title=f"The {what} {order}, {duration(run.total_ms)}",
+        title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
         words=f"The {what}: {', '.join(f'{p.label} {p.time}' for p in phases)}.",
         pieces=bar.pieces(run),
         ticks=tuple(bar.ticks(run)),
         phases=phases,
-        step_title=_step_title(run, what),
+        step_title=f"One training step{all_steps}",
         notes=tuple(_notes(run)),
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
-        long_lines=_lines(run.long_steps.lines, run) if run.long_steps else (),
+        long_lines=_lines(run.long_steps.lines, whole) if run.long_steps else (),
     )
 
 
-def _step_title(run: RunAccount, what: str) -> str:
-    steps = times(run).get(Phase.STEPS)
-    if steps is None:
-        return "One training step"
-    part = share(steps / whole_ms(run))
-    return f"One training step (all steps: {duration(steps)}, {part} of the {what})"
-
-
-def _phase(row: PhaseRow, run: RunAccount) -> RunPhaseText:
-    part = share(row.ms / whole_ms(run))
-    return RunPhaseText(
-        row.phase, PHASE_LABELS[row.phase], duration(row.ms), part, _lines(row.lines, run)
-    )
-
-
-def _lines(lines: Sequence[PhaseLine], run: RunAccount) -> tuple[RunLineText, ...]:
-    """Return lines that take time, the largest first."""
+def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:
+    """Return lines that take time, the largest first; their shares are of the whole time, in ms."""
     taking = [line for line in lines if is_known(line.ms) and line.ms > 0]
-    return tuple(_line(line, run) for line in sorted(taking, key=lambda line: -line.ms))
-
-
-def _line(line: PhaseLine, run: RunAccount) -> RunLineText:
-    part = line.ms / whole_ms(run)
-    calls = text.name(line.calls, 80)
-    return RunLineText(
-        where=location(line.at) or "no line of the program",
-        time=duration(line.ms),
-        share=share(part),
-        calls=calls,
-        part=part,
-        placed=line.at is not None,
+    return tuple(
+        RunLineText(
+            where=location(line.at) or "no line of the program",
+            time=duration(line.ms),
+            share=share(line.ms / whole),
+            calls=text.name(line.calls, 80),
+            part=line.ms / whole,
+            placed=line.at is not None,
+        )
+        for line in sorted(taking, key=lambda line: -line.ms)
     )
 
 
