@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import zip_longest
 
-from tfdoctor.diagnosis import Diagnosis, Result, RunAccount, Saving
+from tfdoctor.diagnosis import Diagnosis, Result, RunAccount
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
@@ -145,6 +145,7 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
     lines, grids = tables.evidence(finding.evidence)
     summary, where = text.sentence(finding.summary), place(result.place)
     every = (result, *entry.same, *entry.symptoms)
+    saves = result.saving is not None and result.saving.per_step.value > 0
     return Fault(
         rule=text.name(rule.name),
         title=text.name(rule.doc.title),
@@ -155,7 +156,7 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         saving=_saving(entry, run),
         trial=tried.of(one.rule.name for one in every) if tried else None,
         takes=sentences.takes(result.takes),
-        after=_after(result.saving),
+        after=tuple(map(text.name, result.saving.after)) if result.saving and saves else (),
         how=_how(result, finding),
         lines=lines,
         grids=grids,
@@ -201,12 +202,6 @@ def _related(result: Result, run: RunAccount | None) -> Related:
         lines=lines,
         grids=grids,
     )
-
-
-def _after(saving: Saving | None) -> tuple[str, ...]:
-    """Return the rules to fix first; a saving of nothing names them itself."""
-    saves = saving is not None and saving.per_step.value > 0
-    return tuple(map(text.name, saving.after)) if saving and saves else ()
 
 
 def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEntry]:

@@ -155,14 +155,12 @@ def _faults(hosts: Hosts) -> tables.Grid:
     rows: list[list[Cell]] = []
     for finding in hosts.findings:
         severity = finding.severity.name.lower() if finding.severity else ""
-        where = _where(finding.hosts, len(hosts.rows))
+        names = finding.hosts
+        if len(names) == len(hosts.rows):
+            where = "both hosts" if len(names) == 2 else f"all {len(names)} hosts"  # noqa: PLR2004 - both is two
+        else:
+            rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            where = f"{', '.join(map(text.name, names[:NAMED]))}{rest}"
         saves = sentences.saves(finding.saving)
         rows.append([finding.rule, severity, where, text.sentence(finding.summary), saves])
     return tables.grid(("rule", "severity", "hosts", "finding", "saves"), rows)
-
-
-def _where(names: Sequence[str], hosts: int) -> str:
-    if len(names) == hosts:
-        return "both hosts" if hosts == 2 else f"all {hosts} hosts"  # noqa: PLR2004 - both is two
-    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(map(text.name, names[:NAMED]))}{rest}"

@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.prose import coded, to_html
-from tfdoctor.report.tables import Grid
 
 ROWS = 200
 """Rows of a table that a page shows; the JSON in it has all."""
@@ -37,8 +36,8 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"prose": to_html, "coded": coded}
-    made.filters |= {"first": _first, "in_script": in_script, "unbroken": _unbroken}
-    made.globals |= {"asset": asset, "script_hash": script_hash}
+    made.filters |= {"in_script": in_script, "unbroken": _unbroken}
+    made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
     made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}
     return made
 
@@ -75,10 +74,6 @@ def script_hash(script: str) -> str:
 def in_script(json_text: str) -> Markup:
     """Return JSON that cannot end the script element it stands in."""
     return Markup(json_text.translate(_IN_SCRIPT))  # noqa: S704 - no "<" is left
-
-
-def _first(grid: Grid) -> Grid:
-    return grid.first(ROWS)
 
 
 def _unbroken(sentence: str) -> str:

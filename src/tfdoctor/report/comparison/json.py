@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tfdoctor.diagnosis.comparison import ChangeOfStep, RunComparison
+from tfdoctor.diagnosis.comparison import RunComparison
 from tfdoctor.terms.json_form import number
 
 SCHEMA = 1
@@ -15,14 +15,10 @@ def render(comparison: RunComparison) -> str:
     """Return the comparison as one object in ASCII with sorted keys."""
     content = {"schema": SCHEMA, "kind": "comparison", **_plain(asdict(comparison))}
     content["tfdoctor"] = content.pop("version")
-    if step := comparison.step:
-        content["step"]["saved"] = _plain(_saved(step))
+    if step := comparison.step:  # as `tfdoctor try` states it: positive is faster
+        saved = {"share": -step.change, "low": -step.high, "high": -step.low}
+        content["step"]["saved"] = _plain(saved)
     return json.dumps(content, sort_keys=True, indent=2, allow_nan=False) + "\n"
-
-
-def _saved(step: ChangeOfStep) -> dict[str, float]:
-    """Return the change as `tfdoctor try` states it: positive is faster."""
-    return {"share": -step.change, "low": -step.high, "high": -step.low}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value

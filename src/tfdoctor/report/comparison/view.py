@@ -6,10 +6,8 @@ from typing import Self
 from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
-    Mover,
     MoverKind,
     RunComparison,
-    RunSide,
 )
 from tfdoctor.report.comparison import words
 from tfdoctor.report.run.words import PHASE_LABELS
@@ -68,26 +66,17 @@ class ComparisonView:
 
 
 def _bars(comparison: RunComparison) -> tuple[StepBar, ...]:
+    """Return the bars of both sides on one scale; those of shares have each its own, and no time."""
     sides = {"before": comparison.before, "after": comparison.after}
-    scale = _scale(comparison)
-    return tuple(
-        StepBar(which, _time(side, in_ms=comparison.in_ms), pieces(side.parts_ms, scale[which]))
-        for which, side in sides.items()
-        if sum(side.parts_ms.values()) > 0
-    )
-
-
-def _scale(comparison: RunComparison) -> dict[str, float]:
-    """Return the time that is the whole width of each bar: one for both, or of shares each its own."""
-    sums = {
-        "before": sum(comparison.before.parts_ms.values()),
-        "after": sum(comparison.after.parts_ms.values()),
-    }
-    return dict.fromkeys(sums, max(sums.values())) if comparison.in_ms else sums
-
-
-def _time(side: RunSide, *, in_ms: bool) -> str:
-    return milliseconds(side.step_ms) if in_ms else ""
+    sums = {which: sum(side.parts_ms.values()) for which, side in sides.items()}
+    longest = max(sums.values())
+    bars: list[StepBar] = []
+    for which, side in sides.items():
+        if sums[which] > 0:
+            time = milliseconds(side.step_ms) if comparison.in_ms else ""
+            scale = longest if comparison.in_ms else sums[which]
+            bars.append(StepBar(which, time, pieces(side.parts_ms, scale)))
+    return tuple(bars)
 
 
 def _phases(comparison: RunComparison) -> Grid:
@@ -104,24 +93,23 @@ def _phases(comparison: RunComparison) -> Grid:
 
 
 def _parts(comparison: RunComparison) -> Grid:
-    rows = [
-        (
-            PART_LABELS[part.part],
-            words.amount(part.before, in_ms=comparison.in_ms),
-            words.amount(part.after, in_ms=comparison.in_ms),
-            "yes" if part.changed else "within noise",
-        )
-        for part in comparison.parts
-    ]
-    return Grid(
-        ("part", "before", "after", "changed"), ("text", "number", "number", "text"), tuple(rows)
-    )
+    rows: list[tuple[str, ...]] = []
+    for part in comparison.parts:
+        times = [words.amount(ms, in_ms=comparison.in_ms) for ms in (part.before, part.after)]
+        changed = "yes" if part.changed else "within noise"
+        rows.append((PART_LABELS[part.part], *times, changed))
+    kinds = ("text", "number", "number", "text")
+    return Grid(("part", "before", "after", "changed"), kinds, tuple(rows))
 
 
 def _findings(comparison: RunComparison) -> Grid:
-    rows = tuple(_finding(change, in_ms=comparison.in_ms) for change in _shown(comparison))
+    rows: list[tuple[str, ...]] = []
+    for change in _shown(comparison):
+        facts = (words.STATES[change.state], text.name(change.rule), place(change.at))
+        times = words.finding_times(change) if comparison.in_ms else ("", "")
+        rows.append((*facts, *times, text.prose(change.summary)))
     columns = ("", "rule", "where", "before", "after", "what")
-    return Grid(columns, ("text", "place", "place", "number", "number", "text"), rows)
+    return Grid(columns, ("text", "place", "place", "number", "number", "text"), tuple(rows))
 
 
 def _shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
@@ -129,25 +117,13 @@ def _shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
     return tuple(change for change in comparison.findings if not change.shown_by)
 
 
-def _finding(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
-    return (
-        words.STATES[change.state],
-        text.name(change.rule),
-        place(change.at),
-        *(words.finding_times(change) if in_ms else ("", "")),
-        text.prose(change.summary),
-    )
-
-
 def _movers(comparison: RunComparison) -> Grid:
-    rows = tuple(_mover(mover, in_ms=comparison.in_ms) for mover in comparison.movers)
-    columns = ("kind", "name", "before", "after")
-    return Grid(columns, ("text", "text", "number", "number"), rows)
-
-
-def _mover(mover: Mover, *, in_ms: bool) -> tuple[str, ...]:
-    before, after = (
-        "none" if value is None else words.amount(value, in_ms=in_ms)
-        for value in (mover.before, mover.after)
-    )
-    return KINDS[mover.kind], text.name(mover.name), before, after
+    rows: list[tuple[str, ...]] = []
+    for mover in comparison.movers:
+        amounts = (
+            "none" if value is None else words.amount(value, in_ms=comparison.in_ms)
+            for value in (mover.before, mover.after)
+        )
+        rows.append((KINDS[mover.kind], text.name(mover.name), *amounts))
+    kinds = ("text", "text", "number", "number")
+    return Grid(("kind", "name", "before", "after"), kinds, tuple(rows))

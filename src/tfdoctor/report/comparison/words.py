@@ -11,7 +11,6 @@ from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
     Mismatch,
-    PartChange,
     RegressionGate,
     RunComparison,
     RunSide,
@@ -45,10 +44,14 @@ def headline(comparison: RunComparison) -> str:
         return f"No difference that these steps can show ({_ends(-step.high, -step.low)})."
     if step.doubt is not None:
         return f"Unknown whether the step changed: {_UNDECIDED[step.doubt]}."
-    every = step.figure is StepFigure.STRETCHES
-    by = milliseconds(abs(step.change) * (step.before_ms if every else before))
-    rest = "" if every else ", ".join(_named_parts(comparison))
-    return f"{by} {step.direction} per step ({_figure(step)}){f', {rest}' if rest else ''}."
+    sign = -1 if step.direction is Direction.FASTER else 1
+    between = _ends(*sorted((sign * step.low, sign * step.high)))
+    figure = f"{percent(abs(step.change))}, {between}"
+    if step.figure is StepFigure.STRETCHES:
+        by, part = milliseconds(abs(step.change) * step.before_ms), ""
+    else:
+        by, part = milliseconds(abs(step.change) * before), _changed_part(comparison)
+    return f"{by} {step.direction} per step ({figure}){f', {part}' if part else ''}."
 
 
 _UNDECIDED = {
@@ -70,18 +73,13 @@ def _without_step(comparison: RunComparison) -> str:
     return f"The whole run took {times}. {steps if any(run.steps) else ''}".strip()
 
 
-def _figure(step: ChangeOfStep) -> str:
-    sign = -1 if step.direction is Direction.FASTER else 1
-    return f"{percent(abs(step.change))}, {_ends(*sorted((sign * step.low, sign * step.high)))}"
-
-
 def _ends(low: float, high: float) -> str:
     digits = 1 if max(abs(low), abs(high)) < SMALL else 0
     return f"{number(low, digits)} to {number(high, digits)} %"
 
 
-def _named_parts(comparison: RunComparison) -> Iterator[str]:
-    """Yield what became of the part that changed most, where it is much of the step."""
+def _changed_part(comparison: RunComparison) -> str:
+    """Return what became of the part that changed most, where it is much of the step; "" where it is not."""
     step_ms = comparison.before.step_ms or 0.0
     slower = comparison.step is not None and comparison.step.change > 0
     changed = [
@@ -89,15 +87,11 @@ def _named_parts(comparison: RunComparison) -> Iterator[str]:
     ]
     most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
     if most is None or abs(most.after - most.before) < LARGE * step_ms:
-        return
+        return ""
     if most.after < GONE * most.before and most.after < LARGE * step_ms:
-        yield f"{PART_LABELS[most.part]} gone"
-    else:
-        yield f"{PART_LABELS[most.part]} {_amounts(most, in_ms=comparison.in_ms)}"
-
-
-def _amounts(part: PartChange, *, in_ms: bool) -> str:
-    return f"{amount(part.before, in_ms=in_ms)} → {amount(part.after, in_ms=in_ms)}"
+        return f"{PART_LABELS[most.part]} gone"
+    first, last = (amount(value, in_ms=comparison.in_ms) for value in (most.before, most.after))
+    return f"{PART_LABELS[most.part]} {first} → {last}"
 
 
 def amount(value: float | None, *, in_ms: bool) -> str:

@@ -1,11 +1,10 @@
 """A fleet as text, tables and the data of the page's own table, for every rendering."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from tfdoctor.diagnosis.fleet_report import FleetFault, FleetJob, FleetReport, PricedRun
+from tfdoctor.diagnosis.fleet_report import FleetJob, FleetReport, PricedRun
 from tfdoctor.report.fleet import words
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.humanize import dollars, milliseconds, share
@@ -19,6 +18,9 @@ PAGE_BYTES = 2_600_000
 
 RULES = 3
 """Findings that a row names; all are searched, and the report of the run has them."""
+
+POINTS = 60
+"""Points of the line of a job, about as many as can be told apart."""
 
 JOBS = 300
 """Jobs of several runs, those with the most first; the table of runs has the others."""
@@ -81,6 +83,7 @@ class FleetView:
     def of(cls, report: FleetReport) -> Self:
         """Return the view of a report."""
         data, kept = _data(report)
+        failed = [(name(run.place), run.failure, name(run.error, 400)) for run in report.failed]
         return cls(
             version=report.version,
             headline=words.headline(report),
@@ -88,7 +91,7 @@ class FleetView:
             faults=_faults(report),
             lines=tuple(_line(one, by_hours=report.by_hours) for one in report.runs[:SHOWN]),
             jobs=tuple(_job(job) for job in report.jobs[:JOBS] if len(job.points) > 1),
-            failed=_failed(report),
+            failed=Grid(("recording", "kind", "error"), ("text",) * 3, tuple(failed)),
             data=data,
             runs=len(report.runs),
             omitted=len(report.runs) - kept,
@@ -99,38 +102,27 @@ class FleetView:
 
 def _faults(report: FleetReport) -> Grid:
     """Return the faults; dollars are in the unit that they are ranked by."""
-    usd = "US dollars" if report.by_hours else "US dollars per hour"
-    money = [usd] if report.priced else []
+    rows: list[tuple[str, ...]] = []
+    for fault in report.faults:
+        waste, devices = fault.waste, "unknown"
+        if waste.runs:
+            unknown = f" + {fault.unknown:,} unknown" if fault.unknown else ""
+            devices = f"{words.saved_devices(waste)}{unknown}"
+        usd = waste.usd if report.by_hours else waste.usd_per_hour
+        money = ["" if usd is None else dollars(usd)] if report.priced else []
+        runs, hours = f"{waste.runs + fault.unknown:,}", words.saved_hours(waste)
+        named = (name(fault.title), fault.rule)
+        rows.append((*named, runs, hours, devices, *money, name(fault.worst)))
+    dollar = "US dollars" if report.by_hours else "US dollars per hour"
+    money = [dollar] if report.priced else []
     columns = ("fault", "rule", "runs", "device-hours", "devices", *money, "worst run")
     kinds = ("text", "text", *("number" for _ in columns[2:-1]), "text")
-    return Grid(columns, kinds, tuple(_fault(one, report) for one in report.faults))
-
-
-def _fault(fault: FleetFault, report: FleetReport) -> tuple[str, ...]:
-    waste = fault.waste
-    usd = waste.usd if report.by_hours else waste.usd_per_hour
-    money = ["" if usd is None else dollars(usd)] if report.priced else []
-    return (
-        name(fault.title),
-        fault.rule,
-        f"{waste.runs + fault.unknown:,}",
-        words.saved_hours(waste),
-        _devices(fault),
-        *money,
-        name(fault.worst),
-    )
-
-
-def _devices(fault: FleetFault) -> str:
-    """Return the devices that a change would save; of some runs that may be unknown."""
-    if not fault.waste.runs:
-        return "unknown"
-    unknown = f" + {fault.unknown:,} unknown" if fault.unknown else ""
-    return f"{words.saved_devices(fault.waste)}{unknown}"
+    return Grid(columns, kinds, tuple(rows))
 
 
 def _line(one: PricedRun, *, by_hours: bool) -> FleetLine:
-    run = one.run
+    run, rules = one.run, [finding.rule for finding in one.run.findings]
+    others = f" and {len(rules) - RULES} more" if len(rules) > RULES else ""
     return FleetLine(
         job=name(one.job),
         place=name(run.place),
@@ -139,33 +131,20 @@ def _line(one: PricedRun, *, by_hours: bool) -> FleetLine:
         of_run=words.saved_of_run(run),
         share=words.saved_share(run),
         step=milliseconds(run.step_ms),
-        findings=_named([finding.rule for finding in run.findings]),
+        findings=f"{', '.join(rules[:RULES])}{others}",
         device=name(words.devices(run)),
         recorded=run.recorded.removesuffix("Z").replace("T", " "),
     )
 
 
-def _named(rules: Sequence[str]) -> str:
-    return ", ".join(rules[:RULES]) + (
-        f" and {len(rules) - RULES} more" if len(rules) > RULES else ""
-    )
-
-
-def _failed(report: FleetReport) -> Grid:
-    rows = tuple((name(run.place), run.failure, name(run.error, 400)) for run in report.failed)
-    return Grid(("recording", "kind", "error"), ("text", "text", "text"), rows)
-
-
 def _job(job: FleetJob) -> JobLine:
     times = [point.step_ms for point in job.points]
-    change = job.change
-    span = (
-        milliseconds(times[0])
-        if change is None
-        else f"{milliseconds(times[0])} → {milliseconds(times[-1])}"
-    )
-    changed = "" if change is None else f"{'+' if change >= 0 else ''}{share(change)}"
-    last, dates = job.points[-1], [point.recorded[:10] for point in job.points if point.recorded]
+    span, changed, last = milliseconds(times[0]), "", job.points[-1]
+    if job.change is not None:
+        span = f"{span} → {milliseconds(times[-1])}"
+        changed = f"{'+' if job.change >= 0 else ''}{share(job.change)}"
+    dates = [point.recorded[:10] for point in job.points]
+    recorded = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     cells = (
         name(job.name),
         name(job.device_name),
@@ -173,22 +152,14 @@ def _job(job: FleetJob) -> JobLine:
         span,
         changed,
         words.part(last.share, at_most=last.at_most),
-        _span(dates) if len(dates) == len(job.points) else "dates unknown: by place",
+        recorded if all(dates) else "dates unknown: by place",
     )
-    return JobLine(cells, _curve(times), f"Step times of {name(job.name)}: {span}.")
-
-
-def _span(dates: Sequence[str]) -> str:
-    return " to ".join(dict.fromkeys((dates[0], dates[-1])))
-
-
-def _curve(times: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return points of a line from the first run to the last, from 0 ms at the bottom; at most 60."""
-    every = max(1, len(times) // 60)
+    # A line from the first run to the last, from 0 ms at the bottom.
+    every = max(1, len(times) // POINTS)
     kept = [*times[::every], *([times[-1]] if (len(times) - 1) % every else [])]
-    most = max(kept)
-    last = max(1, len(kept) - 1)
-    return tuple((round(at / last, 4), round(1 - time / most, 4)) for at, time in enumerate(kept))
+    most, end = max(kept), max(1, len(kept) - 1)
+    points = tuple((round(at / end, 4), round(1 - time / most, 4)) for at, time in enumerate(kept))
+    return JobLine(cells, points, f"Step times of {name(job.name)}: {span}.")
 
 
 def _data(report: FleetReport) -> tuple[str, int]:

@@ -34,12 +34,20 @@ def headline(report: FleetReport) -> str:
 
 def notes(report: FleetReport) -> tuple[str, ...]:
     """Return what a reader needs to know of the figures."""
-    return tuple(
-        filter(
-            None,
-            (_money(report), _lengths(report), _unknown(report), _failed(report), _left(report)),
+    told = [_money(report), _lengths(report)]
+    if without := sum(one.run.lost_share is None for one in report.runs):
+        runs = counted(without, "run")
+        told.append(f"For {runs} the saving is unknown: the report of the run says why.")
+    if report.failed:
+        recordings = capitalized(counted(len(report.failed), "recording"))
+        told.append(f"{recordings} could not be diagnosed.")
+    if report.left:
+        recordings = counted(report.left, "recording was", "recordings were")
+        told.append(
+            f"{capitalized(recordings)} not examined, because the command was interrupted: "
+            "the same command continues."
         )
-    )
+    return tuple(filter(None, told))
 
 
 def _money(report: FleetReport) -> str:
@@ -49,13 +57,11 @@ def _money(report: FleetReport) -> str:
     if waste.usd_per_hour is None:
         return "No price was given for any of these devices."
     known = f"{_at_most(waste.hours_at_most)}{dollars(waste.usd)} over the runs whose length is known, and "
-    most = _at_most(waste.at_most)
-    rate = f"{most}{dollars(waste.usd_per_hour)} per hour while all of them train"
-    missing = (
-        f" without {counted(report.unpriced, 'run')} whose device has no price"
-        if report.unpriced
-        else ""
+    rate = (
+        f"{_at_most(waste.at_most)}{dollars(waste.usd_per_hour)} per hour while all of them train"
     )
+    unpriced = counted(report.unpriced, "run")
+    missing = f" without {unpriced} whose device has no price" if report.unpriced else ""
     return f"At the given prices that is {known if waste.usd else ''}{rate}{missing}."
 
 
@@ -76,29 +82,6 @@ def _lengths(report: FleetReport) -> str:
     return (
         f"{capitalized(counted(unknown, 'recording'))} {do} not say how long the run lasted, as traces of other "
         f"profilers do not; {ranked}."
-    )
-
-
-def _unknown(report: FleetReport) -> str:
-    without = sum(1 for one in report.runs if one.run.lost_share is None)
-    if not without:
-        return ""
-    return f"For {counted(without, 'run')} the saving is unknown: the report of the run says why."
-
-
-def _failed(report: FleetReport) -> str:
-    if not report.failed:
-        return ""
-    return f"{capitalized(counted(len(report.failed), 'recording'))} could not be diagnosed."
-
-
-def _left(report: FleetReport) -> str:
-    if not report.left:
-        return ""
-    were = "was" if report.left == 1 else "were"
-    return (
-        f"{capitalized(counted(report.left, 'recording'))} {were} not examined, because the command was "
-        "interrupted: the same command continues."
     )
 
 

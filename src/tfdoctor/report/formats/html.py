@@ -46,24 +46,19 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 def _render(diagnosis: Diagnosis, packing: Callable[[], Future[str]] | None) -> str:
     pictures = charts(diagnosis)
     packed = packing() if packing and pictures else None
+    why_missing = {
+        "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
+        "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,
+        "Layers and operations": "" if diagnosis.operations else diagnosis.operations_missing,
+    }
     return fill(
         TEMPLATE,
         page=page(diagnosis),
         charts=pictures,
-        missing=_missing(diagnosis),
+        missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
         plotly=Markup(packed.result() if packed else ""),  # noqa: S704 - of an alphabet without "<"
         alphabet=bundle.ALPHABET,
         contract=json.render_for_page(diagnosis),
     )
-
-
-def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
-    """Return the title of each chart that is missing, and why it is."""
-    reasons = (
-        ("Step by step", "" if diagnosis.steps.rows else diagnosis.steps.missing),
-        ("Input pipeline", "" if diagnosis.pipeline else diagnosis.pipeline_missing),
-        ("Layers and operations", "" if diagnosis.operations else diagnosis.operations_missing),
-    )
-    return tuple((title, reason) for title, reason in reasons if reason)

@@ -64,11 +64,20 @@ def stretches(run: RunAccount) -> tuple[PhaseSegment, ...]:
 
 
 def pieces(run: RunAccount) -> tuple[RunBarPiece, ...]:
-    """Return the stretches as pieces of the bar; cells of the bar where there are too many stretches."""
-    found = stretches(run)
-    if len(found) > MOST_PIECES:
-        found = _merged(cells(run, MOST_PIECES))
-    return tuple(_piece(one, run.total_ms) for one in found)
+    """Return the stretches as pieces of the bar; cells of the bar where there are too many stretches.
+
+    Cells of one phase beside each other are one piece, with their line where it is the same.
+    """
+    shown = list(stretches(run))
+    if len(shown) > MOST_PIECES:
+        shown = []
+        for one in cells(run, MOST_PIECES):
+            if shown and (held := shown[-1]).phase is one.phase:
+                at = held.at if held.at == one.at else None
+                shown[-1] = replace(held, end_ms=one.end_ms, at=at)
+            else:
+                shown.append(one)
+    return tuple(_piece(one, run.total_ms) for one in shown)
 
 
 def cells(run: RunAccount, number: int) -> tuple[PhaseSegment, ...]:
@@ -113,17 +122,6 @@ def _by_phase(run: RunAccount) -> list[PhaseSegment]:
         PhaseSegment(phase=phase, start_ms=start, end_ms=end)
         for phase, (start, end) in zip(times(run), edges, strict=True)
     ]
-
-
-def _merged(filled: Sequence[PhaseSegment]) -> tuple[PhaseSegment, ...]:
-    """Return cells of one phase beside each other as one, with their line where it is the same."""
-    found: list[PhaseSegment] = []
-    for one in filled:
-        if found and (held := found[-1]).phase is one.phase:
-            found[-1] = replace(held, end_ms=one.end_ms, at=held.at if held.at == one.at else None)
-        else:
-            found.append(one)
-    return tuple(found)
 
 
 def _piece(one: PhaseSegment, total_ms: float) -> RunBarPiece:

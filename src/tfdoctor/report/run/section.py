@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import LongStepTime, PhaseLine, RunAccount
+from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import PHASE_LABELS, is_known, times, whole_ms
 from tfdoctor.terms import text
@@ -88,17 +88,7 @@ def section(run: RunAccount | None) -> RunSection | None:
     steps, whole = times(run).get(Phase.STEPS), whole_ms(run)
     if not run.whole and whole - run.of(Phase.STEPS) < LITTLE * whole:
         return None
-    phases = tuple(
-        RunPhaseText(
-            phase=one.phase,
-            label=PHASE_LABELS[one.phase],
-            time=duration(one.ms),
-            share=share(one.ms / whole),
-            lines=_lines(one.lines, whole),
-        )
-        for one in run.rows
-        if one.phase in times(run)
-    )
+    phases = tuple(_phase(row, whole) for row in run.rows if row.phase in times(run))
     what = "run" if run.whole else "traced window"
     all_steps = (
         f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what})" if steps else ""
@@ -115,6 +105,11 @@ def section(run: RunAccount | None) -> RunSection | None:
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
         long_lines=_lines(run.long_steps.lines, whole) if run.long_steps else (),
     )
+
+
+def _phase(row: PhaseRow, whole: float) -> RunPhaseText:
+    label, part = PHASE_LABELS[row.phase], share(row.ms / whole)
+    return RunPhaseText(row.phase, label, duration(row.ms), part, _lines(row.lines, whole))
 
 
 def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:

@@ -48,7 +48,11 @@ def drawn(shown: RunSection, width: int) -> Text:
     for phase, stretch in groupby(one.phase for one in cells(run, width)):
         bar.append(GLYPHS[phase] * len(list(stretch)), style=PHASE_COLOURS[phase])
     title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
-    rows = [*title, bar, *_legend(shown.phases, width), *_lines(shown, width)]
+    rows = [*title, bar, *_legend(shown.phases, width)]
+    large = [(line, phase) for phase in shown.phases for line in phase.lines if line.part >= LARGE]
+    for line, of in sorted(large, key=lambda pair: -pair[0].part)[:LINES]:
+        facts = [shorten(line.where, 60), f"{line.time} ({line.share})", of.label, line.calls]
+        rows.append(Text(shorten(" · ".join(filter(None, facts)), max(60, width))))
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
     notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
@@ -65,11 +69,3 @@ def _legend(phases: Iterable[RunPhaseText], width: int) -> Iterator[Text]:
             line = Text()
         line.append(" · " if line else "").append_text(entry)
     yield line
-
-
-def _lines(shown: RunSection, width: int) -> Iterator[Text]:
-    """Yield the largest lines of the run."""
-    large = [(line, phase) for phase in shown.phases for line in phase.lines if line.part >= LARGE]
-    for line, phase in sorted(large, key=lambda pair: -pair[0].part)[:LINES]:
-        facts = [shorten(line.where, 60), f"{line.time} ({line.share})", phase.label, line.calls]
-        yield Text(shorten(" · ".join(filter(None, facts)), max(60, width)))

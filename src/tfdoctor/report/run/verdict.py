@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
 from tfdoctor.report.run.savings import saving_words
@@ -27,8 +28,13 @@ ALIKE = 0.8
 
 MOST = 0.5
 
-NOT_THE_SCRIPT = (Phase.PROFILER, Phase.UNNAMED)
-"""Phases that are no work of the script's; each has a sentence of its own where it is much."""
+NOT_THE_SCRIPT = MappingProxyType(
+    {
+        Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording",
+        Phase.UNNAMED: "unnamed: the recording does not show what ran",
+    }
+)
+"""Phases that are no work of the script's, and the end of the sentence of each where it is much."""
 
 
 def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) -> tuple[str, ...]:
@@ -36,14 +42,13 @@ def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) ->
 
     Without an ``exit_code``, it is not known how the run ended.
     """
-    start = (
-        f"The run took {duration(run.total_ms)}"
-        if run.finished
-        else f"{duration(run.total_ms)} of the run were recorded"
-    )
-    took = f"{start}{_went_to(run, trained=trained)}."
-    found = (took, _end(run, exit_code), _profiler(run), _unnamed(run), _long(run))
-    return tuple(filter(None, found))
+    took, found = duration(run.total_ms), times(run)
+    start = f"The run took {took}" if run.finished else f"{took} of the run were recorded"
+    told = [f"{start}{_went_to(run, trained=trained)}.", _end(run, exit_code)]
+    for phase, what in NOT_THE_SCRIPT.items():
+        if phase in found and found[phase] >= MATTERS * whole_ms(run):
+            told.append(f"{amount(run, found[phase])} of the run are {what}.")
+    return tuple(filter(None, [*told, _long(run)]))
 
 
 def window(run: RunAccount) -> str:
@@ -160,28 +165,19 @@ def _end(run: RunAccount, exit_code: int | None) -> str:
     return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
 
 
-def _profiler(run: RunAccount) -> str:
-    own = times(run).get(Phase.PROFILER, 0.0)
-    if own < MATTERS * whole_ms(run) or not own:
-        return ""
-    return f"{amount(run, own)} of the run are tfdoctor's own: the profiler, and writing the recording."
-
-
-def _unnamed(run: RunAccount) -> str:
-    unnamed = times(run).get(Phase.UNNAMED, 0.0)
-    if unnamed < MATTERS * whole_ms(run) or not unnamed:
-        return ""
-    return f"{amount(run, unnamed)} of the run are unnamed: the recording does not show what ran."
-
-
 def _long(run: RunAccount) -> str:
     """Return what long steps add to the run, where that is much."""
     long = run.long_steps
     if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
         return ""
-    if long.other_cores and long.unknown_ms >= MOST * long.beyond_ms:
-        return ""  # the machine's noise, which the account shows
-    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{_cause(long)}."
+    unknown = ""
+    if long.unknown_ms >= MOST * long.beyond_ms:
+        if long.other_cores:
+            return ""  # the machine's noise, which the account shows
+        known = is_known(long.unknown_ms)
+        unknown = f", of which the cause of {duration(long.unknown_ms)} is unknown" if known else ""
+    beyond = f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time"
+    return f"{beyond}{unknown}."
 
 
 def disturbed(long: LongStepTime) -> str:
@@ -194,9 +190,3 @@ def disturbed(long: LongStepTime) -> str:
 def long_steps(long: LongStepTime) -> str:
     """Return how many steps are long, with the verb: "three long steps take"."""
     return f"{counted(long.count, 'long step')} {'takes' if long.count == 1 else 'take'}"
-
-
-def _cause(long: LongStepTime) -> str:
-    if not is_known(long.unknown_ms) or long.unknown_ms < MOST * long.beyond_ms:
-        return ""
-    return f", of which the cause of {duration(long.unknown_ms)} is unknown"
