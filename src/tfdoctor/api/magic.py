@@ -8,7 +8,6 @@ from IPython.core.magic_arguments import MagicArgumentParser
 
 from tfdoctor.api.cell import CellBody
 from tfdoctor.api.run import Run, record
-from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import TfdoctorError
 
 HELP = """Record this cell, and show the report below it: where its time goes, and what slows its training steps.
@@ -38,23 +37,15 @@ def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  # IPython's
         if name is not None:
             shell.user_ns[name] = recording
         body.run(recording)
-        if _is_worth_showing(recording.recording):
-            _show(recording)
+        found = recording.recording
+        if found is not None and (found.traces or found.run is not None):  # anything to report on
+            try:
+                recording.show()
+            except TfdoctorError as error:
+                raise UsageError(str(error)) from None
 
     magic.__doc__ = options.format_help()
     shell.register_magic_function(magic, "cell", "tfdoctor")
-
-
-def _is_worth_showing(recording: Recording | None) -> bool:
-    """Whether there is anything to report on: a trace, or an account of the cell."""
-    return recording is not None and (bool(recording.traces) or recording.run is not None)
-
-
-def _show(run: Run) -> None:
-    try:
-        run.show()
-    except TfdoctorError as error:
-        raise UsageError(str(error)) from None
 
 
 class MagicOptions(MagicArgumentParser):

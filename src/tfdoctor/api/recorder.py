@@ -60,7 +60,15 @@ class Recorder(Results):
         self._inside = None
         self.__dict__.pop("_diagnosis", None)
         try:
-            self._begin(frame)
+            if in_process.profiled():
+                raise CaptureError(f"{PROFILED}, so the Recorder does nothing.")
+            self._recorded += 1
+            out, plan = self._plan.out, self._plan
+            if out is not None and self._recorded > 1:
+                plan = replace(plan, out=out.with_name(f"{out.name}-{self._recorded}"))
+            self._inside = begin(plan, frame, "fit")
+            self._inside.going_on = Fit(frame).going_on
+            self._inside.join(getattr(self, "model", None), frame)
         except TfdoctorError as error:
             self._why_none = str(error).rstrip(".")
             say(str(error))
@@ -70,17 +78,6 @@ class Recorder(Results):
         if self._inside is not None and self.recording is None:
             self._inside.end()
             say(self._summary())
-
-    def _begin(self, frame: FrameType) -> None:
-        if in_process.profiled():
-            raise CaptureError(f"{PROFILED}, so the Recorder does nothing.")
-        self._recorded += 1
-        out, plan = self._plan.out, self._plan
-        if out is not None and self._recorded > 1:
-            plan = replace(plan, out=out.with_name(f"{out.name}-{self._recorded}"))
-        self._inside = begin(plan, frame, "fit")
-        self._inside.going_on = Fit(frame).going_on
-        self._inside.join(getattr(self, "model", None), frame)
 
 
 class Fit:

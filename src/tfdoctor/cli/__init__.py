@@ -14,14 +14,14 @@ from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
 from tfdoctor.cli.leaving_reader import tolerate_leaving_readers
+from tfdoctor.cli.messages import say
 from tfdoctor.cli.option_groups import grouped
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
-from tfdoctor.cli.profile_parser import ProfileCommand
+from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
-from tfdoctor.cli.try_parser import TryCommand
 from tfdoctor.cli.trying import try_
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError
@@ -52,10 +52,12 @@ def main() -> None:
     except typer.Abort:  # Ctrl-C, in older versions of typer
         sys.exit(INTERRUPTED)
     except TfdoctorError as error:
-        typer.echo(f"tfdoctor: {_known(str(error))}", err=True)
+        from tfdoctor.remote.fetching import shown  # noqa: PLC0415 - keeps --help fast
+
+        say(shown(str(error)))  # with a URL that the user knows in place of its copy
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk behind the standard output, say
-        typer.echo(f"tfdoctor: {error.filename or 'output'}: {error.strerror}.", err=True)
+        say(f"{error.filename or 'output'}: {error.strerror}.")
         sys.exit(TfdoctorError.exit_code)
 
 
@@ -67,13 +69,6 @@ def _run() -> int:
         for uploaded in UPLOADS.finish():
             typer.echo(uploaded, err=True)
     return code
-
-
-def _known(message: str) -> str:
-    """Return a message with the names that the user knows: a URL in place of its copy."""
-    from tfdoctor.remote.fetching import shown  # noqa: PLC0415 - keeps --help fast
-
-    return shown(message)
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401  # as above

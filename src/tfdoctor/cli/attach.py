@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.amounts import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats, parse_out
-from tfdoctor.cli.outcome import diagnose, exit_code, write
+from tfdoctor.cli.outcome import Output, diagnose, exit_code, without_names, write
 from tfdoctor.cli.rule_selection import RuleOptions, book
 
 
@@ -57,13 +57,14 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats), rules.settings()
+    output, chosen = Output(parse_formats(formats), scrubbed=scrub), rules.settings()
     applied = book(chosen)  # errors in it show before anything is traced
     gates = Gates.of(chosen, fail_on, baseline)
     recording = capture(addresses, seconds, out, stderr=sys.stderr)
     if no_report:
         return
     with line("reading the trace …", sys.stderr):
-        diagnosis = diagnose(recording, addresses, applied, gates, formats=wanted, scrubbed=scrub)
-    write(diagnosis, recording.root or Path(), wanted, scrubbed=scrub)
+        diagnosis = diagnose(recording, addresses, applied, gates, formats=output.formats)
+    diagnosis = without_names(diagnosis, recording) if scrub else diagnosis
+    write(diagnosis, recording.root or Path(), output)
     raise typer.Exit(exit_code(diagnosis, gates.fail_on))

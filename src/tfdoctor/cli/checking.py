@@ -29,15 +29,10 @@ def check(
     width = max(len(ability.name) for ability in found)
     for ability in found:
         remedy = f": {ability.remedy}" if ability.remedy else ""
-        typer.echo(f"{_state(ability):<8}{ability.name:<{width}}  {ability.what}{remedy}")
+        state = {None: "none", True: "ok", False: "missing"}[ability.works]
+        typer.echo(f"{state:<8}{ability.name:<{width}}  {ability.what}{remedy}")
     if any(ability.needed and not ability.works for ability in found):
         raise typer.Exit(TfdoctorError.exit_code)
-
-
-def _state(ability: "Ability") -> str:
-    if ability.works is None:
-        return "none"
-    return "ok" if ability.works else "missing"
 
 
 def _all(python: str | None) -> Iterator["Ability"]:

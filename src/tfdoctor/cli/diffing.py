@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Show, parse_out, parse_path, parse_percent
+from tfdoctor.cli.options import (
+    Show,
+    comma_separated,
+    known_formats,
+    parse_out,
+    parse_path,
+    parse_percent,
+)
 from tfdoctor.cli.outcome import FOUND, noted, open_page, untried
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.remote.uploads import UPLOADS
@@ -16,7 +23,7 @@ from tfdoctor.terms.errors import InputError
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
     from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.diagnosis.comparison import Mismatch, RunComparison
+    from tfdoctor.diagnosis.comparison import RunComparison
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
 
@@ -90,7 +97,12 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     show: Show = False,
 ) -> None:
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
-    wanted, most = _formats(formats, show=show), parse_percent(max_regression, "--max-regression")
+    from tfdoctor.compare.compare import compare  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.report.comparison import FORMATS  # noqa: PLC0415 - same
+    from tfdoctor.report.comparison.words import mismatch  # noqa: PLC0415 - same
+
+    wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], FORMATS)
+    most = parse_percent(max_regression, "--max-regression")
     if most is not None and shares:
         raise typer.BadParameter("--max-regression needs times: leave --shares out")
     if shares and anyway:
@@ -98,8 +110,14 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     applied = book(rules.settings())
     sides = _loaded([before, *(also_before or ())], [after, *(also_after or ())], applied)
     if sides.mismatches and not (anyway or shares):
-        raise InputError(_refusal(sides.mismatches))
-    comparison = _compared(sides, most, in_ms=not shares)
+        differ = "; ".join(map(mismatch, sides.mismatches))
+        raise InputError(
+            f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of "
+            "the step, --anyway the times too."
+        )
+    comparison = compare(sides, in_ms=not shares, most_regression=most)
+    if most is not None and comparison.step is None:  # a gate must not pass unseen
+        raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     _write(comparison, out or Path(), wanted, show=show)
     raise typer.Exit(FOUND if comparison.gate and comparison.gate.failed else 0)
 
@@ -119,38 +137,6 @@ def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") 
             return load(path, examine, applied.rules)
 
     return Sides.of([one(path) for path in before], [one(path) for path in after])
-
-
-def _compared(sides: "Sides", most: float | None, *, in_ms: bool) -> "RunComparison":
-    """Compare; a gate without a step to compare is an error, because it must not pass unseen."""
-    from tfdoctor.compare.compare import compare  # noqa: PLC0415 - keeps --help fast
-
-    comparison = compare(sides, in_ms=in_ms, most_regression=most)
-    if most is not None and comparison.step is None:
-        raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
-    return comparison
-
-
-def _refusal(mismatches: Sequence["Mismatch"]) -> str:
-    from tfdoctor.report.comparison.words import mismatch  # noqa: PLC0415 - keeps --help fast
-
-    differ = "; ".join(map(mismatch, mismatches))
-    return (
-        f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of the "
-        "step, --anyway the times too."
-    )
-
-
-def _formats(text: str, *, show: bool) -> list[str]:
-    """Return the formats of a comma-separated list; an unknown name is a usage error."""
-    from tfdoctor.report.comparison import FORMATS  # noqa: PLC0415 - keeps --help fast
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in FORMATS]
-    if unknown:
-        known = ", ".join(FORMATS)
-        raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
-    return list(dict.fromkeys([*names, *(["html"] if show else [])]))
 
 
 def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, show: bool) -> None:

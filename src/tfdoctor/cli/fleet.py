@@ -2,29 +2,28 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.amounts import parse_bytes, parse_seconds
+from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import Scrub, Show, at_least, parse_out
 from tfdoctor.cli.outcome import INTERRUPTED, open_page
 from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.cli.sizes import parse_bytes
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError, TfdoctorError
 
 if TYPE_CHECKING:
-    from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun
+    from tfdoctor.diagnosis.fleet_report import FleetReport
     from tfdoctor.fleet.fleet import FleetPlan
     from tfdoctor.fleet.job import RecordingJob
     from tfdoctor.fleet.places import FoundRecording
     from tfdoctor.fleet.prices import DevicePrices
     from tfdoctor.fleet.table import FleetTable
-    from tfdoctor.rulebook.book import Rulebook
 
 SAVE_S = 60.0
 """Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more."""
@@ -128,7 +127,8 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
         workers=work.workers or this_machine(),
         local=not UPLOADS.has(folder),
     )
-    raise typer.Exit(_fleet(where, folder, plan, prices, applied, show=show))
+    titles = {rule.name: rule.doc.title for rule in applied.known}
+    raise typer.Exit(_fleet(_found(where), folder, plan, prices, titles, show=show))
 
 
 def _need_packages() -> None:
@@ -146,66 +146,63 @@ def _need_packages() -> None:
         ) from error
 
 
-def _fleet(
-    where: Sequence[str],
-    out: Path,
-    plan: "FleetPlan",
-    prices: "DevicePrices",
-    applied: "Rulebook",
-    *,
-    show: bool,
-) -> int:
-    """Examine the recordings, write the table and the page, and return the exit code."""
+def _found(where: Sequence[str]) -> "Sequence[FoundRecording]":
+    """Return the recordings at these places; say where there is none."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.fleet.fleet import rows_of, to_examine  # noqa: PLC0415 - an optional dependency
-    from tfdoctor.fleet.places import found  # noqa: PLC0415 - same
-    from tfdoctor.fleet.table import PAGES, ROWS, FleetTable  # noqa: PLC0415 - same
-    from tfdoctor.fleet.totals import report  # noqa: PLC0415 - same
+    from tfdoctor.fleet.places import found  # noqa: PLC0415 - an optional dependency
 
     with line("looking for recordings …", sys.stderr):
         recordings, empty = found(where)
     for place in empty:
-        _tell(f"note: no recording at {place}")
-    titles = {rule.name: rule.doc.title for rule in applied.known}
+        say(f"note: no recording at {place}")
+    return recordings
+
+
+def _fleet(
+    recordings: "Sequence[FoundRecording]",
+    out: Path,
+    plan: "FleetPlan",
+    prices: "DevicePrices",
+    titles: Mapping[str, str],
+    *,
+    show: bool,
+) -> int:
+    """Examine the recordings, write the table and the page, and return the exit code."""
+    from tfdoctor.fleet.fleet import rows_of, to_examine  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.fleet.table import ROWS, FleetTable  # noqa: PLC0415 - same
+    from tfdoctor.fleet.totals import report  # noqa: PLC0415 - same
+
     with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
         jobs = to_examine(recordings, table, plan)
         UPLOADS.save(out)  # what cannot be written there is known before the work
-        _say_what_is_known(recordings, jobs)
+        if known := len(recordings) - len(jobs):
+            say(
+                f"{known:,} of {len(recordings):,} recordings are in the table and have not changed"
+            )
         ending = _examined(jobs, table, plan)
         rows, left = rows_of(recordings, table, plan)
         made = report(rows, prices, titles, left)
-        table.finish(made.runs, made.failed)
-        UPLOADS.remove_later(out, PAGES, table.is_old)
-        _write(made, out, show=show)
+        _write(made, table, out, show=show)
     if ending:
         raise ending
     return 0 if made.runs else TfdoctorError.exit_code
-
-
-def _tell(sentence: str) -> None:
-    typer.echo(f"tfdoctor: {sentence}", err=True)
-
-
-def _say_what_is_known(
-    recordings: "Sequence[FoundRecording]", jobs: "Sequence[RecordingJob]"
-) -> None:
-    known = len(recordings) - len(jobs)
-    if known:
-        _tell(f"{known:,} of {len(recordings):,} recordings are in the table and have not changed")
 
 
 def _examined(
     jobs: "Sequence[RecordingJob]", table: "FleetTable", plan: "FleetPlan"
 ) -> TfdoctorError | typer.Exit | None:
     """Examine recordings, and return what ended that early: Ctrl-C, or a lost scheduler."""
+    from tfdoctor.cli.counter import Counter  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.fleet.fleet import examine  # noqa: PLC0415 - an optional dependency
 
     try:
         saved = time.monotonic()
-        for _ in _shown(examine(jobs, table, plan, _tell), len(jobs)):
-            if time.monotonic() - saved >= SAVE_S:
-                UPLOADS.save(table.folder)
-                saved = time.monotonic()
+        with Counter(len(jobs), sys.stderr) as counter:
+            for run in examine(jobs, table, plan, say):
+                counter.add(failed=bool(run.failure))
+                if time.monotonic() - saved >= SAVE_S:
+                    UPLOADS.save(table.folder)
+                    saved = time.monotonic()
     except KeyboardInterrupt:
         return typer.Exit(INTERRUPTED)
     except InputError as error:
@@ -215,28 +212,19 @@ def _examined(
     return None
 
 
-def _shown(runs: "Iterable[FleetRun]", jobs: int) -> "Iterator[FleetRun]":
-    """Show on a terminal how far it is."""
-    from tfdoctor.cli.counter import Counter  # noqa: PLC0415 - keeps --help fast
-
-    with Counter(jobs, sys.stderr) as counter:
-        for run in runs:
-            counter.add(failed=bool(run.failure))
-            yield run
-
-
-def _write(report: "FleetReport", out: Path, *, show: bool) -> None:
+def _write(report: "FleetReport", table: "FleetTable", out: Path, *, show: bool) -> None:
     from tfdoctor.fleet.table import PAGES, PARQUET, ROWS  # noqa: PLC0415 - an optional dependency
     from tfdoctor.report import fleet as rendering  # noqa: PLC0415 - brings jinja2
     from tfdoctor.report.fleet import terminal  # noqa: PLC0415 - brings rich
 
+    table.finish(report.runs, report.failed)
+    UPLOADS.remove_later(out, PAGES, table.is_old)
     page = rendering.write(report, out)
     typer.echo(terminal.render(report).rstrip("\n"))
     typer.echo("")
     for path in (page, out / PARQUET, out / ROWS):
         typer.echo(UPLOADS.written(path))
-    pages = sum(1 for one in report.runs if one.run.report)
-    if pages:
+    if pages := sum(bool(one.run.report) for one in report.runs):
         typer.echo(f"and {pages:,} reports in {UPLOADS.shown(out / PAGES)}")
     if show:
         open_page(page)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from tfdoctor.cli.options import Fail, FailOn, parse_file, parse_own
+from tfdoctor.cli.messages import say
+from tfdoctor.cli.options import Fail, FailOn, SavingOptions, parse_file, parse_own
 from tfdoctor.cli.rule_selection import failing
 
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ class Gates:
         """
         from tfdoctor.compare.baseline import read  # noqa: PLC0415 - keeps --help fast
 
-        file = baseline or _shown(config.baseline)
-        if file is not None and target is not None and _same(file, target):
+        file = baseline or config.baseline
+        if file and not baseline and file.is_relative_to(Path.cwd()):
+            file = file.relative_to(Path.cwd())  # as messages show it
+        if file is not None and target is not None and file.resolve() == target.resolve():
             file = None  # it is written anew, and may not exist yet
         known = read(file) if file is not None else None
         severity = FailOn.NEVER if target is not None else failing(fail_on, config)
@@ -114,22 +117,21 @@ class Gates:
             return diagnosis
         return compared(diagnosis, self.baseline, str(self.file))
 
-    def question(self, price: float | None, for_epochs: int | None) -> "Question":
-        """Return what a recording is examined for; the price is in US dollars per hour."""
+    def question(self, savings: SavingOptions) -> "Question":
+        """Return what a recording is examined for."""
         from tfdoctor.examination import Question  # noqa: PLC0415 - keeps --help fast
 
-        known = None if self.baseline is None else (self.baseline, str(self.file))
         return Question(
-            budget=self.budget, baseline=known, usd_per_hour=price, for_epochs=for_epochs
+            budget=self.budget,
+            baseline=None if self.baseline is None else (self.baseline, str(self.file)),
+            usd_per_hour=savings.usd_per_hour,
+            for_epochs=savings.for_epochs,
         )
 
     def say_what_is_unchecked(self, diagnosis: "Diagnosis") -> None:
         """Say that no budget was checked, where all that are set are those of other devices."""
         if self.budget.limits and not diagnosis.budgets:
-            device = diagnosis.subject.device
-            typer.echo(
-                f"tfdoctor: note: no budget was checked: none is set for a {device}", err=True
-            )
+            say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
 
     def write(self, diagnosis: "Diagnosis", program: str, *, quiet: bool = False) -> None:
         """Write the findings as known ones, where that was asked for.
@@ -144,12 +146,3 @@ class Gates:
         write(diagnosis, program, self.target)
         if not quiet:
             typer.echo(f"wrote {self.target}", err=True)
-
-
-def _shown(path: Path | None) -> Path | None:
-    """Return the path for a message: relative where it is below the current folder."""
-    return path.relative_to(Path.cwd()) if path and path.is_relative_to(Path.cwd()) else path
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()

@@ -1,7 +1,8 @@
 """Options and argument types that several commands share."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -106,6 +107,14 @@ ForEpochs = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class SavingOptions:
+    """What savings are told of besides time, and of which run."""
+
+    usd_per_hour: UsdPerHour = None
+    for_epochs: ForEpochs = None
+
+
 def parse_link(url: str) -> str:
     """Return an address that can stand in Markdown; any other is a usage error."""
     parts = urlsplit(url)
@@ -121,14 +130,25 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
 
     To `show` a report needs the page, so HTML must be among them.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()] or [text]
-    unknown = [name for name in names if name not in FORMATS]
-    if unknown:
-        known = ", ".join(FORMATS)
-        raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
+    names = known_formats(comma_separated(text) or [text], FORMATS)
     if show and "html" not in names:
         raise typer.BadParameter("--open opens the HTML report: add html", param_hint="--format")
+    return names
+
+
+def known_formats(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names of formats, each once; one that is not known is a usage error."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(
+            f"{unknown[0]!r} is not one of {', '.join(known)}", param_hint="--format"
+        )
     return list(dict.fromkeys(names))
+
+
+def comma_separated(text: str) -> list[str]:
+    """Return the names of a list."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 ONE_PERCENT = 0.01

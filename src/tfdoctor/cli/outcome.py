@@ -4,9 +4,9 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.messages import say
+from tfdoctor.cli.options import FailOn, SavingOptions
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import OutputError, TfdoctorError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
-    from tfdoctor.terms.verdict import Severity
     from tfdoctor.trace.xprof import Asked
 
 FOUND = 3
@@ -32,48 +32,44 @@ INTERRUPTED = 130
 """Exit code of Ctrl-C, as a shell shows it."""
 
 
-def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Which reports to write, and how to show them."""
+
+    formats: list[str]
+    link: str = ""  # where the page will be found
+    quiet: bool = False  # prints no summary
+    scrubbed: bool = False  # the folder's name is not printed
+    show: bool = False  # opens the page
+    err: bool = False  # the summary goes to the standard error
+
+
+def report_after(
     recording: "Recording",
     title: str,
-    formats: list[str],
-    gates: Gates,
     rules: "Rulebook",
-    *,
-    quiet: bool = False,
-    scrubbed: bool = False,
-    price: float | None = None,
-    for_epochs: int | None = None,
-    show: bool = False,
+    gates: Gates,
+    output: Output,
+    savings: SavingOptions,
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
 
     try:
-        with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(
-                recording,
-                title,
-                rules,
-                gates,
-                formats=formats,
-                scrubbed=scrubbed,
-                price=price,
-                for_epochs=for_epochs,
-            )
-        folder = recording.root or Path()
-        write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed, show=show)
-        gates.write(diagnosis, program_of(recording), quiet=quiet)
+        with line("reading the trace …", sys.stderr, quiet=output.quiet):
+            found = diagnose(recording, title, rules, gates, savings, formats=output.formats)
+        diagnosis = without_names(found, recording) if output.scrubbed else found
+        write(diagnosis, recording.root or Path(), output)
+        gates.write(diagnosis, program_of(recording), quiet=output.quiet)
     except KeyboardInterrupt:
-        typer.echo(
-            f"tfdoctor: report interrupted: run `tfdoctor report {recording.root}`", err=True
-        )
+        say(f"report interrupted: run `tfdoctor report {recording.root}`")
         return INTERRUPTED
     except OutputError as error:  # a full disk, say: the run itself did not fail
-        typer.echo(f"tfdoctor: {error}", err=True)
+        say(str(error))
         return error.exit_code if gates.set or gates.target else 0
     except TfdoctorError as error:
-        typer.echo(f"tfdoctor: {error}", err=True)
+        say(str(error))
         return error.exit_code
     return exit_code(diagnosis, gates.fail_on)
 
@@ -84,7 +80,7 @@ def noted(recording: "Recording", *, quiet: bool = False) -> "Recording":
 
     notes = tuple(map(shown, recording.notes))
     for note in () if quiet else notes:  # the report has them too
-        typer.echo(f"tfdoctor: note: {note}", err=True)
+        say(f"note: {note}")
     return replace(recording, notes=notes)
 
 
@@ -101,35 +97,26 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     title: str,
     rules: "Rulebook",
     gates: Gates,
+    savings: SavingOptions = SavingOptions(),  # noqa: B008 - frozen
     *,
     formats: Sequence[str] = (),
-    scrubbed: bool = False,
-    price: float | None = None,
-    for_epochs: int | None = None,
-    question: "Asked | None" = None,
+    asked: "Asked | None" = None,
     says: bool = False,
 ) -> "Diagnosis":
     """Apply rules and gates to a recording, and add what the last `tfdoctor try` of it measured.
 
-    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour, ``for_epochs`` the length of
-    the run that the savings are told for, ``question`` one that xprof works on already. While it does, what writes
-    reports in these formats is imported. On a terminal it ``says`` what it reads if that takes long.
+    ``asked`` is a question that xprof works on already. While it does, what writes reports in these formats is
+    imported. On a terminal it ``says`` what it reads if that takes long.
     """
     from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.examination import examined  # noqa: PLC0415 - same
     from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
 
+    question, meanwhile = gates.question(savings), partial(prepare, formats)
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
-        diagnosis = examined(
-            recording,
-            title,
-            rules,
-            gates.question(price, for_epochs),
-            asked=question,
-            meanwhile=partial(prepare, formats),
-        )
+        diagnosis = examined(recording, title, rules, question, asked=asked, meanwhile=meanwhile)
     gates.say_what_is_unchecked(diagnosis)
-    return without_names(diagnosis, recording) if scrubbed else diagnosis
+    return diagnosis
 
 
 def _named(recording: "Recording") -> str:
@@ -155,45 +142,35 @@ def without_names(diagnosis: "Diagnosis", recording: "Recording") -> "Diagnosis"
     return scrub(diagnosis, Secrets.of(recording))
 
 
-def write(  # noqa: PLR0913 - what to write, where, and what to say of it
-    diagnosis: "Diagnosis",
-    folder: Path,
-    formats: list[str],
-    prefix: str = "",
-    *,
-    err: bool = False,
-    quiet: bool = False,
-    scrubbed: bool = False,
-    show: bool = False,
-) -> None:
-    """Write the reports and, unless quiet, print the summary; scrubbed, without the folder's name.
+def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = "") -> None:
+    """Write the reports and, unless quiet, print the summary.
 
-    Formats that are no files go to the standard output, even if quiet. `show` opens the page.
+    Formats that are no files go to the standard output, even if quiet.
     """
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
     from tfdoctor.report.formats import is_streamed, render  # noqa: PLC0415 - same
     from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
-    diagnosis = settled(diagnosis)
-    written = write_files(diagnosis, folder, formats, prefix)
-    for name in filter(is_streamed, formats):
+    diagnosis = settled(replace(diagnosis, link=output.link or diagnosis.link))
+    written = write_files(diagnosis, folder, output.formats, prefix)
+    for name in filter(is_streamed, output.formats):
         typer.echo(render(name, diagnosis), nl=False)
-    if not quiet:
-        _say(diagnosis, written, err=err, scrubbed=scrubbed)
-    for page in (path for path in written if show and path.suffix == ".html"):
+    if not output.quiet:
+        _print(diagnosis, written, output)
+    for page in (path for path in written if output.show and path.suffix == ".html"):
         open_page(page)
 
 
-def _say(diagnosis: "Diagnosis", paths: tuple[Path, ...], *, err: bool, scrubbed: bool) -> None:
+def _print(diagnosis: "Diagnosis", paths: tuple[Path, ...], output: Output) -> None:
     """Print the summary and the names of the files."""
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
-    stream = sys.stderr if err else sys.stdout
+    stream = sys.stderr if output.err else sys.stdout
     colored = terminal.wants_color(stream)
     summary = terminal.render(diagnosis, color=colored).rstrip("\n")
     typer.echo(f"{summary}\n", file=stream, color=colored)
     for path in paths:
-        written = f"wrote {path.name}" if scrubbed else UPLOADS.written(path)
+        written = f"wrote {path.name}" if output.scrubbed else UPLOADS.written(path)
         typer.echo(written, file=stream)
 
 
@@ -202,28 +179,26 @@ def open_page(page: Path) -> None:
     import webbrowser  # noqa: PLC0415 - keeps --help fast
 
     if not webbrowser.open(page.resolve().as_uri()):
-        typer.echo(f"tfdoctor: no browser was found: open {page} yourself.", err=True)
+        say(f"no browser was found: open {page} yourself.")
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
-    """Return 3 on a failed budget, or on a new finding of this severity or above, otherwise 0."""
+    """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
+
+    A finding about the recording does not count: a busy machine is not a fault of the run. Otherwise it is 0.
+    """
     if any(check.failed for check in diagnosis.budgets):
         return FOUND
     if fail_on in (None, FailOn.NEVER):
         return 0
-    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - same
 
     limit = Severity[fail_on.name]
-    return FOUND if any(severity >= limit for severity in _new(diagnosis)) else 0
-
-
-def _new(diagnosis: "Diagnosis") -> Iterator["Severity"]:
-    """Yield the severities of the findings about the run, on any host, that the baseline does not know."""
-    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
-
     found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
     if diagnosis.hosts:
         found += [(one.topic, one.severity, one.known) for one in diagnosis.hosts.findings]
     for topic, severity, known in found:
-        if topic is not Topic.RECORDING and severity is not None and not known:
-            yield severity  # a busy machine is not a fault of the run
+        if topic is not Topic.RECORDING and not known and severity and severity >= limit:
+            return FOUND
+    return 0

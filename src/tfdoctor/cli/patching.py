@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tfdoctor.cli.messages import say
 from tfdoctor.terms.errors import OutputError
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
     if not target:
         raise OutputError("--patch needs a file name, or - for standard output.")
     for line in _left_out(diagnosis):
-        typer.echo(f"tfdoctor: not in the patch: {line}", err=True)
+        say(f"not in the patch: {line}")
     if not patch:
-        typer.echo("tfdoctor: the patch is empty: no change can be applied automatically", err=True)
+        say("the patch is empty: no change can be applied automatically")
     if target == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(patch)

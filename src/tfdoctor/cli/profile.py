@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.amounts import parse_seconds
 from tfdoctor.cli.gates import GateOptions
+from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import (
-    ForEpochs,
     Formats,
+    SavingOptions,
     Scrub,
     Show,
-    UsdPerHour,
     at_least,
     parse_formats,
     parse_out,
 )
-from tfdoctor.cli.outcome import report_after
+from tfdoctor.cli.outcome import Output, report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import RuleOptions, book, untouched
 from tfdoctor.terms.errors import LostRecordingError
@@ -119,8 +119,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     formats: Formats = "html,json",
     demands: GateOptions,
     rules: RuleOptions,
-    usd_per_hour: UsdPerHour = None,
-    for_epochs: ForEpochs = None,
+    savings: SavingOptions,
     show: Show = False,
     scrub: Scrub = False,
 ) -> None:
@@ -131,6 +130,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture import profile as capture  # noqa: PLC0415 - keeps --help fast
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
+    output = Output(wanted, quiet=quiet, scrubbed=scrub, show=show, err=True)
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
     for name, given in (
         ("--write-baseline", demands.write_baseline),
@@ -143,34 +143,22 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         _must_not_trace(ctx)
     gates = demands.gates(chosen)
     if no_report and gates.set:
-        typer.echo(
-            "tfdoctor: note: with --no-report, budgets and fail-on are not checked", err=True
-        )
+        say("note: with --no-report, budgets and fail-on are not checked")
     kind, script, args = what(ctx, recording.module, command or [])
     gates.check(Path(script).name)
     plan = recording.plan(kind, script, args, quiet=quiet)
     try:
         outcome = capture(plan, stderr=sys.stderr)
     except LostRecordingError as error:
-        typer.echo(f"tfdoctor: {error}", err=True)
+        say(str(error))
         unchecked = gates.set or demands.write_baseline is not None
         raise typer.Exit(error.script_code or (error.exit_code if unchecked else 0)) from None
     code = outcome.exit_code
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
-        report_code = report_after(
-            outcome.recording,
-            title,
-            wanted,
-            gates,
-            applied or book(chosen),
-            quiet=quiet,
-            scrubbed=scrub,
-            price=usd_per_hour,
-            for_epochs=for_epochs,
-            show=show,
-        )
-        code = code or report_code
+        applied = applied or book(chosen)
+        failed = report_after(outcome.recording, title, applied, gates, output, savings)
+        code = code or failed
     raise typer.Exit(code)
 
 

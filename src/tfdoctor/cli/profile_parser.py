@@ -1,8 +1,9 @@
-"""The command line of ``profile``: our options first, then the command to run.
+"""The command line of ``profile``, and that of ``try``: our options first, then the command to run or a recording.
 
 As with Python itself, everything after ``script.py``, ``-m module`` or ``-- program`` belongs to the run.
 """
 
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
@@ -11,6 +12,10 @@ SEPARATOR, MODULE = "--", "-m"
 
 COMMAND = "tfdoctor.command"
 """Entry of the context: the command is a program, not a script."""
+
+
+RECORDING = "tfdoctor.recording"
+"""Entry of the context: the first argument is a recording."""
 
 
 class ProfileCommand(TyperCommand):
@@ -43,3 +48,19 @@ class ProfileCommand(TyperCommand):
             if short:
                 return at, at <= len(args)  # the parser refuses `-m` alone
         return at, False
+
+
+class TryCommand(ProfileCommand):
+    """Takes options after a recording too: what follows a script belongs to the script."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - same
+        """Parse our options, wherever they stand."""
+        own, module = self._own(args)
+        if not module and args[own : own + 1] and Path(args[own]).is_dir():
+            ctx.meta[RECORDING] = ctx.allow_interspersed_args = True
+            return super(ProfileCommand, self).parse_args(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, _ctx: Any) -> list[str]:  # noqa: ANN401 - same
+        """Return the usage line: a recording, or three ways to name the command to run."""
+        return ["[OPTIONS]", "(RECORDING | SCRIPT | -m MODULE | -- PROGRAM)", "[ARGS]..."]

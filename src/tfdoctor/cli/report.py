@@ -1,6 +1,5 @@
 """``tfdoctor report``: report on a recording or a trace."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,18 +7,25 @@ import typer
 
 from tfdoctor.cli.gates import GateOptions
 from tfdoctor.cli.options import (
-    ForEpochs,
     Formats,
     Link,
+    SavingOptions,
     Scrub,
     Show,
-    UsdPerHour,
     parse_formats,
     parse_link,
     parse_out,
     parse_path,
 )
-from tfdoctor.cli.outcome import ask_xprof, diagnose, exit_code, noted, without_names, write
+from tfdoctor.cli.outcome import (
+    Output,
+    ask_xprof,
+    diagnose,
+    exit_code,
+    noted,
+    without_names,
+    write,
+)
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.stored_report import must_need_no_recording, report_again
@@ -48,8 +54,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     formats: Formats = "html,json",
     demands: GateOptions,
     rules: RuleOptions,
-    usd_per_hour: UsdPerHour = None,
-    for_epochs: ForEpochs = None,
+    savings: SavingOptions,
     patch: Annotated[
         str | None,
         typer.Option(
@@ -67,32 +72,24 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.stored.files import is_report  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
-    address = parse_link(link)
+    output = Output(wanted, parse_link(link), scrubbed=scrub, show=show, err=patch == "-")
     if is_report(path):
         needing: dict[str, object] = {
             "--select": rules.select,
             "--ignore": rules.ignore,
             "--rules": rules.rules,
             "--scrub": scrub,
-            "--usd-per-hour": usd_per_hour,
-            "--for-epochs": for_epochs,
+            "--usd-per-hour": savings.usd_per_hour,
+            "--for-epochs": savings.for_epochs,
             "--baseline": demands.baseline,
             "--write-baseline": demands.write_baseline,
         }
         must_need_no_recording(needing)
-        again = report_again(
-            path,
-            chosen,
-            wanted,
-            out=out,
-            fail_on=demands.fail_on,
-            link=address,
-            patch=patch,
-            show=show,
-        )
+        fail_on = demands.fail_on
+        again = report_again(path, chosen, output, out=out, fail_on=fail_on, patch=patch)
         raise typer.Exit(again)
     recording = Recording.open(path)
-    with ask_xprof(recording) as question:
+    with ask_xprof(recording) as asked:
         # The imports from here on take as long as xprof does.
         from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
 
@@ -106,18 +103,17 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             recording.title(path),
             applied,
             gates,
+            savings,
             formats=wanted,
-            price=usd_per_hour,
-            for_epochs=for_epochs,
-            question=question,
+            asked=asked,
             says=True,
         )
     patched = diagnosis.patch  # of the user's own lines, also where the reports have none of them
     diagnosis = without_names(diagnosis, recording) if scrub else diagnosis
-    diagnosis = replace(diagnosis, link=address)
+
     folder = out or (None if recording.root is None or is_copy(recording.root) else recording.root)
     prefix = "" if folder else "tfdoctor-"  # there a report is one file among others
-    write(diagnosis, folder or Path(), wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
+    write(diagnosis, folder or Path(), output, prefix)
     if patch is not None:
         write_patch(diagnosis, patched, patch)
     gates.write(diagnosis, program_of(recording))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_file, parse_own
+from tfdoctor.cli.options import FailOn, comma_separated, parse_file, parse_own
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -68,9 +68,11 @@ class RuleOptions:
 
         config = load(self.config) if self.config else find(Path())
         if self.select is not None:
-            config = replace(config, select=RuleNames(_list(self.select), "--select"))
+            names = tuple(comma_separated(self.select))
+            config = replace(config, select=RuleNames(names, "--select"))
         if self.ignore is not None:
-            config = replace(config, ignore=RuleNames(_list(self.ignore), "--ignore"))
+            names = tuple(comma_separated(self.ignore))
+            config = replace(config, ignore=RuleNames(names, "--ignore"))
         return replace(config, rules=(*config.rules, *(self.rules or ())))
 
 
@@ -95,7 +97,3 @@ def untouched(config: "Config") -> bool:
 def failing(fail_on: FailOn | None, config: "Config") -> FailOn | None:
     """Return the severity from which the command fails, by the command line or the settings."""
     return fail_on or (FailOn(config.fail_on) if config.fail_on else None)
-
-
-def _list(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())

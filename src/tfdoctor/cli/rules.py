@@ -70,52 +70,44 @@ def _off(applied: "Rulebook") -> dict[str, str]:
 
 
 def _text(applied: "Rulebook") -> str:
+    """Return the rules by topic: the name of each and whether it is off, its title, the facts it uses."""
     from tfdoctor.cli.screen import wrapped  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
 
-    off = _off(applied)
-    lines = []
+    off, lines = _off(applied), []
     for topic in Topic:
         mine = [rule for rule in applied.known if rule.topic is topic]
-        if mine:
-            listed = (line for rule in mine for line in _listed(rule, off.get(rule.name, "")))
-            lines += [f"{topic} ({len(mine)})", *listed, ""]
+        lines += [f"{topic} ({len(mine)})"] if mine else []
+        for rule in mine:
+            marks = ", ".join(filter(None, ("your own" if rule.own else "", off.get(rule.name))))
+            lines.append(f"  {rule.name}{f' [{marks}]' if marks else ''}")
+            lines += [f"      {rule.doc.title}", f"      uses {', '.join(rule.needs)}"]
+        lines += [""] if mine else []
     count = len(applied.known)
     active = f"{count - len(off)} of {count} rules active" if off else f"{count} rules"
     return wrapped([*lines, f"{active}; `tfdoctor explain RULE` shows the page of a rule."])
 
 
-def _listed(rule: "Rule", off: str) -> list[str]:
-    """Return the lines of a rule: its name and whether it is off, its title, the facts it uses."""
-    marks = ", ".join(filter(None, ("your own" if rule.own else "", off)))
-    return [
-        f"  {rule.name}{f' [{marks}]' if marks else ''}",
-        f"      {rule.doc.title}",
-        f"      uses {', '.join(rule.needs)}",
-    ]
-
-
 def _json(applied: "Rulebook") -> str:
     off, limited = _off(applied), {rule.name: rule for rule in applied.rules}
-    entries = [
-        _entry(limited.get(rule.name, rule), off.get(rule.name, "")) for rule in applied.known
-    ]
+    entries: list[dict[str, Any]] = []
+    for known in applied.known:
+        rule = limited.get(known.name, known)
+        limits: Any = rule.limits
+        defaults = asdict(type(limits)()) if limits else {}
+        entries.append(
+            {
+                "name": rule.name,
+                "topic": rule.topic.value,
+                "title": rule.doc.title,
+                "since": rule.since,
+                "needs": list(rule.needs),
+                "limits": {
+                    name: {"value": getattr(limits, name), "default": default}
+                    for name, default in defaults.items()
+                },
+                "own": rule.own,
+                "off": off.get(rule.name, ""),
+            }
+        )
     return json.dumps({"schema": 1, "rules": entries}, indent=2, sort_keys=True)
-
-
-def _entry(rule: "Rule", off: str) -> dict[str, Any]:
-    limits: Any = rule.limits
-    defaults = asdict(type(limits)()) if limits else {}
-    return {
-        "name": rule.name,
-        "topic": rule.topic.value,
-        "title": rule.doc.title,
-        "since": rule.since,
-        "needs": list(rule.needs),
-        "limits": {
-            name: {"value": getattr(limits, name), "default": default}
-            for name, default in defaults.items()
-        },
-        "own": rule.own,
-        "off": off,
-    }

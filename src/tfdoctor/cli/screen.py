@@ -47,12 +47,12 @@ def wrapped(lines: Iterable[str]) -> str:
     """Return lines as they are, or wrapped on a terminal, each with its own indent."""
     if not sys.stdout.isatty():
         return "\n".join(lines)
-    return "\n".join(piece for line in lines for piece in _broken(line, _width()))
-
-
-def _broken(line: str, width: int) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    shown: list[str] = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        broken = textwrap.wrap(line, _width(), subsequent_indent=indent, break_on_hyphens=False)
+        shown += broken or [""]
+    return "\n".join(shown)
 
 
 def _width() -> int:

@@ -9,7 +9,7 @@ import typer
 
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import FailOn
-from tfdoctor.cli.outcome import exit_code, write
+from tfdoctor.cli.outcome import Output, exit_code, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import book, failing
 
@@ -33,16 +33,14 @@ def must_need_no_recording(options: Mapping[str, object]) -> None:
         )
 
 
-def report_again(  # noqa: PLR0913 - the options of the command
+def report_again(
     path: Path,
     chosen: "Config",
-    formats: list[str],
+    output: Output,
     *,
     out: Path | None,
     fail_on: FailOn | None,
-    link: str,
     patch: str | None,
-    show: bool,
 ) -> int:
     """Write a stored report in these formats and return the exit code; budgets are those of the settings, if any.
 
@@ -57,11 +55,10 @@ def report_again(  # noqa: PLR0913 - the options of the command
     if patch and patch != "-":
         check_target(Path(patch))
     diagnosis = gates.applied(diagnosis) if gates.budget.limits else diagnosis
-    diagnosis = replace(diagnosis, link=link) if link else diagnosis
     prefix = "" if path.name in STORED else f"{path.name.partition('.')[0]}-"
     folder = out or path.parent
-    kept = [name for name in formats if folder / f"{prefix}report.{name}" != path]
-    write(diagnosis, folder, kept, prefix, err=patch == "-", show=show)
+    kept = [name for name in output.formats if folder / f"{prefix}report.{name}" != path]
+    write(diagnosis, folder, replace(output, formats=kept), prefix)
     if patch is not None:
         write_patch(diagnosis, diagnosis.patch, patch)
     return exit_code(diagnosis, gates.fail_on)

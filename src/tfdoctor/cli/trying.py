@@ -2,19 +2,28 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_own, parse_percent
-from tfdoctor.cli.outcome import exit_code, noted, untried, without_names, write
+from tfdoctor.cli.messages import say
+from tfdoctor.cli.options import (
+    Formats,
+    Scrub,
+    Show,
+    comma_separated,
+    parse_formats,
+    parse_own,
+    parse_percent,
+)
+from tfdoctor.cli.outcome import Output, exit_code, noted, untried, without_names, write
 from tfdoctor.cli.patching import check_target
 from tfdoctor.cli.profile import what
+from tfdoctor.cli.profile_parser import RECORDING
 from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.cli.try_parser import RECORDING
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
 
 if TYPE_CHECKING:
@@ -111,8 +120,11 @@ class TrialOptions:
         """Return what is asked of a trial."""
         from tfdoctor.trial.of_recording import Request  # noqa: PLC0415 - keeps --help fast
 
+        only = comma_separated(self.only or "")
+        if self.only is not None and not only:
+            raise typer.BadParameter("--only needs the name of a rule")
         return Request(
-            only=_rules(self.only),
+            only=tuple(only),
             patches=tuple(self.patch or ()),
             environment=tuple(self.env or ()),
             settings=self.usual_settings,
@@ -120,7 +132,7 @@ class TrialOptions:
             keep_model_changes=self.keep_model_changes,
             layer=self.layer,
             consent=_consent(yes=self.yes),
-            say=_say,
+            say=say,
         )
 
 
@@ -160,6 +172,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
+    output = Output(wanted, scrubbed=scrub, show=show)
     applied, gates = book(chosen), Gates.of(chosen)
     limit = parse_percent(trial.fail_on_promise, "--fail-on-promise")
     if trial.keep is not None:
@@ -178,7 +191,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     _all_of(
         lambda: _keep(trial.keep, tried, recording),
         lambda: _store(tried, recording),
-        lambda: _report(shown, recording, wanted, scrubbed=scrub, show=show),
+        lambda: _report(shown, recording, output),
     )
     promises = of_recording.exit_code(tried.diagnosis, limit)
     raise typer.Exit(promises or exit_code(tried.diagnosis, fail_on=None))
@@ -240,14 +253,6 @@ def _title(recording: "Recording") -> str:
     return recording.root.name if recording.root else ""
 
 
-def _rules(only: str | None) -> tuple[str, ...]:
-    """Return the names of a comma-separated list; an empty list is a usage error."""
-    names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
-    if only is not None and not names:
-        raise typer.BadParameter("--only needs the name of a rule")
-    return names
-
-
 def _all_of(*writes: Callable[[], object]) -> None:
     """Make all writes, so that one that fails does not lose what the others hold.
 
@@ -261,7 +266,7 @@ def _all_of(*writes: Callable[[], object]) -> None:
         except OutputError as error:
             failed.append(error)
     for other in failed[1:]:
-        _say(str(other))
+        say(str(other))
     if failed:
         raise failed[0]
 
@@ -270,25 +275,18 @@ def _store(tried: "Tried", recording: "Recording") -> None:
     from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
 
     if not stored.keep(tried.diagnosis.trials, recording):
-        _say(
+        say(
             f"this trial has no figure, so {stored.FILE} in the recording keeps those of an earlier trial, "
             "which `tfdoctor report` shows"
         )
 
 
-def _report(
-    diagnosis: "Diagnosis",
-    recording: "Recording",
-    formats: list[str],
-    *,
-    scrubbed: bool,
-    show: bool,
-) -> None:
+def _report(diagnosis: "Diagnosis", recording: "Recording", output: Output) -> None:
     """Write the reports; show the summary also where they cannot be written."""
     try:
-        write(diagnosis, recording.root or Path(), formats, scrubbed=scrubbed, show=show)
+        write(diagnosis, recording.root or Path(), output)
     except OutputError:
-        write(diagnosis, Path(), [], scrubbed=scrubbed)
+        write(diagnosis, Path(), replace(output, formats=[]))
         raise
 
 
@@ -301,24 +299,20 @@ def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
         return
     kept = diff(tried.kept, tried.before, recording)
     for path in kept.left_out:
-        _say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
+        say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
     if left_out := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
-        _say(f"not in the patch: {left_out}")
+        say(f"not in the patch: {left_out}")
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
     if not kept.diff:
-        _say("no change proved to help, so the patch is empty")
+        say("no change proved to help, so the patch is empty")
     write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
-
-
-def _say(text: str) -> None:
-    typer.echo(f"tfdoctor: {text}", err=True)
 
 
 def _consent(*, yes: bool) -> Callable[[str], None]:
     """Return what asks whether the runs may write where the program writes."""
 
     def ask(warning: str) -> None:
-        _say(warning)
+        say(warning)
         if yes:
             return
         if not sys.stdin.isatty():
