@@ -112,28 +112,21 @@ def number(share: float, digits: int = 0) -> str:
 
 def against(promised: Saving | RunSaving | None, measured: Measured | None) -> str:
     """Return how a promise compares with the interval, as a clause; "" where there is nothing to compare."""
-    if promised is None or measured is None or measured.difference is Difference.UNKNOWN:
+    if promised is None or measured is None or not is_known(promised.share):
         return ""
-    if not is_known(promised.share):
+    if measured.difference is Difference.UNKNOWN:
         return ""
     over, under = promised.share - measured.high, measured.low - promised.share
     ceiling, what = promised.bound is Bound.AT_MOST, of_what(measured)
     if under > 0:
-        short = f"{percent(under)} of the {what}"
-        return (
-            f"upper bound exceeded by at least {short}"
-            if ceiling
-            else f"promise too low by {short}"
-        )
-    if ceiling:
-        exceeded = measured.share > promised.share
-        return (
-            "above the upper bound, which is within the interval"
-            if exceeded
-            else "upper bound not exceeded"
-        )
-    too_high = f"promise too high by {percent(over)} of the {what}"
-    return too_high if over > 0 else "promise within the interval"
+        start = "upper bound exceeded by at least" if ceiling else "promise too low by"
+        return f"{start} {percent(under)} of the {what}"
+    if not ceiling:
+        too_high = f"promise too high by {percent(over)} of the {what}"
+        return too_high if over > 0 else "promise within the interval"
+    if measured.share > promised.share:
+        return "above the upper bound, which is within the interval"
+    return "upper bound not exceeded"
 
 
 def beside(one: Beside | None) -> str:
