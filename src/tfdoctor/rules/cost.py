@@ -82,28 +82,30 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Give the parts of the step in dollars, where the price of a steady step says enough."""
-    step_ms = breakdown.step_ms
-    if steps.mean_ms > limits.mean * step_ms:
+    if steps.mean_ms > limits.mean * breakdown.step_ms:
         return NotApplicable(
-            reason=f"a steady step takes {milliseconds(step_ms)}, but the mean of the traced steps is "
+            reason=f"a steady step takes {milliseconds(breakdown.step_ms)}, but the mean of the traced steps is "
             f"{milliseconds(steps.mean_ms)}: the cost depends on how often the long steps occur"
         )
-    if breakdown[UNKNOWN] > limits.idle * step_ms:
+    if breakdown[UNKNOWN] > limits.idle * breakdown.step_ms:
         return NotApplicable(reason="the trace does not show what takes most of the step")
-    idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step_ms
+    idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / breakdown.step_ms
     share = Measure.share("share of the step without compute", idle, limits.idle)
-    evidence = (share, *_prices(price, step_ms, epoch, matrix))
-    summary = f"A thousand steps cost {dollars(1000 * price.of_ms(step_ms))}"
+    evidence = (share, *_prices(price, breakdown.step_ms, epoch, matrix))
+    cost = f"A thousand steps cost {dollars(1000 * price.of_ms(breakdown.step_ms))}"
     if idle <= limits.idle:
-        summary += f"; {percent(1 - idle)} of the cost pays for compute"
+        summary = f"{cost}; {percent(1 - idle)} of the cost pays for compute"
         return Healthy(summary=summary, evidence=evidence, concern=Concern.MONEY)
     return Finding(
-        summary=f"{summary}; {percent(idle)} of the cost pays for idle time",
+        summary=f"{cost}; {percent(idle)} of the cost pays for idle time",
         evidence=evidence,
-        remedies=(Remedy("After the other findings are fixed, try a smaller or cheaper machine"),),
+        remedies=(SMALLER,),
         severity=Severity.NOTE,
         concern=Concern.MONEY,
     )
+
+
+SMALLER = Remedy("After the other findings are fixed, try a smaller or cheaper machine")
 
 
 def _prices(

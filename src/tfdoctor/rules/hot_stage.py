@@ -31,11 +31,11 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.pipeline_stages import StageTime, stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import location, milliseconds, percent
-from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
@@ -45,7 +45,6 @@ from tfdoctor.terms.verdict import (
     NotApplicable,
     Remedy,
     Stage,
-    Table,
     Verdict,
 )
 
@@ -84,7 +83,10 @@ def check(
     if hot:
         return _finding(hot, limiting, unexplained, breakdown, limits)
     summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
-    return Healthy(summary=summary, evidence=(_table(limiting),))
+    return Healthy(
+        summary=summary,
+        evidence=(stage_table(limiting, "time per step", lambda stage: stage.wall_ms),),
+    )
 
 
 def _finding(
@@ -106,21 +108,10 @@ def _finding(
         evidence=(
             Measure.share("share of the step in the stage", share, limits.share),
             Measure("wait for input per step", ms(breakdown[Stage.INPUT])),
-            _table(limiting),
+            stage_table(limiting, "time per step", lambda stage: stage.wall_ms),
         ),
         remedies=tuple(_remedy(stage) for stage in hot),
         effects=(Effect(Stage.INPUT, scales, first.path, ms(of), bound=Bound.AT_MOST),),
-    )
-
-
-def _table(stages: Sequence[StageTime]) -> Table:
-    return Table.of(
-        stages,
-        ("stage", lambda stage: stage.title),
-        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
-        ("time per step", lambda stage: ms(stage.wall_ms)),
-        ("busy threads", lambda stage: count(stage.concurrency)),
-        ("calls per step", lambda stage: count(stage.calls)),
     )
 
 

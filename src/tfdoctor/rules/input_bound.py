@@ -38,13 +38,13 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.pipeline_stages import StageTime, stage_table
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
@@ -55,7 +55,6 @@ from tfdoctor.terms.verdict import (
     PartTime,
     Remedy,
     Stage,
-    Table,
     Verdict,
 )
 
@@ -184,25 +183,16 @@ def _finding(
     """Name the stage that limits the pipeline, unless that is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
     cause, remedy = "", Remedy(FIND_OUT, WITHOUT_MODEL)
+    stages = [stage for stage in pipeline.stages if not stage.is_root] if pipeline else []
+    table = [stage_table(stages, "work per step", lambda stage: stage.work_ms)] if pipeline else []
     if critical and not critical.is_root:
         cause = f"; {critical.title} limits the pipeline"
         remedy = _remedy(critical, cacheable)
     return Finding(
         summary=f"{waits} for input{cause}",
-        evidence=(*measures, *([_table(pipeline)] if pipeline else [])),
+        evidence=(*measures, *table),
         remedies=(remedy,),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
-    )
-
-
-def _table(pipeline: InputPipeline) -> Table:
-    return Table.of(
-        (stage for stage in pipeline.stages if not stage.is_root),
-        ("stage", lambda stage: stage.title),
-        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
-        ("work per step", lambda stage: ms(stage.work_ms)),
-        ("busy threads", lambda stage: count(stage.concurrency)),
-        ("calls per step", lambda stage: count(stage.calls)),
     )
 
 

@@ -1,12 +1,12 @@
 """The stages of the input pipeline, and the segments that work in parallel."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
 
 ROOTS = ("Root", "Model")
 """tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
@@ -132,3 +132,17 @@ def segments_of(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
 def feeds(path: str, consumer: str) -> bool:
     """Whether a stage is upstream of another: "Zip[1]::Map" is upstream of "Zip"."""
     return path.startswith((f"{consumer}::", f"{consumer}["))
+
+
+def stage_table(
+    stages: Iterable[StageTime], label: str, time_ms: Callable[[StageTime], float]
+) -> Table:
+    """Return the table of stages with a time of each, in ms per training step, and what its label says of it."""
+    return Table.of(
+        stages,
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
+        (label, lambda stage: ms(time_ms(stage))),
+        ("busy threads", lambda stage: count(stage.concurrency)),
+        ("calls per step", lambda stage: count(stage.calls)),
+    )

@@ -83,11 +83,16 @@ def _expanded(
         return None
     shape, largest = sizes
     names = _of_its_size(made, dataflow)
-    summed = max(_sums_of(names, program), default=0)
+    for one in (program.by_name[name] for name in names):
+        if one.type in SUMS | NORMS and not GRADIENT.search(one.name) and one.outputs:
+            size = prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
+            largest = max(
+                largest, size
+            )  # a sum in the forward pass may be larger than the operands
     return ExpandedProduct(
         row,
         shape,
-        prod(shape) / max(largest, summed),
+        prod(shape) / largest,
         tuple(one for one in operations.rows if one.operation and one.operation.name in names),
         any(_weights(user, made, dataflow) for user in dataflow.consumers.get(made.name, ())),
     )
@@ -111,13 +116,6 @@ def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
     sizes = [batch if size is None else size for size in shape or ()]
     known = tuple(size for size in sizes if size is not None)
     return known if shape is not None and len(known) == len(sizes) else None
-
-
-def _sums_of(names: Iterable[str], program: Program) -> Iterator[int]:
-    """Yield the sizes of the sums in the forward pass."""
-    for one in (program.by_name[name] for name in names):
-        if one.type in SUMS | NORMS and not GRADIENT.search(one.name) and one.outputs:
-            yield prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
 
 
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:

@@ -1,5 +1,6 @@
 """Embedding tables with expensive lookups or updates: one-hot matmuls, and updates of the whole table."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -10,7 +11,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
 
 ONE_HOT = "OneHot"
@@ -142,27 +143,29 @@ def _width(matmul: Operation, position: int, entries: int) -> int | None:
 
 
 def _dense(operations: Operations) -> Iterator[DenseUpdate]:
-    sums = [row for row in operations.rows if row.type == DENSIFIES and _table(row)]
-    for table in dict.fromkeys(_table(row) for row in sums):
-        table_sums = [row for row in sums if _table(row) == table]
-        first = table_sums[0]
+    groups: dict[tuple[int, ...], list[OperationTime]] = defaultdict(list)
+    for row in operations.rows:
+        if row.type == DENSIFIES and (table := _table(row)):
+            groups[table].append(row)
+    for table, sums in groups.items():
+        first = sums[0]
         summed = (
             first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
         )
-        if table is None or not summed or summed[0] is None:
+        if not summed or summed[0] is None:
             continue
         rows = [
             row
             for row in operations.rows
-            if row in table_sums
-            or (row.operation and row.layer == first.layer and _has(row.operation, table))
+            if row in sums or (row.layer == first.layer and _is_on(row, table))
         ]
-        name = first.layer or first.name
-        yield DenseUpdate(name, first.at, table[0], summed[0], tuple(rows))
+        yield DenseUpdate(first.layer or first.name, first.at, table[0], summed[0], tuple(rows))
 
 
-def _has(operation: Operation, shape: Shape) -> bool:
-    return any(tensor == shape for _, tensor in (*operation.inputs, *operation.outputs))
+def _is_on(row: OperationTime, table: tuple[int, ...]) -> bool:
+    """Say whether an operation works on the whole table."""
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    return any(shape == table for _, shape in tensors)
 
 
 def _table(row: OperationTime) -> tuple[int, ...] | None:

@@ -134,7 +134,11 @@ def check(
     if hardware.kind != DeviceKind.CPU:
         return finding
     least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
-    # a gain that is no larger than what is not counted, such as casts of activations, is none
+    return _if_large_enough(finding, operations, least)
+
+
+def _if_large_enough(finding: Finding, operations: Operations, least: float) -> Verdict:
+    """Report no gain on a CPU that is no larger than what is not counted, such as casts of activations."""
     changes = [(effect.scales, effect.of.value) for effect in finding.effects if effect.of]
     share = sum((1.0 - scales) * time for scales, time in changes) / operations.total_ms
     if share >= least:

@@ -157,28 +157,24 @@ def _added_last(module: SyntaxTree, model: cst.Call, added: list[cst.Call]) -> c
 
 
 def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
-    """Return the layer whose call made the only output."""
+    """Return the layer whose call made the only output, the value last assigned to its name in the same block."""
     named = {arg.keyword.value: arg.value for arg in model.args if arg.keyword}
     positional = [arg.value for arg in model.args if arg.keyword is None]
-    outputs = named.get("outputs", positional[1] if len(positional) > 1 else None)
-    made = _assigned(module, outputs, model) if isinstance(outputs, cst.Name) else outputs
+    made = named.get("outputs", positional[1] if len(positional) > 1 else None)
+    if isinstance(made, cst.Name):
+        before = [
+            assignment
+            for assignment in module.all(cst.Assign)
+            if module.written(assignment.targets[0].target) == made.value
+            and module.span(assignment) < module.span(model)
+        ]
+        last = before[-1] if before else None
+        made = last.value if last is not None and _same_block(module, [last, model]) else None
     match made:
         case cst.Call(func=cst.Call() as layer) if not _raw(module, model):
             return layer
         case _:
             return None
-
-
-def _assigned(module: SyntaxTree, name: cst.Name, model: cst.Call) -> cst.BaseExpression | None:
-    """Return the value last assigned to a name before the model, in the same block."""
-    before = [
-        assignment
-        for assignment in module.all(cst.Assign)
-        if module.written(assignment.targets[0].target) == name.value
-        and module.span(assignment) < module.span(model)
-    ]
-    last = before[-1] if before else None
-    return last.value if last is not None and _same_block(module, [last, model]) else None
 
 
 def _raw(module: SyntaxTree, model: cst.Call) -> bool:
@@ -190,25 +186,18 @@ def _raw(module: SyntaxTree, model: cst.Call) -> bool:
         return True
     start, end = module.span(first), module.span(model)
     between = [call for call in calls if start < module.span(call) < end]
+    used = {last_name(call.func) for call in between}
+    within = [
+        call
+        for call in module.all(cst.Call)
+        if any(around.name.value in used for around in module.around(call, cst.FunctionDef))
+    ]
     tensorflow = module.name_of("tensorflow", model)
-    names = [dotted(call.func) for call in (*between, *_called_by(module, between))]
+    names = [dotted(call.func) for call in (*between, *within)]
     return any(
         name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.")
         for name in names
     )
-
-
-def _called_by(module: SyntaxTree, calls: list[cst.Call]) -> list[cst.Call]:
-    """Return the calls in the functions of the file that some calls name."""
-    used = {last_name(call.func) for call in calls}
-    functions = [
-        function for function in module.all(cst.FunctionDef) if function.name.value in used
-    ]
-    return [
-        call
-        for call in module.all(cst.Call)
-        if any(around in functions for around in module.around(call, cst.FunctionDef))
-    ]
 
 
 def _same_block(module: SyntaxTree, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:

@@ -62,9 +62,10 @@ class OwnLayers:
         Raises:
             Declined: there are several, or call() does not end with a layer.
         """
-        bases = [(node, node.bases[0].value) for node in self.classes]
         models = [
-            node for node, base in bases if self.values.from_tensorflow(base).endswith(".Model")
+            node
+            for node in self.classes
+            if self.values.from_tensorflow(node.bases[0].value).endswith(".Model")
         ]
         if len(models) != 1:
             raise Declined(f"the file defines {'several models' if models else 'no model'}")

@@ -71,9 +71,7 @@ class ReducedPrecision:
             return cls(gains=tuple(_halved(operations)))
         variables = OptimizerWork.measure(operations).rows
         rest = [row for row in operations.rows if row not in variables]
-        wide = [row for row in rest if row.precision in ("float32", "")]  # or of unknown type
-        costs = [*_casts(norms), *_strided(wide), *_slower(wide), *_pooled(rest, program)]
-        return cls(costs=tuple(costs))
+        return cls(costs=(*_casts(norms), *_slower(rest), *_pooled(rest, program)))
 
 
 def _halved(operations: Operations) -> Iterable[Effect]:
@@ -91,23 +89,25 @@ def _halved(operations: Operations) -> Iterable[Effect]:
 
 def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
     """Return the cost of the casts around unfused batch normalization."""
-    for norm in norms.unfused if norms else ():
-        cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
+    if norms is None:
+        return
+    for norm in norms.unfused:
+        cost = norms.passes_ms(norm, CAST_PASSES)
         if cost and norm.ms:
             yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
 
 
-def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return the cost of the gradients of strided depthwise convolutions; unknown strides count as such."""
-    for row in rows:
+def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
+    """Return the cost of gradients of strided convolutions, then of activations that are computed value by value.
+
+    Operations of an unknown type count as float32, and depthwise convolutions of unknown strides as strided.
+    """
+    wide = [row for row in rows if row.precision in ("float32", "")]
+    for row in wide:
         strides = row.operation.attrs.strides if row.operation else ()
         if row.type == STRIDED_GRADIENT and (not strides or max(strides) > 1):
             yield row.scaled(STRIDED_SCALES)
-
-
-def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return the cost of activations that are computed value by value."""
-    for row in rows:
+    for row in wide:
         in_caches = row.ms <= IN_CACHES_MS * row.calls
         scales = SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None)
         if scales:

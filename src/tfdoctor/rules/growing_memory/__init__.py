@@ -129,41 +129,37 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
 ) -> Verdict:
     """Report memory that certainly grows and does not level off."""
     keeps = kept.of_steps if kept else None
-    enough_s = limits.kept_seconds if keeps else limits.seconds
-    if reason := _why_not(phases, growth.seconds, calls, enough_s, limits):
+    if reason := _why_not(phases, growth, calls, keeps, limits):
         return NotApplicable(reason=reason)
     counts = growing_counts(growth)
     least = limits.along if counts else limits.growth
-    growing = [
-        one
-        for one in memory.memories
-        if one.trend.grows and one.grown >= max(least, limits.share * one.trend.first)
-    ]
+    large = [m for m in memory.memories if m.grown >= max(least, limits.share * m.trend.first)]
+    growing = [one for one in large if one.trend.grows]
+    shown = max(growing, key=lambda one: one.severity, default=memory.memories[0])
+    evidence = _evidence(shown, counts, least)
     if not growing:
-        first = memory.memories[0]
-        summary, evidence = _healthy(first, growth.seconds), _evidence(first, counts, least)
-        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
-    worst = max(growing, key=lambda one: one.severity)
-    severity = _severity(worst, counts, phases, calls, program)
-    # where traced functions hold the memory, retracing is what to change
-    traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
-    fails = severity is Severity.CRITICAL and not traced
+        return Healthy(summary=_healthy(shown, growth), evidence=evidence, concern=Concern.RUN)
+    severity = _severity(shown, counts, phases, calls, program)
     return Finding(
-        summary=_summary(worst, counts, growth.seconds, keeps),
-        evidence=(*_evidence(worst, counts, least), *kept_table(kept, keeps)),
+        summary=_summary(shown, counts, growth.seconds, keeps),
+        evidence=(*evidence, *kept_table(kept, keeps)),
         remedies=remedies(counts, calls, makes_operations(counts, phases), keeps),
         severity=severity,
         concern=Concern.RUN,
-        failure=RunFailure.AHEAD if fails else RunFailure.NONE,
+        failure=_failure(severity, counts),
     )
 
 
 def _why_not(
-    phases: RunPhases, seconds: float, calls: RunCalls | None, enough_s: float, limits: Limits
+    phases: RunPhases,
+    growth: RunGrowth,
+    calls: RunCalls | None,
+    keeps: KeptResult | None,
+    limits: Limits,
 ) -> str:
     """Return why a run shows no trend of its memory; "" where it may."""
-    if seconds < enough_s:
-        recorded = milliseconds(1000 * seconds)
+    if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
+        recorded = milliseconds(1000 * growth.seconds)
         return f"memory was recorded for {recorded} only, in which it still warms up"
     if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
         return (
@@ -175,9 +171,9 @@ def _why_not(
     return ""
 
 
-def _healthy(memory: FillingMemory, seconds: float) -> str:
+def _healthy(memory: FillingMemory, growth: RunGrowth) -> str:
     """State the numbers: less than a limit is said as such, and a plateau too."""
-    name, time = memory.name.capitalize(), milliseconds(1000 * seconds)
+    name, time = memory.name.capitalize(), milliseconds(1000 * growth.seconds)
     if memory.grown <= 0:
         level = quantity(nbytes(memory.trend.last))
         return f"{name} did not grow in {time}: it was {level} at the end"
@@ -226,6 +222,12 @@ def _evidence(
         *bound,
         *counts_table(counts),
     )
+
+
+def _failure(severity: Severity, counts: tuple[Trend, ...]) -> RunFailure:
+    """Say whether the run will fail by it; where traced functions hold the memory, retracing is what to change."""
+    traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
+    return RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE
 
 
 RESIDENT = Trend(

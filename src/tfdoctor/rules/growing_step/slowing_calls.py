@@ -1,7 +1,7 @@
 """Calls that a loop makes again and again and that take longer and longer: of functions, sessions and models."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -77,29 +77,28 @@ class _Calls:
     number: int
     points: list[tuple[float, float]]
 
+    def add(self, number: int, at_s: float, ms: float) -> None:
+        """Add calls with the time of one."""
+        self.number += number
+        self.points.append((at_s, ms))
+
 
 def _calls(log: RunLog) -> Mapping[Made, _Calls]:
+    """Return the calls that the log adds up, with their mean in each bucket, and those that it tells one by one."""
     found: dict[Made, _Calls] = defaultdict(lambda: _Calls(0, []))
-    for made, number, at_s, ms in (*_together(log), *_alone(log)):
-        found[made].number += number
-        found[made].points.append((at_s, ms))
-    return found
-
-
-def _together(log: RunLog) -> Iterator[tuple[Made, int, float, float]]:
-    places = {str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))}
+    together = {
+        str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))
+    }
     for bucket in log.buckets:
-        for number in bucket.entered.keys() & places.keys():
+        for number in bucket.entered.keys() & together.keys():
             calls, ms = bucket.entered[number], bucket.calls.get(number, 0.0)
             if calls and ms:
-                yield places[number], calls, (bucket.start + bucket.end) / 2, ms / calls
-
-
-def _alone(log: RunLog) -> Iterator[tuple[Made, int, float, float]]:
-    places = {call.id: made for call in log.calls.values() if (made := _made(call, ALONE))}
+                found[together[number]].add(calls, (bucket.start + bucket.end) / 2, ms / calls)
+    alone = {call.id: made for call in log.calls.values() if (made := _made(call, ALONE))}
     for span in log.spans:
-        if span.call in places and not span.open:
-            yield places[span.call], 1, span.start, 1000 * (span.end - span.start)
+        if span.call in alone and not span.open:
+            found[alone[span.call]].add(1, span.start, 1000 * (span.end - span.start))
+    return found
 
 
 def _made(call: CallPlace, kinds: tuple[RunCall, ...]) -> Made | None:

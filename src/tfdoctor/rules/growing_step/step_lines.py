@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog, SeenStack
+from tfdoctor.recording.run_log import Bucket, Line, RunLog
 from tfdoctor.terms.kinds import RunCall, RunWork
 from tfdoctor.terms.verdict import Location
 
@@ -18,6 +18,12 @@ SKIPPED = 0.1
 
 PART = 1 / 3
 """Share of the other steps that is compared, at their beginning and at their end."""
+
+TRAINING = (RunCall.STEP, RunCall.BETWEEN)
+"""Calls that train."""
+
+AROUND = (RunCall.SCRIPT, RunCall.FUNCTION)
+"""Calls in whose loops steps may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +95,9 @@ class _StepPart:
         part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter(), {})
         for number, taken_ms in bucket.stacks.items():
             stack = run.stacks.get(int(number)) if number.isdecimal() else None
-            if stack and stack.at and _trains(stack, run.calls.get(stack.call)):
+            call = run.calls.get(stack.call) if stack else None
+            kind = call.call if call else RunCall.SCRIPT
+            if stack and stack.at and (kind in TRAINING or (stack.looped and kind in AROUND)):
                 seen = bucket.samples.get(number, 0)
                 part.ms[stack.at] = part.ms.get(stack.at, 0.0) + taken_ms
                 part.samples[stack.at, stack.calls or ""] += seen
@@ -112,14 +120,6 @@ def _line(at: Location, line: Line, before: _StepPart, after: _StepPart) -> Step
         samples=sum(seen.values()),
         calls=max(seen, key=lambda calls: seen[calls], default=""),
         graph_samples=after.graph[line],
-    )
-
-
-def _trains(stack: SeenStack, call: CallPlace | None) -> bool:
-    """Say whether a stack is part of the steps: in a call that trains, or in the loop around it."""
-    kind = call.call if call else RunCall.SCRIPT
-    return kind in (RunCall.STEP, RunCall.BETWEEN) or (
-        stack.looped and kind in (RunCall.SCRIPT, RunCall.FUNCTION)
     )
 
 

@@ -56,13 +56,10 @@ from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.rules.hot_operation.called_layers import again, call_tables, layers, repeats
-from tfdoctor.rules.hot_operation.hot_work import HotWork, Least, scale_of
+from tfdoctor.rules.hot_operation.hot_work import HotWork, Least, Stated, called, scale_of, without
 from tfdoctor.rules.hot_operation.questions import remedies
-from tfdoctor.rules.hot_operation.remaining import called, without
 from tfdoctor.rules.hot_operation.search import Marks, find
-from tfdoctor.rules.hot_operation.sentences import summary
-from tfdoctor.rules.hot_operation.stated import Stated
-from tfdoctor.rules.hot_operation.table import SHOWN_ROWS, table
+from tfdoctor.rules.hot_operation.sentences import SHOWN_ROWS, summary, table
 from tfdoctor.terms.humanize import counted, location, percent
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
@@ -134,8 +131,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     least = Least(*(max(limits.least_ms, share * breakdown.step_ms) for share in shares))
     dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
     found = find(groups, dispatch, unexplained, least, Marks(limits.near, limits.short_ms))
-    # what is stated may be less: the profiler takes most of many short operations
-    stated = Stated.of(model, breakdown, unexplained)
+    stated = Stated.of(model, breakdown, unexplained)  # less: the profiler takes much of short ones
     least = Least(*(share * stated.step_ms for share in shares))
     hot = [called(one, calls) for one in found if stated.ms_of(one) >= least.of(one)]
     if hot:

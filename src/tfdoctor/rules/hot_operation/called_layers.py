@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.savings.layer_calls import CalledLayer
-from tfdoctor.rules.hot_operation.hot_work import HotWork
-from tfdoctor.rules.hot_operation.stated import Stated
+from tfdoctor.rules.hot_operation.hot_work import HotWork, Stated
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Cell, Measure, Table

@@ -1,11 +1,16 @@
-"""What a line makes the device do, and how much of that time may be left out."""
+"""What a line makes the device do, what of it findings leave, and its times as a report states them."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.facts.operations.dependence import Source
-from tfdoctor.facts.savings.layer_calls import CalledLayer
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.terms.verdict import Location
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.terms.verdict import Location, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +103,64 @@ def scale_of(group: OperationGroup) -> float:
     if group.attained is None and group.gflop_s and group.best_gflop_s:
         return min(1.0, group.gflop_s / group.best_gflop_s)
     return group.attained or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The step that times are of, and the shares of traced time, 0 to 1, that are not the profiler's.
+
+    ``left_ms`` is what no specific finding names of the device's traced time: together, hot work takes no more.
+    """
+
+    step_ms: float
+    each_step: str
+    left_ms: float
+    per_step: str = "per step"  # the end of a label of a time
+    device: float = 1.0
+    host: float = 1.0
+
+    @classmethod
+    def of(cls, model: StepModel | None, breakdown: Breakdown, unexplained: Unexplained) -> Self:
+        """Take the step of the verdict and of all savings."""
+        left_ms = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
+        if model is None or model.tracing is None:
+            return cls(breakdown.step_ms, breakdown.each_step, left_ms)
+        return cls(
+            model.step_ms,
+            "each untraced step",
+            left_ms,
+            "per untraced step",
+            device=model.kept(Stage.DEVICE),
+            host=model.kept(Stage.HOST),
+        )
+
+    def ms_of(self, *hot: HotWork) -> float:
+        """Return the time of hot work, in ms per step."""
+        device_ms = min(self.left_ms, sum(one.device_ms for one in hot))
+        return self.device * device_ms + self.host * sum(one.host_ms for one in hot)
+
+
+def without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup | None:
+    """Return a group without the operations that findings are about; None where none is left."""
+    named = unexplained.subjects
+    rows = tuple(row for row in group.rows if row.name not in named and row.layer not in named)
+    if len(rows) == len(group.rows):
+        return group
+    part = sum(row.ms for row in rows) / group.ms if group.ms else 0.0
+    least = None if group.least_ms is None else group.least_ms * part
+    return replace(group, rows=rows, least_ms=least) if rows else None
+
+
+def called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
+    """Add the calls of the layers that made the work, those of most time first.
+
+    Only calls that ran operations count: the body of a loop is a scope of its own, and no call.
+    """
+    times: dict[str, float] = defaultdict(float)
+    for group in hot.groups:
+        for row in group.rows:
+            times[row.layer] += row.ms
+    names = sorted(filter(None, times), key=lambda name: -times[name])
+    found = [layer for name in names if (layer := calls.of(name))] if calls else []
+    ran = [replace(one, calls=tuple(c for c in one.calls if c.operations)) for one in found]
+    return replace(hot, layers=tuple(layer for layer in ran if len(layer.calls) > 1))

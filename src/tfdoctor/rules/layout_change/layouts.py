@@ -63,10 +63,17 @@ class Layouts:
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow | Unavailable) -> Self:
         """Find the conversions in the graph, and the kernels by their names."""
-        inside = tuple(_inside(operations.rows))
+        inside = []
+        for row in operations.rows:
+            kernels = zip(row.ran, row.ran_ms, strict=False)
+            time = sum(ms for name, ms in kernels if CONVERTING_KERNEL.search(name))
+            if row.category == FORMATTING:
+                time = row.ms
+            if time:
+                inside.append((row, min(time, row.ms)))
         if isinstance(dataflow, Unavailable):
-            return cls((), inside, str(dataflow))
-        return cls(tuple(_conversions(operations, dataflow)), inside)
+            return cls((), tuple(inside), str(dataflow))
+        return cls(tuple(_conversions(operations, dataflow)), tuple(inside))
 
     @property
     def superfluous(self) -> tuple[Conversion, ...]:
@@ -79,16 +86,6 @@ class Layouts:
         if len(kinds) < len((True, False)):
             return ()
         return self.conversions if self.conversions[0].after_image else self.conversions[1:]
-
-
-def _inside(rows: Iterable[OperationTime]) -> Iterator[tuple[OperationTime, float]]:
-    for row in rows:
-        kernels = zip(row.ran, row.ran_ms, strict=False)
-        time = sum(ms for name, ms in kernels if CONVERTING_KERNEL.search(name))
-        if row.category == FORMATTING:
-            time = row.ms
-        if time:
-            yield row, min(time, row.ms)
 
 
 def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
