@@ -11,12 +11,11 @@ from typing import Self
 
 from tfdoctor.facts.phases.call_phases import CallPhases
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.facts.phases.run_course import RunCourse, Shares
 from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
-
-MS = 1000.0
 
 NEAR = 2
 """Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs."""

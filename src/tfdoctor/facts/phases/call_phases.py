@@ -69,26 +69,22 @@ class CallPhases:
                     phase = Phase.SAVING
                 elif stack.work is RunWork.BUILDING and phase is Phase.PREPARING:
                     phase = Phase.BUILDING
-                return ((phase, 1.0),)
             case RunCall.BETWEEN if self.in_fit(call):
-                saves = stack.work is RunWork.SAVING
-                return ((Phase.SAVING if saves else Phase.STEPS, 1.0),)
+                phase = Phase.SAVING if stack.work is RunWork.SAVING else Phase.STEPS
+            case RunCall.FUNCTION if stack.looped:
+                phase = Phase.STEPS
             case RunCall.FUNCTION:
-                return ((self._of_function(stack, number), 1.0),)
+                model = stack.tested or stack.work is RunWork.MODEL
+                first = self.course.trains and self.course.before_training(number)
+                phase = Phase.PREPARING if first and not model else self.course.models
             case _:
                 return self._of_script(stack, number)
+        return ((phase, 1.0),)
 
     def of_loop(self, kind: RunCall, number: int) -> Phase:
         """Return the phase of the own time of Keras' fit, or of an epoch."""
         first = kind is RunCall.FIT and self.course.before_training(number)
         return Phase.PREPARING if first else Phase.BOUNDARIES
-
-    def _of_function(self, stack: SeenStack, number: int) -> Phase:
-        if stack.looped:
-            return Phase.STEPS
-        model = stack.tested or stack.work is RunWork.MODEL
-        first = self.course.trains and self.course.before_training(number)
-        return Phase.PREPARING if first and not model else self.course.models
 
     def _of_script(self, stack: SeenStack, number: int) -> Shares:
         if not stack.at and (stack.work is RunWork.OTHER or self.course.starting(number)):

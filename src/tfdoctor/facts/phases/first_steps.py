@@ -11,10 +11,9 @@ from typing import Self
 from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.kinds import Phase
-
-MS = 1000.0
 
 LONG = 1.5
 """Times the usual step from which a first step is long, as the recorder defines a long one."""

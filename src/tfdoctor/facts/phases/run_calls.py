@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
-from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_clock import MS, whole_run
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.step_times import main_loop, of_loop
+from tfdoctor.facts.phases.step_times import main_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
@@ -29,8 +29,6 @@ TOLD = (
 
 AGAIN = 3
 """Calls for each line that leads there from which a loop makes them: two may be written one after the other."""
-
-MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +89,7 @@ class RunCalls:
         calls = [_made(places, totals, place) for places in _groups(totals.tree)]
         fits = totals.count(totals.tree.of_kind(RunCall.FIT))
         epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
-        buckets, loop = totals.log.buckets, main_loop(totals.log)
-        passes = sum(steps.passes for bucket in buckets for steps in of_loop(bucket, loop))
+        passes = sum(steps.passes for steps in main_steps(totals.log))
         planned = recording.program.run.epochs if recording.program else None
         return cls(
             tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),

@@ -10,6 +10,7 @@ from tfdoctor.recording.run_log import RunLog
 
 NS = 1_000_000_000
 MS = 1000.0
+"""Nanoseconds and milliseconds in a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
+from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
@@ -23,8 +24,6 @@ MODEL_CALLS = (
 )
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
-
-MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

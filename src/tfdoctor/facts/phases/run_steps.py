@@ -7,8 +7,8 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, of_loop
+from tfdoctor.facts.phases.run_clock import MS, whole_run
+from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -28,8 +28,6 @@ AROUND = 2
 
 ENOUGH_STEPS = 5
 """Steps from which a median is one (see Steps.too_few)."""
-
-MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,7 @@ class RunSteps:
         """
         log = whole_run(recording)
         source, at = main_loop(log)
-        steps = [one for bucket in log.buckets for one in of_loop(bucket, (source, at))]
+        steps = list(main_steps(log))
         times = StepDurations.of(log)
         count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
         if not count or not times.count:

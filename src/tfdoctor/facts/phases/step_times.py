@@ -85,6 +85,12 @@ def of_loop(bucket: Bucket, loop: tuple[str, Line | None]) -> Iterator[BucketSte
     return (steps for steps in bucket.steps if (steps.source, steps.at) == loop and steps.calls)
 
 
+def main_steps(log: RunLog) -> Iterator[BucketSteps]:
+    """Yield the steps of the loop with the most time, bucket by bucket."""
+    loop = main_loop(log)
+    return (steps for bucket in log.buckets for steps in of_loop(bucket, loop))
+
+
 def durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
     """Yield durations in ms per step, and the number of calls that took it."""
     each = max(1.0, steps.steps / steps.calls) if steps.calls else 1.0

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tfdoctor.facts.phases.call_tree import CallTree
+from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
 from tfdoctor.terms.kinds import RunCall
-
-MS = 1000.0
-
 
 Definition = tuple[str, Line | None]
 """The name of a function, and the line that calls it."""
