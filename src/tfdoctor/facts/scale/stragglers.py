@@ -137,21 +137,20 @@ def lower_bound(values: Times, alpha: float) -> float:
 
 
 def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: Times) -> Lag:
-    names = sorted(hosts)
-    at = names.index(name)
+    at = sorted(hosts).index(name)
 
     def part(stage: str) -> Times:
-        return _table({n: hosts[n].parts[stage] for n in names}, matching)
+        return _table({name: host.parts[stage] for name, host in hosts.items()}, matching)
 
     stages = {str(stage): float(np.median(_excess(part(stage), at))) for stage in OWN}
     stage = max(stages, key=lambda name: stages[name])
     waited = -float(np.median(_excess(part(Stage.COLLECTIVE), at)))
-    own = _table({n: hosts[n].own_ms for n in names}, matching)
+    own = _table({name: host.own_ms for name, host in hosts.items()}, matching)
     gain = float(np.median(own[at] - np.delete(own, at, axis=0).max(axis=0)))
     return Lag(
         host=name,
         ms=float(np.median(excess)),
-        at_least_ms=lower_bound(excess, ALPHA / len(names)),
+        at_least_ms=lower_bound(excess, ALPHA / len(hosts)),
         stage=stage,
         stage_ms=stages[stage],
         waited_ms=max(0.0, waited),
