@@ -7,7 +7,7 @@ import pytest
 
 from tests.capture import agent
 
-hooks: Any = agent.load("run.hooks")
+calls: Any = agent.load("run.phase_calls")
 
 
 class Dataset:
@@ -25,9 +25,9 @@ class Dataset:
 @pytest.fixture
 def adapted(monkeypatch: pytest.MonkeyPatch) -> Any:
     eager = SimpleNamespace(executing_eagerly=lambda: True)
-    monkeypatch.setattr(hooks.tensorflow_api, "context", lambda: eager)
+    monkeypatch.setattr(calls.tensorflow_api, "context", lambda: eager)
     log = SimpleNamespace(fault=lambda where, error: pytest.fail(f"{where}: {error!r}"))
-    of = hooks.RunHooks(SimpleNamespace(clock=None), log, None)
+    of = calls.PhaseCalls(None, log)
     return lambda *args, **kwargs: of.adapted((object(), *args), kwargs)
 
 
@@ -40,7 +40,7 @@ def test_no_more_batches_are_read_than_asked_for(adapted: Any) -> None:
     assert adapted(Dataset(1, 40_000), steps=300) == {"steps": 300, "examples": 300}
     assert adapted(Dataset(1, 40_000), None, 300) == {"steps": 300, "examples": 300}
     assert adapted(Dataset(1, 200), steps=300) == {"steps": 200, "examples": 200}
-    assert adapted(Dataset(2, hooks.INFINITE), steps=300) == {"steps": 300, "examples": 600}
+    assert adapted(Dataset(2, calls.INFINITE), steps=300) == {"steps": 300, "examples": 600}
 
 
 def test_single_texts_are_examples(adapted: Any) -> None:
@@ -51,7 +51,7 @@ def test_single_texts_are_examples(adapted: Any) -> None:
     "data",
     [
         Dataset(1, -2),  # a generator's: its number is not known
-        Dataset(1, hooks.INFINITE),
+        Dataset(1, calls.INFINITE),
         Dataset(None, 500, rank=1),  # rows, or batches that were made otherwise
         Dataset(None, 500, rank=None),
         [[1.0], [2.0]],

@@ -17,7 +17,8 @@ from tests.capture import agent
 buckets = agent.load("run.buckets")
 clocks: Any = agent.load("run.clock")
 log_file = agent.load("run.log_file")
-snapshots: Any = agent.load("run.snapshot")
+TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("call_times", "snapshot"))]
+"""The modules that look at the time."""
 stacks = agent.load("run.stacks")
 kinds = agent.load("run.kinds")
 
@@ -35,7 +36,7 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    for module in (clocks, snapshots):
+    for module in TIMED:
         monkeypatch.setattr(module, "perf_counter_ns", time)
     return time
 
@@ -67,7 +68,8 @@ def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
 )
 def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, float, bool]]) -> None:
     before, time = clocks.perf_counter_ns, Time()
-    clocks.perf_counter_ns = snapshots.perf_counter_ns = time
+    for module in TIMED:
+        module.perf_counter_ns = time
     try:
         told = made(time)
         clock, lines, calls = told.clock, [], 0
@@ -82,7 +84,8 @@ def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, floa
         time.now += 1
         lines.append(told.bucket(closes=True))
     finally:
-        clocks.perf_counter_ns = snapshots.perf_counter_ns = before
+        for module in TIMED:
+            module.perf_counter_ns = before
     assert lines[0]["start"] == 0.2
     assert lines[-1]["end"] == pytest.approx(told.seconds(time.now))
     for one, following in itertools.pairwise(lines):

@@ -18,7 +18,10 @@ from tests.capture import agent
 clocks: Any = agent.load("run.clock")
 elsewhere: Any = agent.load("run.other_thread_traces")
 kinds = agent.load("run.kinds")
-TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("repeated", "snapshot"))]
+TIMED = [
+    agent.load(f"run.{name}")
+    for name in ("clock", "call_times", "followed_thread", "repeated", "snapshot")
+]
 """The modules that look at the time."""
 
 

@@ -6,7 +6,8 @@ from .loops.data_loop import ThreadLoops
 from .loops.watch import Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
-from .run.hooks import OwnWork, RunHooks
+from .run.hooks import RunHooks
+from .run.phase_calls import OwnWork
 from .run.recorder import RunRecorder
 from .timing import TimedWindow
 from .window.call_arguments import CallArguments
@@ -58,7 +59,7 @@ class Installed:
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()
         self.run = RunHooks(self.recorder, log, self.window)
-        self.window.own_work = lambda: OwnWork(self.run)
+        self.window.own_work = lambda: OwnWork(self.run.phases)
         clock = self.recorder.clock
         self.window.after_start.append(lambda: setattr(clock, "profiled", True))
         self.window.before_stop.append(lambda: setattr(clock, "profiled", False))

@@ -47,16 +47,13 @@ class Watch:
         self.begin()
 
     def _run(self) -> None:
-        while self._needed():
+        """Look again and again, as long as there may be something to do."""
+        window = self.window
+        while window.log.ours() and window.state is not DONE:
+            if window.state not in PROFILED and not self.graphs and not window.plan.get("seconds"):
+                break
             time.sleep(EVERY_S)
             self.look()
-
-    def _needed(self) -> bool:
-        """Say whether there may be something to do."""
-        window = self.window
-        if not window.log.ours() or window.state is DONE:
-            return False
-        return window.state in PROFILED or self.graphs or bool(window.plan.get("seconds"))
 
     @guarded("watch")
     def look(self) -> None:

@@ -24,21 +24,16 @@ MARK = "(tfdoctor)"
 
 
 def hide(wrapper: F) -> F:
-    """Give a function's frames a file name that says whose they are and is left out."""
-    name = os.path.join(_tensorflow(), "python", MARK)
-    function: Any = wrapper  # a plain function, whatever its declared type
-    function.__code__ = function.__code__.replace(co_filename=name)
-    return wrapper
-
-
-def _tensorflow() -> str:
-    """Return the folder of TensorFlow; Keras may be imported before it, or without it."""
-    module = sys.modules.get("tensorflow")
-    spec = getattr(module, "__spec__", None) or importlib.machinery.PathFinder.find_spec(
-        "tensorflow"
-    )
+    """Give a function's frames a file name that says whose they are and is left out: in TensorFlow's folder."""
+    # Keras may be imported before TensorFlow, or without it.
+    known = getattr(sys.modules.get("tensorflow"), "__spec__", None)
+    spec = known or importlib.machinery.PathFinder.find_spec("tensorflow")
     origin = spec.origin if spec is not None else None
-    return os.path.dirname(os.path.abspath(origin)) if origin else "tensorflow"
+    folder = os.path.dirname(os.path.abspath(origin)) if origin else "tensorflow"
+    function: Any = wrapper  # a plain function, whatever its declared type
+    code = function.__code__
+    function.__code__ = code.replace(co_filename=os.path.join(folder, "python", MARK))
+    return wrapper
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:

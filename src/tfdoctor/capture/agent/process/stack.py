@@ -200,21 +200,14 @@ def public_name(function: Function | None) -> str | None:
         return None
     module, name = function
     package = module.partition(".")[0]
-    if package == "tensorflow":
-        exported = _exported(getattr(sys.modules.get(module), "__dict__", {}).get(name))
+    found: Foreign = getattr(sys.modules.get(module), "__dict__", {}).get(name)
+    while package == "tensorflow" and found is not None:
+        exported: Sequence[str] = getattr(found, "_tf_api_names", None) or ()
         if exported:
-            return f"{package}.{exported}"
+            return f"{package}.{exported[0]}"
+        found = getattr(found, "__wrapped__", None)  # within its decorators
     offered = getattr(sys.modules.get(package), "__dict__", {}).get(name)
     return f"{package if callable(offered) else module}.{name}"
-
-
-def _exported(function: Foreign) -> str:
-    """Return TensorFlow's public name of a function of its own, within its decorators; "" if it has none."""
-    names: Sequence[str] = ()
-    while function is not None and not names:
-        names = getattr(function, "_tf_api_names", None) or ()
-        function = getattr(function, "__wrapped__", None)
-    return names[0] if names else ""
 
 
 LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")

@@ -56,15 +56,8 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
         "count": int(count),
         "scheme": "",
         "bytes": sizes[len(sizes) // 2],
-        "image": _image(paths),
+        "image": image_sizes.median(paths),
     }
-
-
-def _image(paths: list[str]) -> list[int] | None:
-    try:
-        return image_sizes.median(paths)
-    except OSError:  # a file that is gone, or that the user may not read
-        return None
 
 
 def _first(row: Foreign) -> bytes:

@@ -34,11 +34,14 @@ MOST_MARKERS = 64
 
 
 def median(paths: Sequence[str]) -> list[int] | None:
-    """Return [height, width] in pixels, the median of each; None unless all files are JPEG or PNG."""
+    """Return [height, width] in pixels, the median of each; None unless all files are JPEG or PNG, and readable."""
     sizes = []
     for path in paths:
-        with open(path, "rb") as file:
-            size = _size(file)
+        try:
+            with open(path, "rb") as file:
+                size = _size(file)
+        except OSError:  # a file that is gone, or that the user may not read
+            return None
         if size is None:
             return None
         sizes.append(size)

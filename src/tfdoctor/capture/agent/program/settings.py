@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 def describe(registry: Registry) -> dict[str, object]:
     """Return the settings of the model that trained, as far as there is one."""
     model = registry.model()
-    optimizer = getattr(model, "optimizer", None) or _last(registry.optimizers)
     trainer = model if model is not None else registry.trainer()
     feeds = registry.feeds()
     settings = {
         "policy": _policy(),
-        "optimizer": _inner(optimizer),
-        "loss_scale": _scales(optimizer, registry.optimizers),
+        **_optimizer(model, registry.optimizers),
         # Of a model or a tf.function:
         "jit_compile": getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None)),
         "run_eagerly": getattr(model, "run_eagerly", None),
@@ -40,17 +38,19 @@ def describe(registry: Registry) -> dict[str, object]:
     return settings
 
 
-def _last(references: Sequence[Reference]) -> object:
-    """Return the youngest object that is still alive: a wrapper is made after what it wraps."""
-    alive = (reference() for reference in reversed(references))
-    return next((thing for thing in alive if thing is not None), None)
+def _optimizer(model: Model | None, references: Sequence[Reference]) -> dict[str, object]:
+    """Return the class of the optimizer that does the work, and whether it, or any that is alive, scales the loss.
 
-
-def _scales(optimizer: object, references: Sequence[Reference]) -> bool:
-    """Return whether the optimizer, or any other that is alive, scales the loss."""
-    alive = [optimizer, *(reference() for reference in references)]
-    bases = [base.__name__ for thing in alive if thing is not None for base in type(thing).__mro__]
-    return any("LossScaleOptimizer" in name for name in bases)
+    Without that of a model it is the youngest one: a wrapper is made after what it wraps.
+    """
+    made = [reference() for reference in reversed(references)]
+    alive = [one for one in (getattr(model, "optimizer", None), *made) if one is not None]
+    inner = getattr(alive[0], "inner_optimizer", alive[0]) if alive else None
+    bases = [base.__name__ for optimizer in alive for base in type(optimizer).__mro__]
+    return {
+        "optimizer": type(inner).__name__ if alive else None,
+        "loss_scale": any("LossScaleOptimizer" in name for name in bases),
+    }
 
 
 def _policy() -> object:
@@ -61,13 +61,6 @@ def _policy() -> object:
     if hasattr(keras, "config"):  # Keras 3
         return keras.config.dtype_policy().name
     return keras.mixed_precision.global_policy().name
-
-
-def _inner(optimizer: object) -> str | None:
-    """Return the class of the optimizer that does the work."""
-    if optimizer is None:
-        return None
-    return type(getattr(optimizer, "inner_optimizer", optimizer)).__name__
 
 
 def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:

@@ -1,22 +1,19 @@
-"""The call under way on the thread that the account follows, and the exact time in each."""
+"""What the hooks tell of the followed thread: its calls of tf.functions, its steps and its epochs."""
 
 from __future__ import annotations
 
-import _thread
 import collections
 import threading
 from time import perf_counter_ns
 
 from ..process.stack import user_line
-from .kept import KeptLines
-from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
+from .call_times import epoch_of
+from .followed_thread import FollowedThread
+from .kinds import BETWEEN, EPOCH, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
 from .loops import CalledLoops
-from .places import CallSites
 from .repeated import RepeatedSteps
 from .snapshot import snapshot
-from .step_times import RunStepTimes
 from .traced_arguments import TracedArguments
-from .waiting import waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,20 +21,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..process.stack import Line
-    from .clock_state import WaitingTrace
+    from .call_times import Enter
     from .places import CallSite
-
-    # A thread, whether it has trained, what it was in, and when another one was followed instead:
-    Lent = tuple[int, bool, CallSite, int]
-    # What was under way before a call, when it began, and the call itself:
-    Enter = tuple[CallSite, int, CallSite]
-
-MOST_SPANS = 4000
-"""Calls that are told one by one; later ones only where they take long."""
-
-LONG_NS = 1_000_000_000
-
-MOST_LONG_SPANS = 20_000
 
 MOST_TRACES = 5000
 
@@ -47,266 +32,36 @@ OFTEN = 0.5
 IN_A_ROW = 2
 """Calls without a step between them that may belong to one."""
 
-MOVES_NS = 100_000_000
-"""How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
 
-WITHIN_LOOP = (BETWEEN, STEP)
-"""Calls within which another one is no part of the step."""
+class CallClock(FollowedThread):
+    """Which call is under way on the thread that the account follows, as the hooks tell it."""
 
-
-class CallClock:
-    """Which call is under way, since when, and how long each took so far.
-
-    Only its own thread changes it, so that no lock is needed; another one reads it by `read`.
-    """
-
-    __slots__ = (
-        # What each step reads, side by side in memory: between real steps the processor's caches are empty.
-        *("thread", "inside", "running", "current", "first", "profiled", "caller", "repeats"),
-        *("now", "trained", "trains", "steps", "totals", "entered", "places"),
-        # The rest.
-        *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
-        *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
-        *("failed", "began", "owner", "lent", "tracing", "moves_at"),
-        *("trained_at", "tested", "stepped", "since_step"),
-    )
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.thread: int | None = None  # that the account follows; None: nothing is recorded
         self.repeats = RepeatedSteps(self)
         self.begin(threading.get_ident())
         self.thread = None
 
     def begin(self, thread: int) -> None:
         """Nothing was seen yet; the account follows this thread."""
-        self.places = CallSites()
-        self.training, self.testing, self.kept = CalledLoops(), CalledLoops(), KeptLines()
-        self.steps = RunStepTimes()
-        self.repeats.begin()
-        self.totals: dict[CallSite, int] = {}
-        self.entered: dict[CallSite, int] = {}
-        self._begin_told()
+        self.begin_times()
+        self.training, self.testing = CalledLoops(), CalledLoops()
         self.arguments = TracedArguments()
-        self.inside = 0  # calls of tf.functions under way
-        self.running: bool = False  # a call that trains is under way
-        self.trains: bool = False  # the thread has trained
-        self.following = _thread.allocate_lock()
-        self.trained: CallSite | None = (
-            None  # what is around the step that is the tf.function under way
-        )
-        self.caller: FrameType | None = None  # what calls it
-        self.trace_began = 0
-        self.graph_size = (
-            0,
-            0,
-        )  # operations, and elements of the variables, of the graph built last
-        self.first = True  # the next step is the first one of a pass over the data
+        # What is around the step that is the tf.function under way, and what calls that:
+        self.trained: CallSite | None = None
+        self.caller: FrameType | None = None
+        self.traces: collections.deque[dict[str, object]] = collections.deque()
+        self.told_traces = self.trace_began = 0
+        self.graph_size = 0, 0  # operations, and elements of variables, of the graph built last
         self.profiled = False
         self.graph: int | None = None  # operations of TensorFlow 1's default graph
         self.functions = 0  # traced so far
-        self.failed: tuple[int, CallSite] | None = (
-            None  # an exception's id, and the innermost call it left
-        )
-        self.began = perf_counter_ns()
-        self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
-        self.current = self.places.script
-        self.owner = _object(thread)
-        self._begin_threads()
-        self._begin_tests()
-        self.thread = thread
-
-    def _begin_told(self) -> None:
-        # Of calls that are told alone, and of those that traced a function:
-        self.spans: collections.deque[dict[str, object]] = collections.deque()
-        self.traces: collections.deque[dict[str, object]] = collections.deque()
-        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
-        self.told = self.told_traces = self.dropped = 0
-
-    def _begin_threads(self) -> None:
-        self.lent: Lent | None = None  # to another thread, which traces while this one waits
-        self.tracing: list[WaitingTrace] = []  # in threads that are not followed
-        self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
-
-    def _begin_tests(self) -> None:
         self.trained_at: set[Line | None] = set()  # lines whose calls of tf.functions train
         self.tested: dict[CallSite, int] = {}  # calls at such lines that do not
         self.stepped = 0  # steps so far
         self.since_step = 0, 0  # steps at the last such call, and how many came since the step
-
-    def ours(self) -> bool:
-        """Say whether the calling thread is the one that the account follows."""
-        return self.thread == threading.get_ident()
-
-    def adopt(self) -> bool:
-        """Follow the calling thread, which trains, unless the one that is followed trains too."""
-        if self.thread is None:
-            return False
-        if self.thread != threading.get_ident():
-            self.look_after_thread()
-            with self.following:
-                if not self.ours() and not self._may_leave():
-                    return False
-                self._move(threading.get_ident())
-        return True
-
-    def _may_leave(self) -> bool:
-        """Say whether another thread may be followed: this one has not trained, or it waits for others."""
-        if not self.trains and self.current is self.places.script:
-            return True
-        now = perf_counter_ns()
-        if now < self.moves_at or self.lent is not None:
-            return False
-        self.moves_at = now + MOVES_NS
-        return self.rests() and waits(self.thread)
-
-    def rests(self) -> bool:
-        """Say whether the thread that the account follows is in no call of TensorFlow or Keras."""
-        now, script = self.current, self.places.script
-        return now is script or (now.kind == BETWEEN and now.parent is script)
-
-    def _move(self, thread: int) -> None:
-        if self.thread == thread:
-            return
-        self.repeats.settle()
-        self.inside, self.running = 0, False
-        self.pass_over()
-        self.switch(self.places.script)
-        self.follow(thread)
-
-    def lend(self, thread: int, name: str, at: Line | None) -> Lent | None:
-        """Follow a thread that traces while the one that is followed waits; None where that does not."""
-        with self.following:
-            followed = self.thread
-            if followed is None or self.lent is not None or not self.rests() or not waits(followed):
-                return None
-            before, trains, script = self.current, self.trains, self.places.script
-            self.follow(thread)
-            self.inside = 1  # what it traces within are parts of it
-            place = self.places.of(TRACE, at, name, script)
-            self.entered[place] = self.entered.get(place, 0) + 1
-            self.lent = followed, trains, before, self.switch(place)
-            return self.lent
-
-    def take_back(self, lent: Lent | None = None) -> None:
-        """Follow the thread again that waited, and goes on; of what was lent like this, if that is given."""
-        with self.following:
-            if self.lent is None or (lent is not None and lent is not self.lent):
-                return
-            thread, trains, before, began = self.lent
-            ended, self.lent = self.switch(before), None
-            if before.kind == BETWEEN:
-                self.steps.apart += ended - began
-            self.inside = 0
-            self.follow(thread)
-            self.trains = trains
-
-    def follow(self, thread: int) -> None:
-        """Follow a thread, which has not trained yet."""
-        self.owner = _object(thread)
-        self.thread, self.trains = thread, False
-
-    def look_after_thread(self) -> None:
-        """Follow the thread that goes on: the main one where the one that trained has ended, one that waited."""
-        if self.lent is not None and self.lent[0] == threading.get_ident():
-            self.take_back()
-        if not self._is_over():
-            return
-        main = threading.main_thread().ident
-        if main is None or self.thread == main:
-            return
-        with self.following:
-            if self.thread is not None and self._is_over():
-                self.lent = None
-                self._move(main)
-
-    def follows(self) -> bool:
-        """Say whether the account follows the calling thread, now that the one before may have ended."""
-        if self.thread is None:
-            return False
-        self.look_after_thread()
-        return self.ours()
-
-    def sampled(self) -> None:
-        """Look at who waits and who traces: a sample is taken."""
-        if self.lent is not None and not waits(self.lent[0]):
-            self.take_back()
-        for trace in list(self.tracing):
-            trace.begin()
-
-    def _is_over(self) -> bool:
-        """Say whether the thread that the account follows has ended: another one may have got its number."""
-        return _object(self.thread) is not self.owner
-
-    def switch(self, place: CallSite, now: int | None = None) -> int:
-        """Another call is under way from now on, or from a moment on that is past; return the time."""
-        repeats = self.repeats
-        if repeats.brief is not None or repeats.waiting or repeats.opened is not None:
-            repeats.settle()
-        now = perf_counter_ns() if now is None else now
-        before, self.now = self.now, None  # who reads meanwhile waits
-        totals = self.totals
-        if before is None:  # an exception of a signal's handler has interrupted the last switch
-            before = self.current, self.began + sum(totals.values())
-        totals[before[0]] = totals.get(before[0], 0) + now - before[1]
-        self.current = place
-        self.now = place, now
-        return now
-
-    def enter(self, kind: str, name: str, frame: FrameType | None) -> Enter:
-        """A call begins that the frame makes."""
-        before, outer = self.current, self.outer()
-        place = self.places.of(kind, user_line(frame) or outer.at, name, outer)
-        self.entered[place] = self.entered.get(place, 0) + 1
-        began = self.switch(place)
-        if kind == FIT:
-            self.kept.add(frame, fits=True)
-        return before, began, place
-
-    def leave(self, entered: Enter, told: dict[str, object] | None = None) -> None:
-        """A call is over, and all within it."""
-        before, began, place = entered
-        if place not in self.places:
-            return  # it began in an earlier recording
-        if place.kind == EVALUATE:
-            before = _epoch(before)
-        if place.kind == FIT:
-            self._leave_epochs(place)
-        now = self.switch(before)
-        if before.kind in WITHIN_LOOP:
-            self.steps.apart += now - began
-        elif place.kind == EVALUATE:
-            self.steps.passes_over()
-        if place.kind in ALONE:
-            self.tell(place, began, now, told)
-
-    def outer(self) -> CallSite:
-        """Return the call under way; between two steps it is the one around them."""
-        now = self.current
-        return now.parent if now.kind == BETWEEN and now.parent is not None else now
-
-    def tell(
-        self, place: CallSite, began: int, ended: int, told: dict[str, object] | None = None
-    ) -> None:
-        """Keep a call for the file, alone."""
-        self.told += 1
-        few = self.told <= MOST_SPANS
-        if few or (ended - began >= LONG_NS and self.told <= MOST_LONG_SPANS):
-            span = {"kind": "span", "call": place.number, "start": began, "end": ended}
-            self.spans.append({**span, **(told or {})})
-        else:
-            self.dropped += 1
-
-    def read(self) -> tuple[dict[CallSite, int], int]:
-        """Return the time of each call so far and the present time, ns; from another thread."""
-        return snapshot(self, self.repeats)
-
-    def in_long_step(self, now: int) -> bool:
-        """Say whether the step under way takes long by now; from another thread."""
-        began = self.repeats.last_began()
-        if began is None:
-            return self.steps.is_long(now)
-        loop = self.steps.loops.get(began[0])
-        return loop is not None and loop.is_long(now - began[1])
+        self.begin_following(thread)  # last: from here on, other threads may ask
 
     # Calls of tf.functions
 
@@ -461,18 +216,6 @@ class CallClock:
         if self.current.kind in OPEN:
             self.step_ends(self.step_begins(frame, "eager-gradient", 1))
 
-    def pass_over(self) -> None:
-        """The data have ended: what follows lies between two passes; within a step it is other data."""
-        self.repeats.settle()
-        if self.running:
-            return
-        self.first = True
-        if self.current.kind == BETWEEN and self.current.parent is not None:
-            parent = self.current.parent
-            if parent.kind not in (FIT, EPOCH):
-                self.switch(parent)
-        self.steps.passes_over()
-
     # Epochs of fit
 
     def epoch_begins(self, number: int) -> None:
@@ -492,7 +235,7 @@ class CallClock:
         self.repeats.settle()
         self.steps.passes_over()
         if self.current.kind == BETWEEN:
-            self.switch(_epoch(self.current))
+            self.switch(epoch_of(self.current))
 
     def epoch_ends(self) -> None:
         """An epoch of fit is over, with all its callbacks."""
@@ -501,12 +244,6 @@ class CallClock:
             return
         epoch, began, told = self.open.pop()
         self.tell(epoch, began, self.switch(fit), told)
-
-    def _leave_epochs(self, fit: CallSite) -> None:
-        """A fit is over: tell its epoch that an exception has ended."""
-        while self.open and self.open[-1][0].parent is fit:
-            epoch, began, told = self.open.pop()
-            self.tell(epoch, began, perf_counter_ns(), told)
 
     def _fit(self) -> CallSite | None:
         """Return the fit that is under way, where nothing but its epochs is within it."""
@@ -531,30 +268,16 @@ class CallClock:
         """Say whether a call that begins now is no part of another one."""
         return self.current.kind in OPEN
 
-    def fails(self, error: BaseException, place: CallSite) -> None:
-        """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
-        self.repeats.settle()
-        if self.failed is None or self.failed[0] != id(error):
-            self.failed = id(error), place
+    # What other threads ask
 
-    def ended_in(self, error: BaseException | None) -> CallSite:
-        """Return the call that the exception has left that ends the run; the one under way without."""
-        failed, seen = self.failed, set[int]()
-        while error is not None and id(error) not in seen:
-            if failed is not None and failed[0] == id(error):
-                return failed[1]
-            seen.add(id(error))
-            error = error.__cause__ or error.__context__
-        return self.current
+    def read(self) -> tuple[dict[CallSite, int], int]:
+        """Return the time of each call so far and the present time, ns; from another thread."""
+        return snapshot(self, self.repeats)
 
-
-def _epoch(place: CallSite) -> CallSite:
-    """Return the epoch of fit that lies around the steps under way; the call itself where there is none."""
-    outer = place.parent if place.kind == BETWEEN else place
-    return outer if outer is not None and outer.kind == EPOCH else place
-
-
-def _object(thread: int | None) -> object:
-    """Return Python's object of a thread; None where it has none, which `current_thread` would make."""
-    active: dict[int | None, object] = threading._active  # type: ignore[attr-defined]  # private
-    return active.get(thread)
+    def in_long_step(self, now: int) -> bool:
+        """Say whether the step under way takes long by now; from another thread."""
+        began = self.repeats.last_began()
+        if began is None:
+            return self.steps.is_long(now)
+        loop = self.steps.loops.get(began[0])
+        return loop is not None and loop.is_long(now - began[1])

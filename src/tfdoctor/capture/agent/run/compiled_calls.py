@@ -80,17 +80,12 @@ def _function(frame: FrameType, names: list[str]) -> str:
     while rest and isinstance(found, types.ModuleType):
         within, found = found.__name__, vars(found).get(rest[0])
         names, rest = rest, rest[1:]
-    if found is None or _is_python(found):
-        return ""
+    function = found.__func__ if isinstance(found, types.MethodType) else found
+    if found is None or isinstance(function, types.FunctionType):
+        return ""  # it has frames of its own
     if not rest:
         return f"{within}.{names[0]}" if within else _builtin(found)
     return _method(type(found), rest[0]) if len(rest) == 1 else ""
-
-
-def _is_python(found: object) -> bool:
-    """Say whether something is a function with frames of its own, or a method that is one."""
-    function = found.__func__ if isinstance(found, types.MethodType) else found
-    return isinstance(function, types.FunctionType)
 
 
 def _builtin(found: object) -> str:

@@ -14,7 +14,8 @@ from ..process.stack import user_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.journal import Journal
-    from .clock import CallClock, Lent
+    from .clock import CallClock
+    from .followed_thread import Lent
 
 
 class TracedElsewhere:

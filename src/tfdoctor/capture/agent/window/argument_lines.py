@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
@@ -33,7 +35,8 @@ def making(tree: ast.AST, line: int) -> list[Span] | None:
     import ast
 
     loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While))]
-    loop = max((loop for loop in loops if _holds(loop, line)), key=_begin, default=None)
+    around = (loop for loop in loops if _holds(loop, line))
+    loop = max(around, key=operator.attrgetter("lineno"), default=None)
     if loop is None:
         return None
     kinds = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -110,10 +113,6 @@ def _root(part: ast.AST | None) -> set[str]:
     while isinstance(part, (ast.Attribute, ast.Subscript)):
         part = part.value
     return {part.id} if isinstance(part, ast.Name) else set()
-
-
-def _begin(statement: ast.stmt) -> int:
-    return statement.lineno
 
 
 def _span(statement: ast.stmt) -> Span:

@@ -48,7 +48,7 @@ class Containers:
     def outlives(self, container: ast.expr, needs: str, region: Region) -> bool:
         """Say whether a container of a kind is made outside of all loops, and keeps what it gets in a region."""
         key, source = key_of(container), region.source
-        if key is None or self._loses(source, key) or self._is_given_on(key):
+        if key is None or self._may_lose(source, key):
             return False
         by_name = key[0] == "name"
         made = self._name(key[1], region) if by_name else self._attribute(key[1], source)
@@ -96,13 +96,11 @@ class Containers:
             return False
         return all(tail(call) != made.name for _, call in self.frames.calls())
 
-    def _loses(self, source: UserSource, key: tuple[str, str]) -> bool:
-        """Say whether something may be taken out of a container in the loops."""
+    def _may_lose(self, source: UserSource, key: tuple[str, str]) -> bool:
+        """Say whether a container may lose something in the loops, there or in a function of the user's."""
         shrinks = source.shrinks.get(key, ())
-        return not all(self.frames.once(node, source.scope_of(node)) for node in shrinks)
-
-    def _is_given_on(self, key: tuple[str, str]) -> bool:
-        """Say whether a function of the user's gets the container in the loops: it may empty it."""
+        if not all(self.frames.once(node, source.scope_of(node)) for node in shrinks):
+            return True
         return any(
             tail(call) in region.source.functions and key in map(key_of, call.args)
             for region, call in self.frames.calls()
@@ -113,17 +111,13 @@ def _kind(value: ast.expr | None) -> str | None:
     """Return what kind of container an expression makes; None is none, or one that has an end."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
         return _kind(value.left)
-    if isinstance(value, ast.Call):
-        return _made(value)
-    return next((kind for literals, kind in LITERALS if isinstance(value, literals)), None)
-
-
-def _made(call: ast.Call) -> str | None:
-    name, words = tail(call), {word.arg: word.value for word in call.keywords}
+    if not isinstance(value, ast.Call):
+        return next((kind for literals, kind in LITERALS if isinstance(value, literals)), None)
+    name, words = tail(value), {word.arg: word.value for word in value.keywords}
     factory = words.get("default_factory")
     if name == "field" and factory is not None:
         return MADE.get(tail(factory))
-    bounded = name == "deque" and ("maxlen" in words or len(call.args) >= MAXLEN)
+    bounded = name == "deque" and ("maxlen" in words or len(value.args) >= MAXLEN)
     return None if bounded else MADE.get(name)
 
 
