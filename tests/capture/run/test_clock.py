@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
+times: Any = agent.load("run.call_times")
 elsewhere: Any = agent.load("run.other_thread_traces")
 kinds = agent.load("run.kinds")
-TIMED = [
+TIMED: list[Any] = [
     agent.load(f"run.{name}")
     for name in ("clock", "call_times", "followed_thread", "repeated", "snapshot")
 ]
@@ -634,8 +635,8 @@ def test_nothing_is_recorded_before_the_begin() -> None:
 
 
 def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clocks, "MOST_SPANS", 5)
-    monkeypatch.setattr(clocks, "MOST_LONG_SPANS", 12)
+    monkeypatch.setattr(times, "MOST_SPANS", 5)
+    monkeypatch.setattr(times, "MOST_LONG_SPANS", 12)
     with fake_time() as time:
         clock = started()
         for number in range(20):
@@ -643,7 +644,7 @@ def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatc
             call(
                 clock,
                 kinds.PREDICT,
-                lambda slow=slow: setattr(time, "now", time.now + slow * clocks.LONG_NS),
+                lambda slow=slow: setattr(time, "now", time.now + slow * times.LONG_NS),
             )
     assert len(clock.spans) == 5 + 4
     assert clock.dropped == 11

@@ -6,9 +6,9 @@ import _thread
 import threading
 from time import perf_counter_ns
 
+from ..process.other_threads import OtherThreads
 from .call_times import CallTimes
 from .kinds import BETWEEN, TRACE
-from .waiting import waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MOVES_NS = 100_000_000
 """How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
+
+WAITING = (threading.Thread.join.__code__.co_filename, "concurrent/futures/thread.py")
+"""Ends of the files in which the innermost frame of a thread is that waits: in Python's locks, events and queues,
+or as an idle one of a pool."""
 
 
 class FollowedThread(CallTimes):
@@ -144,6 +148,13 @@ class FollowedThread(CallTimes):
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
         return _object(self.thread) is not self.owner
+
+
+def waits(thread: int | None) -> bool:
+    """Say whether a thread waits for others; looking takes some 20 us."""
+    with OtherThreads() as frames:
+        frame = frames.get(thread or 0)
+        return frame is not None and frame.f_code.co_filename.endswith(WAITING)
 
 
 def _object(thread: int | None) -> object:
