@@ -127,7 +127,7 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     models, counts = fit.models or 0, growing_counts(growth)
     if models < limits.models:
         return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
-    loop = Loop(fit, _grown(memory, models, limits), _traced(traces, fit), phases)
+    loop = ModelLoop(fit, _grown(memory, models, limits), _traced(traces, fit), phases)
     evidence = _evidence(loop, memory, counts, limits)
     if loop.grown is None and loop.share < limits.tracing:
         return Healthy(summary=_little(loop, memory), evidence=evidence, concern=Concern.RUN)
@@ -148,7 +148,7 @@ NO_FIT = "the run calls no fit of Keras whose models the recording tells apart"
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ModelLoop:
     """Models that fit trains one after another: the memory that grows with them, and what is traced for each."""
 
     fit: MadeCall
@@ -208,7 +208,7 @@ def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingM
     return max(found, key=lambda one: one.severity, default=None)
 
 
-def _severity(loop: Loop, limits: Limits) -> Severity:
+def _severity(loop: ModelLoop, limits: Limits) -> Severity:
     """Say how bad it is by how many more models fit: a search has an end, so time says little."""
     if loop.grown is None or loop.cleared:
         return Severity.NOTE
@@ -227,7 +227,7 @@ def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, 
     )
 
 
-def _summary(loop: Loop, counts: tuple[Trend, ...], limits: Limits) -> str:
+def _summary(loop: ModelLoop, counts: tuple[Trend, ...], limits: Limits) -> str:
     made = f"{location(loop.fit.at) or 'fit'} trained {counted(loop.models, 'model')} one after another"
     took = f"{duration(loop.again_ms)} ({percent(loop.share)} of the run)"
     again = f"building the same graphs again took {took}"
@@ -245,7 +245,7 @@ def _summary(loop: Loop, counts: tuple[Trend, ...], limits: Limits) -> str:
     return "; ".join([f"{made}, and {grew}", *along, *traced])
 
 
-def _little(loop: Loop, memory: MemoryTrends | None) -> str:
+def _little(loop: ModelLoop, memory: MemoryTrends | None) -> str:
     one = memory.memories[0] if memory else None
     grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
     again = f"; building the same graphs again took {percent(loop.share)} of the run"
@@ -253,7 +253,7 @@ def _little(loop: Loop, memory: MemoryTrends | None) -> str:
 
 
 def _evidence(
-    loop: Loop, memory: MemoryTrends | None, counts: tuple[Trend, ...], limits: Limits
+    loop: ModelLoop, memory: MemoryTrends | None, counts: tuple[Trend, ...], limits: Limits
 ) -> tuple[Evidence, ...]:
     label = "share of the run that builds the same graphs again"
     grown = (
@@ -281,7 +281,7 @@ def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
 
 
 def _remedies(
-    loop: Loop, built: Location | None, keeps: KeptResult | None, limits: Limits
+    loop: ModelLoop, built: Location | None, keeps: KeptResult | None, limits: Limits
 ) -> Iterator[Remedy]:
     """Yield what saves time, then the change of the statement that keeps the models, then what frees memory."""
     at = loop.fit.at
