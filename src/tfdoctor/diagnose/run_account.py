@@ -32,20 +32,8 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
     steps, calls = chart.get(RunSteps), chart.get(RunCalls)
     return RunAccount(
         total_ms=phases.total_ms,
-        rows=tuple(
-            PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
-            for phase in Phase
-            if phases.of(phase) > 0
-        ),
-        segments=tuple(
-            PhaseSegment(
-                phase=span.phase,
-                start_ms=MS_PER_S * span.start_s,
-                end_ms=MS_PER_S * span.end_s,
-                at=span.at,
-            )
-            for span in phases.spans
-        ),
+        rows=_rows(phases),
+        segments=_segments(phases),
         whole=phases.whole,
         missing=phases.missing,
         finished=phases.finished,
@@ -80,6 +68,26 @@ def epochs_to(chart: Chart, asked: int | None) -> int | None:
         return asked
     planned = calls.planned_epochs
     return planned if planned is not None and planned > calls.epochs else None
+
+
+def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:
+    return tuple(
+        PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
+        for phase in Phase
+        if phases.of(phase) > 0
+    )
+
+
+def _segments(phases: RunPhases) -> tuple[PhaseSegment, ...]:
+    return tuple(
+        PhaseSegment(
+            phase=span.phase,
+            start_ms=MS_PER_S * span.start_s,
+            end_ms=MS_PER_S * span.end_s,
+            at=span.at,
+        )
+        for span in phases.spans
+    )
 
 
 def _lines(lines: Iterable[RunLine]) -> tuple[PhaseLine, ...]:

@@ -177,12 +177,13 @@ def _saving(entry: Entry, run: RunAccount | None) -> SavingWords:
     words = saving_words(entry.result.run, entry.result.saving, run)
     if words is None:
         saves = sentences.saves(entry.result.saving)
-        return SavingWords(f"{saves}{_included(entry.included_in)}", "")
-    return SavingWords(words.amount, f"{words.each}{_included(entry.run_included_in)}")
+        return SavingWords(_with_included(saves, entry.included_in), "")
+    return SavingWords(words.amount, _with_included(words.each, entry.run_included_in))
 
 
-def _included(rules: tuple[str, ...]) -> str:
-    return f", included in {listed(rules)}" if rules else ""
+def _with_included(saved: str, rules: tuple[str, ...]) -> str:
+    included = f"included in {listed(rules)}" if rules else ""
+    return ", ".join(filter(None, (saved, included)))
 
 
 def _finding(result: Result) -> Finding:

@@ -71,7 +71,7 @@ class GpuClocks:
 
 def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
     explained = [(row.sm_mhz, row.throttle) for row in rows if row.throttle is not None]
-    reasons = Counter(reason for _, held in explained for reason in set(held))
+    reasons = Counter(reason for _, held in explained for reason in dict.fromkeys(held))
     clocks = {
         reason: [mhz for mhz, held in explained if mhz and reason in held] for reason in reasons
     }
