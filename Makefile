@@ -18,12 +18,8 @@ demo: $(READY) ## Profile a slow example and print the path of its report.
 	@$(BIN)/tfdoctor profile --out demo examples/input_bound.py
 	@echo "Open the report: $(CURDIR)/demo/report.html"
 
-# Tests that measure time run after the others, with nothing beside them.
 test: $(READY) chromium ## Run the tests.
-	@code=0; \
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone" || code=$$?; \
-	$(BIN)/pytest -m alone || code=$$?; \
-	exit $$code
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(READY) ## Check style, types, the direction of imports, and that the generated docs are fresh.
 	@$(BIN)/ruff check
