@@ -1,0 +1,130 @@
+"""The functions of successive maps as one graph, so that an image can be followed from map to map."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.run.passes import kind_of
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.recording.program import RecordedGraph, RecordedOperation, TensorType
+
+PASSING = frozenset(
+    ("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Cache", "Batch", "ParallelBatch")
+)  # fmt: skip
+"""Kinds of datasets between two maps that pass on the elements, alone or stacked."""
+
+MAPS = frozenset(("Map", "ParallelMap"))
+
+UNREAD = frozenset(("Shape", "Rank", "Size"))
+"""Operations that take a tensor and read none of its values."""
+
+Size = tuple[int | None, int | None]
+"""Height and width in pixels; None is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapNode:
+    """An operation of a map's function; ``sources`` are positions among all nodes."""
+
+    dataset: Dataset
+    operation: RecordedOperation
+    sources: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> Size | None:
+        """Height and width of the image, or images, that it gives; None where it gives none."""
+        return size_of(self.operation.outputs[0]) if self.operation.outputs else None
+
+    @property
+    def taken(self) -> Size | None:
+        """Height and width of the image that it takes first."""
+        return size_of(self.operation.inputs[0]) if self.operation.inputs else None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedMaps:
+    """The nodes of successive maps, each behind those that it takes results of."""
+
+    nodes: tuple[MapNode, ...] = ()
+
+    @classmethod
+    def of(cls, line: Iterable[Dataset], graphs: FunctionGraphs) -> Self:
+        """Join the maps of a line of datasets, the trainer's first, where the next takes the results of one."""
+        nodes: list[MapNode] = []
+        given: Sequence[int] = ()
+        for dataset in reversed(tuple(line)):
+            graph = graphs.of(dataset)
+            if kind_of(dataset) in MAPS and graph is not None:
+                first, given = len(nodes), _fitting(nodes, given, graph)
+                nodes += _nodes(dataset, graph, first, given)
+                given = _results(nodes, first)
+            elif kind_of(dataset) not in PASSING:
+                given = ()
+        return cls(tuple(nodes))
+
+    def before(self, starts: Iterable[int], without: int | None = None) -> set[int]:
+        """Return the nodes whose values reach some nodes, with these, on ways that avoid a node."""
+        reached: set[int] = set()
+        waiting = [start for start in starts if start != without]
+        while waiting:
+            at = waiting.pop()
+            if at not in reached:
+                reached.add(at)
+                if self.nodes[at].operation.type not in UNREAD:
+                    waiting.extend(one for one in self.nodes[at].sources if one != without)
+        return reached
+
+    @property
+    def ends(self) -> set[int]:
+        """The nodes whose results no other takes: those of the last map, and assertions."""
+        used = {source for node in self.nodes for source in node.sources}
+        return {
+            at
+            for at, node in enumerate(self.nodes)
+            if at not in used and node.operation.type != "Placeholder"
+        }
+
+
+def size_of(tensor: TensorType) -> Size | None:
+    """Return the height and width of a tensor of images, alone or stacked; None of another tensor."""
+    shape = tensor[1]
+    images = shape is not None and len(shape) in {3, 4} and shape[-1] in {1, 3, 4}
+    return (shape[-3], shape[-2]) if shape and images else None
+
+
+def _nodes(
+    dataset: Dataset, graph: RecordedGraph, first: int, given: Sequence[int]
+) -> Iterator[MapNode]:
+    """Yield the nodes of a function, whose placeholders take what the map before it gives."""
+    arguments = dict(zip(_arguments(graph), given, strict=False))
+    for at, operation in enumerate(graph.operations):
+        own = tuple(first + source for source in operation.sources if source is not None)
+        yield MapNode(dataset, operation, (arguments[at],) if at in arguments else own)
+
+
+def _arguments(graph: RecordedGraph) -> list[int]:
+    return [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
+
+
+def _results(nodes: Sequence[MapNode], first: int) -> list[int]:
+    """Return the results of the function whose nodes begin at ``first``: TensorFlow makes an Identity of each."""
+    used = {source for node in nodes[first:] for source in node.sources}
+    mine = range(first, len(nodes))
+    return [at for at in mine if at not in used and nodes[at].operation.type == "Identity"]
+
+
+def _fitting(nodes: Sequence[MapNode], given: Sequence[int], graph: RecordedGraph) -> Sequence[int]:
+    """Return the results of the map before, or none where they are not what a function takes.
+
+    Tensors that it captures are placeholders too, behind its arguments.
+    """
+    taken = [graph.operations[at].outputs[:1] for at in _arguments(graph)[: len(given)]]
+    made = [nodes[at].operation.outputs[:1] for at in given]
+    if len(taken) != len(made):
+        return ()
+    fit = all(
+        a and b and a[0][0] == b[0][0] and size_of(a[0]) == size_of(b[0])
+        for a, b in zip(taken, made, strict=True)
+    )
+    return given if fit else ()
