@@ -103,6 +103,10 @@ def test_a_loop_over_a_distributed_dataset(recorded: Recorded) -> None:
     assert run.manifest.steps.seen == 40
     told = run.program["run"]
     assert (told["strategy"], told["replicas"]) == ("MirroredStrategy", 2)
+    lines = TRAINING.read_text().splitlines()
+    made = next(at for at, text in enumerate(lines, start=1) if "MirroredStrategy(" in text)
+    assert told["strategy_at"] == [str(TRAINING), made]
+    assert told["replica_devices"] == ["/physical_device:CPU:0"] * 2
 
 
 def test_steps_per_execution_aligns_the_window_to_calls(recorded: Recorded) -> None:

@@ -204,6 +204,11 @@ class RunSettings:
     devices: tuple[str, ...] | None = None
     inter_op_threads: Number | None = None  # 0: the program sets none
     intra_op_threads: Number | None = None  # same
+    strategy_at: SourceLine | None = None  # made the strategy
+    replica_devices: tuple[str, ...] | None = None  # physical, of each replica of this process
+    intra_op_at: SourceLine | None = None  # set the threads
+    intra_op_variable: str | None = None  # TF_NUM_INTRAOP_THREADS as the process has it
+    affinity: Count | None = None  # the processors that the process may run on
     debugging: tuple[DebugAid, ...] | None = None
 
 

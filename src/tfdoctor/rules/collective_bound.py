@@ -60,6 +60,10 @@ TOPIC = Topic.SCALE
 SINCE = "0.1.0"
 BY_HAND = "how replicas exchange gradients is set outside of the training step"
 
+ONE_DEVICE = (
+    "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -79,6 +83,8 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the exposed exchange with the step."""
+    if replicas.share_a_device:
+        return NotApplicable(reason=ONE_DEVICE)
     exposed_ms = exchange_ms = breakdown[Stage.COLLECTIVE]
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(

@@ -55,6 +55,8 @@ BY_HAND = "a larger batch changes the training, so the learning rate has to be a
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
 
+ONE_DEVICE = "the replicas share one device, which one replica would use with the whole batch; see shared-device"
+
 UNRECORDED = "the recording does not say among how many replicas the batch is divided"
 
 
@@ -105,6 +107,8 @@ def _why_not(replicas: Replicas, breakdown: Breakdown, device: Device) -> str:
         return UNRECORDED
     if replicas.count < 2:  # noqa: PLR2004 - several
         return "one replica trains: its batch is not divided"
+    if replicas.share_a_device:
+        return ONE_DEVICE
     if replicas.each is None:
         return "the number of examples per step is not recorded"
     return INPUT if breakdown.waits_for_input else str(device.missing or "")

@@ -86,6 +86,25 @@ def test_waiting_for_a_prefetch_is_not_work() -> None:
     assert ahead.work_ms == 0
 
 
+def test_waiting_for_the_batches_of_a_replicas_device_is_neither_work_nor_python() -> None:
+    """The generator by which tf.distribute hands a device its batches runs no Python."""
+
+    def replicas(at: float) -> Iterable[Row]:
+        yield wait(at, at + 61)
+        yield iterator("Root", at + 0.1, at + 60.7, 1)
+        yield iterator("Root::Prefetch", at + 1, at + 60, 2, 1, name="Prefetch:16 device_prefetch")
+
+    def hands(at: float) -> Iterable[Row]:
+        yield ("PrefetchProduce", at + 5, at + 60)
+        yield iterator(
+            "Root::Prefetch::Generator", at + 6, at + 56, 3, 2, name="GeneratorDataset:7"
+        )
+
+    trainer, handing = lane("tf_data_iterator_get_next/1", replicas), lane("tf_data/2", hands)
+    handed = stage(pipeline(trainer, handing), "Root::Prefetch::Generator")
+    assert (handed.work_ms, handed.wall_ms, handed.python_ms) == (0.0, 0.0, 0.0)
+
+
 def test_stages_on_one_thread_are_one_segment_beside_the_step() -> None:
     found = pipeline(TRAINER, SEQUENTIAL)
     assert found.slowest

@@ -81,7 +81,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
     from . import timing
     from .hooks import keras_loop, session_loop, tf_hooks, users_profiler
-    from .program import debugging, registry, training_state
+    from .program import chosen, debugging, registry, training_state
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())
@@ -94,6 +94,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         session_loop.hooks(parts),
         users_profiler.hooks(parts),
         debugging.hooks(parts.aids),
+        chosen.hooks(parts.registry.choices),
         parts.run.hooks(),
         window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
         if isinstance(window, timing.TimedWindow)

@@ -7,7 +7,7 @@ consumer waits for elements is not work.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -30,6 +30,9 @@ NEGLIGIBLE_MS = 0.2
 GENERATOR = "Generator"
 """The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
 
+DEVICE_PREFETCH = "device_prefetch"
+"""The name of the stage by which a device takes its batches of several (data/ops/multi_device_iterator_ops.py)."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputPipeline:
@@ -50,9 +53,8 @@ class InputPipeline:
         program, batches = program or Program(), max(1, iterators.batches)
         per_step = batches / sum(step.calls for step in steps.steady_steps)
         datasets = _written(program)
-        stages = _placed(
-            _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
-        )
+        made = [_stage(node, batches, per_step, datasets) for node in iterators.nodes.values()]
+        stages = _placed(_handed(made))
         ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
         functions = [one for one in program.feeding if one.function_at and one.trace_name]
         idle = tuple(dataset for dataset in functions if dataset.trace_name not in ran)
@@ -158,6 +160,17 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         parallelism=node.parallelism,
         dataset=None if node.path in ROOTS else _dataset(node.name, datasets),
     )
+
+
+def _handed(stages: Sequence[StageTime]) -> Iterator[StageTime]:
+    """Yield the stages; one that only hands a device its batches waits for them, in C++, and does not work."""
+    names = {stage.path: stage.name for stage in stages}
+    for stage in stages:
+        consumer = names.get(stage.path.rpartition("::")[0], "")
+        if stage.kind == GENERATOR and DEVICE_PREFETCH in consumer:
+            yield replace(stage, work_ms=0.0, wall_ms=0.0, python_ms=0.0)
+        else:
+            yield stage
 
 
 def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:

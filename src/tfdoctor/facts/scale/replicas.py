@@ -1,12 +1,14 @@
 """How many replicas share a batch, and how many processes train."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
@@ -23,6 +25,8 @@ class Replicas:
     workers: int = 1  # processes that train
     batch: int | None = None  # as written in the script
     divided: bool = False  # tf.data divides the batch among the replicas; else each gets all of it
+    sharing: int | None = None  # the most replicas of this process on one physical device
+    at: Location | None = None  # the line that made the strategy
 
     @classmethod
     def measure(cls, recording: Recording, program: Program | None) -> Self:
@@ -42,6 +46,8 @@ class Replicas:
             batch=program.batch_size if program else None,
             divided=program is not None
             and any("Rebatch" in dataset.kind for dataset in program.datasets),
+            sharing=_sharing(settings),
+            at=Places.of(recording)(settings.strategy_at),
         )
 
     @property
@@ -50,3 +56,21 @@ class Replicas:
         if not self.batch or not self.count:
             return None
         return self.batch / self.count if self.divided else float(self.batch)
+
+    @property
+    def share_a_device(self) -> bool:
+        """Whether one device computes for several replicas."""
+        return (self.sharing or 0) > 1
+
+
+ONE_PROCESS = "MirroredStrategy"
+"""The strategy whose replicas are all in this process."""
+
+
+def _sharing(settings: RunSettings) -> int | None:
+    """Return the most replicas on one device; TensorFlow has one physical CPU, whatever its logical ones."""
+    homes, devices = settings.replica_devices, settings.devices or ()
+    if homes:
+        return max(Counter(homes).values())
+    on_cpu = bool(devices) and all(DeviceKind.CPU in name for name in devices)
+    return settings.replicas if on_cpu and settings.strategy == ONE_PROCESS else None

@@ -95,6 +95,12 @@ class DebugDataModule(Protocol):
     enable_debug_mode: Callable[..., object]
 
 
+class ConfigModule(Protocol):
+    """`tensorflow.python.framework.config`."""
+
+    set_intra_op_parallelism_threads: Callable[..., object]
+
+
 class ProfilerModule(Protocol):
     """`tensorflow.python.profiler.profiler_v2`: one profiler a process, which is `_profiler`."""
 

@@ -9,6 +9,7 @@ from ..process import tensorflow_api
 from ..process.frames import hide
 from ..process.journal import guarded
 from ..process.stack import called_here, here, way_here
+from .chosen import Choices
 from .debugging import DebugAids
 from .numbering import Numbering
 from .padding import SequenceLengths
@@ -62,6 +63,7 @@ METRICS = (
 )
 """Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
+STRATEGIES = "tensorflow.python.distribute.distribute_lib"
 
 MOST = 20_000
 """A script may make a dataset or a function every step: the dead are dropped from here on."""
@@ -78,6 +80,7 @@ class Registry:
         self.numbering = Numbering()
         self.lengths = SequenceLengths(log)
         self.aids = DebugAids(log)
+        self.choices = Choices(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
         self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
@@ -203,6 +206,9 @@ def hooks(registry: Registry) -> Hooks:
         GRAPHS: [lambda module: _after_init(module.FuncGraph, registry.graph_made)],
         DATASETS: [lambda module: _after_init(module.DatasetV2, registry.dataset_made)],
         OPTIMIZERS: [lambda module: _after_init(module.BaseOptimizer, registry.optimizer_made)],
+        STRATEGIES: [
+            lambda module: _after_init(module.StrategyBase, registry.choices.strategy_made)
+        ],
         SCOPES: [lambda module: _after_enter(module.name_scope, registry)],
     }
     for name in METRICS:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from .chosen import homes
 from .datasets import batch_of
 
 TYPE_CHECKING = False
@@ -73,7 +75,12 @@ def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
     return {
         "strategy": type(strategy).__name__ if strategy is not None else None,
         "replicas": strategy.num_replicas_in_sync if strategy is not None else 1,
+        "replica_devices": homes(strategy, config) if strategy is not None else None,
+        "strategy_at": registry.choices.strategies.get(strategy) if strategy is not None else None,
         "inter_op_threads": config.get_inter_op_parallelism_threads(),
         "intra_op_threads": config.get_intra_op_parallelism_threads(),
+        "intra_op_at": registry.choices.threads,
+        "intra_op_variable": os.environ.get("TF_NUM_INTRAOP_THREADS"),
+        "affinity": len(os.sched_getaffinity(0)),
         "devices": [device.name for device in config.list_logical_devices()],
     }

@@ -1,0 +1,78 @@
+"""shared-device: where replicas compute, and both sides of each limit."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import recording
+from tests.rules.verdicts import as_finding, as_not_applicable
+from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.rules.shared_device import SMALL, Limits, example
+from tfdoctor.rules.shared_device.copied_work import CopiedWork
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
+
+CPUS = ("/device:CPU:0", "/device:CPU:1")
+
+
+def of_run(**settings: Any) -> Replicas:
+    known: dict[str, Any] = {
+        "strategy": "MirroredStrategy",
+        "replicas": 2,
+        "batch_size": 128,
+    } | settings
+    program = Program(settings=RunSettings(**known))
+    return Replicas.measure(recording(), program)
+
+
+@pytest.mark.parametrize(
+    ("homes", "kind"),
+    [
+        (("GPU:0", "GPU:0"), Finding),
+        (("GPU:0", "GPU:1"), Healthy),
+        (("CPU:0", "CPU:0"), Finding),
+    ],
+)
+def test_replicas_on_one_physical_device_are_found(homes: tuple[str, ...], kind: type) -> None:
+    assert isinstance(example(of_run(replica_devices=homes)), kind)
+
+
+def test_logical_processors_are_one_also_where_devices_were_not_recorded() -> None:
+    assert isinstance(example(of_run(devices=CPUS)), Finding)
+    as_not_applicable(example(of_run(devices=(*CPUS, "/device:GPU:0"))))
+    as_not_applicable(example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")))
+
+
+def test_one_replica_is_no_copy() -> None:
+    """Trap: MirroredStrategy on a machine without several GPUs."""
+    assert "one replica" in as_not_applicable(example(of_run(replicas=1, devices=CPUS[:1]))).reason
+
+
+@pytest.mark.parametrize(("exchange", "kind"), [(100 * Limits().share, Finding), (4.9, Healthy)])
+def test_a_small_cost_is_healthy(exchange: float, kind: type) -> None:
+    step = Breakdown.of(device=100.0 - exchange, collective=exchange)
+    copied = CopiedWork((replace(SMALL, ms=1e-9),))
+    assert isinstance(example(copied=copied, step=step, overhead=None), kind)
+
+
+@pytest.mark.parametrize(("growing", "kind"), [(0.017, Finding), (0.018, NotApplicable)])
+def test_replicas_that_share_large_work_are_not_judged(growing: float, kind: type) -> None:
+    """Trap: two replicas may use the cores that one leaves idle."""
+    verdict = example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),)))
+    assert isinstance(verdict, kind)
+
+
+def test_one_replica_spares_the_copies_the_exchange_and_half_of_the_entry() -> None:
+    finding = as_finding(example(overhead=PythonOverhead(0.8, 0.1)))
+    by_stage = {effect.stage: effect for effect in finding.effects}
+    assert by_stage[Stage.COLLECTIVE].scales == by_stage[Stage.DEVICE].scales == 0.0
+    assert by_stage[Stage.HOST].scales == 0.5
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+
+
+def test_the_line_is_the_one_that_makes_the_strategy() -> None:
+    line = replace(of_run(devices=CPUS), at=Location("train.py", 8))
+    assert as_finding(example(line)).remedies[0].at == Location("train.py", 8)
