@@ -31,6 +31,10 @@ AGAIN = 3
 """Calls for each line that leads there from which a loop makes them: two may be written one after the other."""
 
 
+ENDING = 2
+"""Calls of a line in each epoch that may be made at its end: of the model and of the best one so far."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeCall:
     """All calls of a kind that a line of the user's makes; times in ms of the run.
@@ -101,6 +105,10 @@ class RunCalls:
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:
         """Return the calls of these kinds, those that take most first."""
         return tuple(call for call in self.calls if call.call in kinds)
+
+    def within_epochs(self, call: MadeCall) -> bool:
+        """Return whether a line makes a call again and again while epochs last, and not only at their ends."""
+        return call.count >= max(AGAIN, ENDING * self.epochs + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,11 @@ def between_epochs(
 
     Validation counts from a ratio to the training steps on; prediction is certain to be too much from one on.
     """
-    saves = [(call, call.at) for call in per_epoch(calls, RunCall.SAVE) if call.at]
+    saves = [
+        (call, call.at)
+        for call in per_epoch(calls, RunCall.SAVE)
+        if call.at and not calls.within_epochs(call)
+    ]
     filling = list(_filling(steps))
     waits, fits = {cause.at for cause in filling}, {call.at for call in calls.of(RunCall.FIT)}
     sampled = line_groups(phases.at(Phase.BOUNDARIES))

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+from .installed_files import is_installed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +45,7 @@ def user_file(name: str) -> str | None:
     """Return the absolute path of a user's source file, or None when the file is not theirs."""
     if name not in _known:
         path = os.path.normpath(os.path.join(START, name))
-        foreign = FOREIGN.search(name) or path.startswith(OURS)
+        foreign = FOREIGN.search(name) or path.startswith(OURS) or is_installed(path)
         _known[name] = None if foreign else path
     return _known[name]
 

@@ -42,6 +42,9 @@ CALLS = {
         ("Checkpoint", "restore", kinds.BUILD),
         ("Checkpoint", "read", kinds.BUILD),
     ),
+    "tensorflow.python.checkpoint.checkpoint_management": (
+        ("CheckpointManager", "save", kinds.SAVE),
+    ),
     "tensorflow.python.saved_model.save": (("", "save", kinds.SAVE),),
     "tensorflow.python.training.saver": (
         ("Saver", "save", kinds.SAVE),

@@ -1,0 +1,199 @@
+"""The model is saved more often than is worth it.
+
+## What it checks
+
+All calls of the run that save: Keras' `save` and `save_weights` (also those of `ModelCheckpoint` and
+`BackupAndRestore`), `tf.train.Checkpoint.save` and `write`, `tf.train.CheckpointManager.save`,
+`tf.saved_model.save`, and `tf.compat.v1.train.Saver.save`. The time between the calls of a line that come more than
+twice per epoch is compared with the one that loses least if the job fails every hour. Reported are lines where
+saving that often instead would save 5 % of the run and a second. What is saved at the end of an epoch is not
+counted (epoch-boundary reports it), nor before or after the training.
+
+## Why it matters
+
+`save` copies every variable to the host and writes it, while the device waits. A checkpoint of 20 ms in every fifth
+step of 4 ms doubles the time of the training, though no typical step shows it.
+
+## How to fix
+
+Save by time or once per epoch: `CheckpointManager(..., step_counter=step, checkpoint_interval=1000)`, or
+`ModelCheckpoint(save_freq="epoch")`. With `tf.train.CheckpointOptions(enable_async=True)` the files are written by
+another thread while the training goes on.
+
+## Holds for
+
+Recordings of the whole run with `tfdoctor profile`. By Young, the interval that loses least is
+√(2 · time of a save · time between failures). The saving is an upper bound: saves that a script needs for something
+else than failures have to stay.
+
+## Sources
+
+- [Young: A first order approximation to the optimum checkpoint interval](https://doi.org/10.1145/361147.361115)
+- [tf.train.CheckpointManager](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointManager)
+- [tf.train.CheckpointOptions: enable_async](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
+- [ModelCheckpoint](https://keras.io/api/callbacks/model_checkpoint/)
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from tfdoctor.diagnosis.preconditions import whole_run
+from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.RUN
+SINCE = "0.1.0"
+PRECONDITIONS = (whole_run,)
+BY_HAND = "how often the script has to save is for its author to decide"
+
+SHOWN = 3
+"""Lines with remedies of their own: those that take most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When frequent saves are reported: both limits must be reached by what saving less often saves."""
+
+    share: float = share_limit(0.05, "Smallest share of the run that it saves, as of other savings")
+    least_ms: float = limit(
+        1000.0, "Shortest time in ms that it saves; below a second nobody waits for it"
+    )
+    failure_hours: float = limit(
+        1.0,
+        "Time between two failures of the job, in hours: preemptible machines last longer, so that saves at this "
+        "distance are often enough for them",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """The calls of a line that saves, and the distance at which saving costs least; times in ms."""
+
+    call: MadeCall
+    apart_ms: float  # from one to the next
+    best_ms: float
+
+    @classmethod
+    def of(cls, call: MadeCall, training_ms: float, failure_hours: float) -> "Saves":
+        """Compare the calls of a line, made in so much time of training, with Young's interval."""
+        best_ms = sqrt(2.0 * call.each_ms * failure_hours * 3.6e6)
+        return cls(call, training_ms / call.count, best_ms)
+
+    @property
+    def left(self) -> float:
+        """The share of their time that remains at the best distance, 0 to 1."""
+        return min(1.0, self.apart_ms / self.best_ms) if self.best_ms else 1.0
+
+    @property
+    def lost_ms(self) -> float:
+        """What saving at the best distance saves of the run."""
+        return self.call.ms * (1.0 - self.left)
+
+
+BY_TIME = """\
+manager = tf.train.CheckpointManager(
+    checkpoint, folder, max_to_keep=3, step_counter=step, checkpoint_interval=1000)
+# or, with Keras: tf.keras.callbacks.ModelCheckpoint(path, save_freq="epoch")"""
+
+
+def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
+    """Find lines that save so often that a failure could not lose as much."""
+    made = calls.of(RunCall.SAVE)
+    if not made:
+        return NotApplicable(reason="the run saves nothing")
+    training = (call for call in made if not (call.before_training or call.after_training))
+    often = [call for call in training if call.at and calls.within_epochs(call)]
+    all_ms = sum(call.ms for call in made)
+    saves = [Saves.of(call, phases.recurring_ms, limits.failure_hours) for call in often]
+    saves = sorted((one for one in saves if one.lost_ms > 0), key=lambda one: -one.lost_ms)
+    lost_ms = sum(one.lost_ms for one in saves)
+    measure = Measure.share("share of the run in saving", all_ms / phases.total_ms, limits.share)
+    if lost_ms < max(limits.least_ms, limits.share * phases.total_ms):
+        text = f"Saving takes {duration(all_ms)} ({percent(all_ms / phases.total_ms)} of the run)"
+        return Healthy(summary=text, evidence=(measure,), concern=Concern.RUN)
+    return Finding(
+        summary=_summary(saves[0], phases),
+        evidence=(measure, _table(saves)),
+        remedies=tuple(
+            Remedy(f"Save about every {duration(one.best_ms)}", BY_TIME, one.call.at)
+            for one in saves[:SHOWN]
+        ),
+        run_effects=tuple(_effects(saves)),
+        concern=Concern.RUN,
+    )
+
+
+def _summary(first: Saves, phases: RunPhases) -> str:
+    call = first.call
+    share = percent(call.ms / phases.total_ms)
+    return (
+        f"{call.name} at {location(call.at)} saves {counted(call.count, 'time')}, {milliseconds(call.each_ms)} "
+        f"each: {duration(call.ms)} ({share} of the run), once every {duration(first.apart_ms)} of training"
+    )
+
+
+def _table(saves: Sequence[Saves]) -> Table:
+    return Table.of(
+        saves,
+        ("your line", lambda one: one.call.at or ""),
+        ("call", lambda one: one.call.name),
+        ("calls", lambda one: count(one.call.count)),
+        ("mean time", lambda one: ms(one.call.each_ms)),
+        ("time from one to the next", lambda one: ms(one.apart_ms)),
+        ("enough for a failure each hour", lambda one: ms(one.best_ms)),
+    )
+
+
+def _effects(saves: Sequence[Saves]) -> Iterator[RunEffect]:
+    for one in saves:
+        yield RunEffect(
+            phase=Phase.SAVING,
+            of=ms(one.call.ms),
+            subject=location(one.call.at),
+            scales=one.left,
+            recurs=Recurrence.PER_CALL,
+            times=one.call.count,
+            bound=Bound.AT_MOST,
+        )
+
+
+AT = Location("train.py", 35)
+
+
+def example(
+    *calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0
+) -> Verdict:
+    """Judge a run with these saves, whose other time is in training steps."""
+    times = {Phase.SAVING: sum(call.ms for call in calls)}
+    if once_ms:
+        times[Phase.IMPORTS] = once_ms
+    return check(RunPhases.divided(total_ms, times), RunCalls(calls, epochs))
+
+
+def sick() -> Verdict:
+    """A checkpoint in every fifth of 3,000 steps: 600 times 20 ms of a minute."""
+    return example(MadeCall.of(RunCall.SAVE, AT, 600, 20.0, looped=True))
+
+
+def healthy() -> Verdict:
+    """A checkpoint of half a second at the end of each of 10 epochs, in ten minutes."""
+    return example(MadeCall.of(RunCall.SAVE, AT, 10, 500.0, looped=True), total_ms=600_000.0)

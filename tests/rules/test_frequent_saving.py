@@ -1,0 +1,70 @@
+"""frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
+
+from math import sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.rules.applied import applied
+from tests.rules.run_facts import made
+from tests.rules.verdicts import as_finding
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.rules import frequent_saving
+from tfdoctor.rules.frequent_saving import Saves, example
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Healthy, Location, NotApplicable
+
+
+def saved(count: int, each_ms: float, **given: Any) -> MadeCall:
+    return made(RunCall.SAVE, 35, count, each_ms, **given)
+
+
+def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
+    verdict = as_finding(example(saved(600, 20.0, looped=True)))
+    assert "600 times, 20.0 ms each: 12 s (20 % of the run), once every 0.1 s" in verdict.summary
+    assert verdict.remedies[0].at == Location("train.py", 35)
+    assert verdict.remedies[0].action == "Save about every 12 s"
+    (effect,) = verdict.run_effects
+    assert (effect.phase, effect.of.value, effect.times) == (Phase.SAVING, 12_000.0, 600)
+    assert effect.scales == pytest.approx(100.0 / sqrt(2 * 20.0 * 3.6e6))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        saved(20, 500.0),  # the last and the best weights of each of ten epochs
+        saved(21, 40.0),  # below a second
+        saved(600, 20.0, before_training=True),
+        saved(600, 20.0, after_training=True),  # an export of many models
+        saved(2, 6_000.0),  # at two places of a script, in a loop or not
+    ],
+)
+def test_saves_that_have_to_be_are_healthy(call: MadeCall) -> None:
+    assert isinstance(example(call), Healthy)
+
+
+def test_rare_saves_are_healthy_however_long_one_takes() -> None:
+    """A save of 5 s every five minutes: that is what a failure each hour asks for."""
+    hours = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
+    assert isinstance(hours, Healthy)
+
+
+def test_a_run_without_saves_is_not_judged() -> None:
+    assert isinstance(example(), NotApplicable)
+
+
+def test_a_window_of_the_run_is_not_judged() -> None:
+    window = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0}, whole=False, missing="no log")
+    assert isinstance(applied(frequent_saving, window, RunCalls(())), NotApplicable)
+
+
+@given(st.floats(0.01, 1e5), st.integers(3, 10**6), st.floats(1.0, 1e9), st.floats(0.01, 1000.0))
+def test_what_is_saved_is_never_more_than_the_saves_take(
+    each_ms: float, number: int, training_ms: float, hours: float
+) -> None:
+    one = Saves.of(saved(number, each_ms), training_ms, hours)
+    assert 0.0 <= one.lost_ms <= one.call.ms
+    assert (one.lost_ms == 0.0) == (one.apart_ms >= one.best_ms)
