@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, Edit
+from tfdoctor.diagnosis import Diagnosis, Edit, Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
+from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.verdict import Finding, Location
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
@@ -87,3 +88,30 @@ def test_every_format_names_the_rules_of_an_entry() -> None:
     assert "The same change is advised by <code>hot-stage</code>" in finding
     assert "Evidence of input-bound" in finding
     assert 'id="finding-5"' not in text
+
+
+def test_findings_about_the_same_calls_of_the_step_and_of_the_run_are_one_entry() -> None:
+    base = diagnoses.full()
+    first, second, third, fourth = (
+        _about(result, *about)
+        for result, about in zip(
+            base.results,
+            (
+                (RunCall.PREDICT, 30),
+                (RunCall.PREDICT, 30),
+                (RunCall.PREDICT, 31),
+                (RunCall.SAVE, 30),
+            ),
+            strict=False,
+        )
+    )
+    found = named(replace(base, results=(first, second, third, fourth), order=None))
+    name = second.rule.name
+    assert [same for _, _, same in found] == [[name], [], []]
+
+
+def _about(result: Result, call: RunCall, line: int) -> Result:
+    assert isinstance(result.outcome, Finding)
+    remedy = replace(result.outcome.remedies[0], at=Location("train.py", line))
+    outcome = replace(result.outcome, about=call, remedies=(remedy,))
+    return replace(result, outcome=outcome)

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
@@ -15,6 +19,8 @@ from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
+from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
+from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
@@ -282,3 +288,71 @@ def test_a_slow_device_is_no_boundary_of_an_epoch() -> None:
 def test_on_a_busy_machine_a_strict_period_is_no_chance(at: tuple[int, ...], kind: type) -> None:
     long = dict.fromkeys(at, ("between", 40.0))
     assert isinstance(check(long, cores=Cores(2.0, 1.5, 1.0)), kind)
+
+
+# Long steps of the whole run
+
+
+def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -> LongLine:
+    at = Location("train.py", number)
+    return LongLine(at=at, ms=time, samples=more.pop("samples", 50), work=work, **more)
+
+
+def occasional(*lines: LongLine, beyond_ms: float = 6_000.0) -> OccasionalWork:
+    """A run of a minute with 120 long steps of 600."""
+    long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
+    phases = RunPhases.divided(60_000.0, {})
+    at = Location("train.py", 40)
+    return OccasionalWork.measure(RunSteps.of(at, 600, 20.0, long), RunLongLines(lines), phases)
+
+
+QUIET = partial(check, {})
+"""A traced window that holds no long step."""
+
+
+def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
+    work = occasional(seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig"))
+    finding = as_finding(QUIET(work=work))
+    assert finding.at == Location("train.py", 23)
+    assert "120 of 600 steps" in finding.summary
+    assert "about every five steps, with 6 s (10 % of what recurs)" in finding.summary
+    (effect,) = finding.run_effects
+    assert (effect.phase, effect.of.value, effect.times) == (Phase.STEPS, 6_000.0, 120)
+    assert finding.severity is None  # by its share of the run
+
+
+def test_a_traced_pattern_gets_the_price_of_the_run() -> None:
+    finding = as_finding(example(work=occasional(seen(30, 5_000.0))))
+    assert "of 30 steps took much longer" in finding.summary
+    assert [effect.of.value for effect in finding.run_effects] == [6_000.0]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        occasional(seen(23, 5_000.0), beyond_ms=900.0),  # below a second
+        occasional(seen(23, 5_000.0), beyond_ms=2_000.0),  # below 5 %
+        None,
+    ],
+)
+def test_little_of_the_run_is_no_finding(work: OccasionalWork | None) -> None:
+    assert isinstance(QUIET(work=work), Healthy)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        seen(23, 5_000.0, RunWork.INPUT),
+        seen(23, 5_000.0, RunWork.TRACING),
+        seen(23, 5_000.0, samples=2),
+        seen(40, 5_000.0, trains=True),
+    ],
+)
+def test_waits_and_lines_that_are_seen_rarely_are_no_work_of_their_own(line: LongLine) -> None:
+    with pytest.raises(Unavailable):
+        occasional(line)
+
+
+def test_what_other_lines_take_is_not_theirs() -> None:
+    work = occasional(seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT))
+    assert work.ms == pytest.approx(4_000.0)  # two thirds of what long steps take beyond usual

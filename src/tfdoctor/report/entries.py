@@ -23,7 +23,7 @@ class Entry:
 
     result: Result
     symptoms: tuple[Result, ...] = ()  # they bound the time of the stage that it is about
-    same: tuple[Result, ...] = ()  # they ask for the same edit
+    same: tuple[Result, ...] = ()  # they ask for the same edit, or are about the same calls
     in_sum: bool = False  # one of the changes that together save what the verdict says
     included_in: tuple[str, ...] = ()  # rules of the sum after which its own saving adds nothing
     in_run_sum: bool = (
@@ -129,11 +129,14 @@ def _symptoms(findings: dict[str, Result], order: Order | None) -> dict[str, set
 
 
 def _first_change(result: Result) -> object:
-    """Return what the first change of a finding does to the user's lines; where that is not known, its rule."""
+    """Return the calls that a finding is about, else what its first change does to the lines, else its rule."""
+    finding = result.outcome if isinstance(result.outcome, Finding) else None
+    if finding and finding.about and finding.at:
+        return finding.about, finding.at
     edit = next(iter(result.edits), None)
     if edit and (edit.before or edit.after):
         return edit.at, edit.before, edit.after
-    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+    remedies = finding.remedies if finding else ()
     if remedies and remedies[0].edit_id and remedies[0].at:
         return remedies[0].edit_id, remedies[0].at
     return result.rule.name

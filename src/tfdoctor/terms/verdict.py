@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Annotated, Self, TypeVar
 
 from tfdoctor.terms.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
-from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import Quantity, ms, ratio
 
 T = TypeVar("T")
@@ -281,7 +281,8 @@ class Finding:
     ``severity`` is left out when the saving decides it; a fault without an effect on the step (a
     recording that ended early, say) states its own. ``takes`` is the time that the summary of a general rule's
     finding states, in ms per step of the step model; left out, it follows from the effects. ``failure`` puts a
-    finding before all that only save time.
+    finding before all that only save time. ``about`` is the kind of call at its line that is too much: findings of
+    the step and of the run about the same calls are one entry of a report.
     """
 
     summary: str
@@ -294,6 +295,7 @@ class Finding:
     takes: Annotated[Quantity | None, OmitDefault()] = None
     run_effects: Annotated[tuple[RunEffect, ...], OmitDefault()] = ()
     failure: Annotated[RunFailure, OmitDefault()] = RunFailure.NONE
+    about: Annotated[RunCall | None, OmitDefault()] = None
 
     @property
     def at(self) -> Location | None:

@@ -115,7 +115,16 @@ def without_savings(findings: Sequence[Result]) -> str:
     return f"{faults} found; what the changes save of the run could not be computed."
 
 
+LITTLE = 0.02
+"""Share of the run: two times with two digits, as the sentence has them, do not show a smaller saving."""
+
+
 def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
+    named = counted(changes, "change").capitalize()
+    if together.share < LITTLE:
+        most = "at most " if together.bound is Bound.AT_MOST else "about "
+        saved = duration(together.total.value)
+        return f"{named} would save {most}{saved} of the run ({share(together.share)})."
     about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
     less = f" ({factor(run.total_ms / after)})"
     longer = ""
@@ -123,7 +132,7 @@ def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int)
         epochs = counted(run.for_epochs, "epoch")
         longer = f", and a run of {epochs} by {share(together.extrapolated)}"
     return (
-        f"{counted(changes, 'change').capitalize()} would reduce the run from {duration(run.total_ms)} to "
+        f"{named} would reduce the run from {duration(run.total_ms)} to "
         f"{about.format(about_duration(after))}{less}{longer}."
     )
 

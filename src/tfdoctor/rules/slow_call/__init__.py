@@ -62,6 +62,7 @@ from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.humanize import location, milliseconds, number
+from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
@@ -146,6 +147,13 @@ INSTEAD = {
 }
 """What to do instead of each call; the sources are linked on the rule's page."""
 
+OF_THE_RUN = {
+    SlowCall.PREDICT: RunCall.PREDICT,
+    SlowCall.EVALUATE: RunCall.EVALUATE,
+    SlowCall.SAVE: RunCall.SAVE,
+}
+"""The calls whose time the account of the run has as a phase of its own."""
+
 
 def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
     slow: SlowCalls,
@@ -173,6 +181,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         evidence=(*measures, *_evidence(slow, many)),
         remedies=tuple(replace(INSTEAD[line.call], at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
+        about=OF_THE_RUN.get(first[0].call),
     )
 
 

@@ -129,6 +129,7 @@ def check(
         run_effects=lost.effects(Phase.EVALUATION, calls),
         severity=lost.severity,
         concern=Concern.RUN,
+        about=RunCall.EVALUATE if lost.slow else None,
     )
 
 

@@ -121,6 +121,7 @@ def check(
         run_effects=lost.effects(Phase.PREDICTION, calls),
         severity=lost.severity,
         concern=Concern.RUN,
+        about=RunCall.PREDICT if lost.slow else None,
     )
 
 

@@ -13,6 +13,10 @@ the rules for input find the cause.
 Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
 vary too much for them to stand out: by the growth of the part that the callback runs in.
 
+Where the whole run was recorded, also all its steps of more than 1.5 times the usual one: the lines that the stack
+shows in them once the usual time is over. Reported are lines with 5 % of the time that recurs, and a second, also
+where the traced window holds none of these steps. Waits for input and tracing are left to their rules.
+
 Also the first steps of passes over the data outside of the traced steps, in training with `fit`: whether they take
 at least twice as long as others pass after pass, and how much of the untraced time they add.
 
@@ -33,7 +37,8 @@ buffer that fills, a file that is opened, a shared disk. Host: tracing or compil
 ## Holds for
 
 All devices and frameworks, with at least six traced steps. A trace of 20 steps does not show a cause that
-occurs every 1000 steps.
+occurs every 1000 steps; the account of the whole run does. The saving of the run is an upper bound: the work may be
+needed, only less often.
 
 ## Sources
 
@@ -42,7 +47,7 @@ occurs every 1000 steps.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
 from types import MappingProxyType
@@ -59,6 +64,7 @@ from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
+from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import (
@@ -94,6 +100,10 @@ class Limits:
     )
     samples: float = limit(
         5.0, "Stack samples in long steps to name a line; with 5 its share is uncertain by 45 %"
+    )
+    least_ms: float = limit(
+        1000.0,
+        "Shortest time in ms of lines in long steps of the whole run; below a second nobody waits for it",
     )
     steps: float = limit(
         6.0,
@@ -234,13 +244,22 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     cores: Cores | None,
     pace: UntracedPace | None,
     run: RunSteps | None,
+    work: OccasionalWork | None,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
+    """Report what the long steps cost: traced ones, those of the run, or those at the beginnings of passes."""
     traced = _of_callback(steps, breakdown, lines, pace, limits) if lines else None
     traced = traced or _traced(steps, breakdown, compiling, lines, epochs, cores, pace, run, limits)
+    if work and work.share >= limits.share and work.ms >= limits.least_ms:
+        if not isinstance(traced, Finding):
+            return work.finding(limits.share)
+        return replace(traced, run_effects=tuple(work.effects()), severity=None)
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
+    return _of_passes(starts, limits)
+
+
+def _of_passes(starts: PassStarts, limits: Limits) -> Finding:
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
@@ -482,6 +501,7 @@ def example(  # noqa: PLR0913 - the rule's own
     cores: Cores | None = None,
     pace: UntracedPace | None = None,
     run: RunSteps | None = None,
+    work: OccasionalWork | None = None,
 ) -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
@@ -490,7 +510,7 @@ def example(  # noqa: PLR0913 - the rule's own
     ends = [0, *accumulate(round(sum(row.values()) * PS_PER_MS) for row in rows)]
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
-    return check(Steps.of(steps), parts, compiling, lines, epochs, starts, cores, pace, run)
+    return check(Steps.of(steps), parts, compiling, lines, epochs, starts, cores, pace, run, work)
 
 
 sick = example

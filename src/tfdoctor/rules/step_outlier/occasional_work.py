@@ -1,0 +1,114 @@
+"""Lines whose time is in long steps of the whole run: work that comes with some of the steps only."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.terms.humanize import counted, duration, location, percent
+from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Measure,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Table,
+)
+
+OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
+"""What a line does that makes a step long by itself; rules for input, tracing and building report the rest."""
+
+SHOWN = 3
+"""Lines with remedies of their own: those that take most."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccasionalWork:
+    """The lines of long steps, with what they take beyond usual steps; ``share`` is of what recurs in the run."""
+
+    lines: tuple[LongLine, ...]
+    long: int  # steps of more than 1.5 times the usual one
+    steps: int
+    share: float
+    every: int | None = None
+
+    @classmethod
+    def measure(cls, steps: RunSteps, seen: RunLongLines, phases: RunPhases) -> Self:
+        """Divide what long steps take beyond usual ones as their samples are.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded, or no line is sampled often enough in long steps.
+        """
+        long = steps.long
+        if not phases.whole or long is None or not seen.ms:
+            raise Unavailable(phases.missing or "no step of the run took long")
+        scale = long.beyond_ms / seen.ms  # samples begin at 1.5 times the usual step
+        lines = tuple(
+            replace(line, ms=scale * line.ms)
+            for line in seen.lines
+            if line.sure and line.work in OWN_WORK
+        )
+        if not lines:
+            raise Unavailable("no line is seen often enough in long steps")
+        share = sum(line.ms for line in lines) / phases.recurring_ms
+        return cls(lines, long.count, steps.count, share, long.every)
+
+    @property
+    def ms(self) -> float:
+        """The time of all lines in the run."""
+        return sum(line.ms for line in self.lines)
+
+    def effects(self) -> Iterator[RunEffect]:
+        """Yield the time of each line, which is at least that of its work: samples begin after the usual step."""
+        for line in self.lines:
+            yield RunEffect(
+                phase=Phase.STEPS,
+                of=ms(line.ms),
+                subject=location(line.at),
+                recurs=Recurrence.PER_CALL,
+                times=self.long,
+                bound=Bound.AT_MOST,
+            )
+
+    def finding(self, least: float) -> Finding:
+        """Report the lines; ``least`` is the share from which they are reported."""
+        first = self.lines[0]
+        every = f", about every {counted(self.every, 'step')}" if self.every else ""
+        does = f" ({_called(first)})" if first.calls else ""
+        return Finding(
+            summary=f"{self.long:,} of {counted(self.steps, 'step')} of the run took over 1.5 times the usual time"
+            f"{every}, with {duration(first.ms)} ({percent(first.ms / self.ms * self.share)} of what recurs) at "
+            f"{location(first.at)}{does}",
+            evidence=(
+                Measure.share("share in these lines of what recurs in the run", self.share, least),
+                self._table(),
+            ),
+            remedies=tuple(_less_often(line) for line in self.lines[:SHOWN]),
+            run_effects=tuple(self.effects()),
+            concern=Concern.LONG_STEPS,
+        )
+
+    def _table(self) -> Table:
+        return Table.of(
+            self.lines,
+            ("your line", lambda line: line.at or ""),
+            ("calls", lambda line: line.calls),
+            ("time in long steps", lambda line: ms(line.ms)),
+            ("stack samples", lambda line: count(line.samples)),
+        )
+
+
+def _called(line: LongLine) -> str:
+    return line.calls.rpartition(".")[2]
+
+
+def _less_often(line: LongLine) -> Remedy:
+    what = f"Call {_called(line)}" if line.calls else "Do the work of this line"
+    return Remedy(f"{what} less often, or once per epoch", at=line.at)
