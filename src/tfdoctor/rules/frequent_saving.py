@@ -1,4 +1,4 @@
-"""The model is saved more often than is worth it.
+"""The training saves the model too often.
 
 ## What it checks
 
