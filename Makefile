@@ -59,9 +59,11 @@ dist: $(READY) ## Build the wheel and the source archive in dist/, and check the
 	@$(BIN)/twine check --strict dist/*
 
 rule: $(READY) ## Begin a rule: make rule NAME=wide-rows TOPIC=input
+	@test -n "$(NAME)" -a -n "$(TOPIC)" || { echo "Give both, as in: make rule NAME=wide-rows TOPIC=input"; exit 2; }
 	@$(BIN)/python -m scripts.new_rule $(NAME) --topic $(TOPIC)
 
 fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input
+	@test -n "$(NAME)" -a -n "$(ROOM)" || { echo "Give both, as in: make fact NAME=queue-depth ROOM=input"; exit 2; }
 	@$(BIN)/python -m scripts.new_fact $(NAME) --room $(ROOM)
 
 clean: ## Remove what make made: the environment, the demo, caches.

@@ -97,16 +97,21 @@ def _options(
     """Handle options without a command."""
 
 
-app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(
-    grouped(profile)
-)
-app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(
-    grouped(try_)
-)
-app.command()(grouped(attach))
-app.command()(grouped(report))
-app.command()(grouped(diff))
-app.command()(grouped(fleet))
-app.command()(check)
-app.command()(grouped(rules))
-app.command()(explain)
+app.command(
+    cls=ProfileCommand,
+    short_help="Run a script, and report what slows it.",
+    context_settings={"allow_interspersed_args": False},
+)(grouped(profile))
+app.command(
+    "try",
+    cls=TryCommand,
+    short_help="Measure what the advised changes save, by running them.",
+    context_settings={"allow_interspersed_args": False},
+)(grouped(try_))
+app.command(short_help="Trace jobs that are running.")(grouped(attach))
+app.command(short_help="Report what slows a recorded run.")(grouped(report))
+app.command(short_help="Compare two runs of a program.")(grouped(diff))
+app.command(short_help="Rank many runs by the time that they waste.")(grouped(fleet))
+app.command(short_help="Say what a recording on this machine would contain.")(check)
+app.command(short_help="List the rules, with the facts that they need.")(grouped(rules))
+app.command(short_help="Show the page of a rule.")(explain)

@@ -24,7 +24,7 @@ def examine(
 
     First the specific rules, then the general ones, which get what the findings so far leave unexplained. ``run``
     prices by the run, where that is known whole. The verdict, the savings and the severity of a result are final:
-    later stages add fields.
+    later stages add fields, and what all changes are worth to the evidence of rules about money.
     """
     rules, model, window = tuple(rules), model_of(chart), only_traced(chart)
     said = [(rule, window.checked(_apply(rule, chart))) for rule in rules if not rule.general]

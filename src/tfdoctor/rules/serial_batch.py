@@ -86,8 +86,8 @@ class Limits:
     )
     example_bytes: float = limit(
         32768.0,
-        "Size of an example in bytes from which copying it takes longer than calling for it (about 4 "
-        "microseconds for the copy, 1 to 3 for the call, measured on one core)",
+        "Smallest size of an example, in bytes: to copy 32 kB takes about 4 microseconds, and to fetch an example "
+        "1 to 3 (measured on one core), so that for smaller ones the copies are not what takes the time",
         least=1.0,
     )
 

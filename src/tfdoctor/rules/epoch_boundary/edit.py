@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.module import SyntaxTree, root_name
 from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import MUTATORS, Values
@@ -108,28 +108,21 @@ def _bound(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
             yield node.value
     for augmented in module.all(cst.AugAssign):
         if module.within(augmented, loop):
-            yield _root(augmented.target)
+            yield root_name(augmented.target)
 
 
 def _mutated(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
     """Yield the names of objects that a loop changes in place."""
     for target in module.all(cst.AssignTarget):
         if module.within(target, loop) and not isinstance(target.target, cst.Name | cst.Tuple):
-            yield _root(target.target)
+            yield root_name(target.target)
     for call in module.all(cst.Call):
         if module.within(call, loop) and isinstance(call.func, cst.Attribute):
-            receiver = _root(call.func.value)
+            receiver = root_name(call.func.value)
             if call.func.attr.value in MUTATORS - {"shuffle"}:
                 yield receiver
             if call.func.attr.value in MUTATORS:
-                yield from (_root(argument.value) for argument in call.args)
-
-
-def _root(node: cst.BaseExpression) -> str:
-    """Return the name that an expression of attributes and items starts with."""
-    while isinstance(node, cst.Attribute | cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else ""
+                yield from (root_name(argument.value) for argument in call.args)
 
 
 def _moved(

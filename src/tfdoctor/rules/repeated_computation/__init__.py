@@ -63,9 +63,6 @@ BY_HAND = "which line keeps the value for the others is a choice in the code of 
 SHOWN = 5
 """Pairs of lines that are shown: those of most time."""
 
-LEAST_MS = 0.05
-"""Time per step, in ms, below which a pair of lines is not named: tracing adds 0.001 ms to each operation."""
-
 COLUMNS = ("computed", "first at", "again at", "operations", "time per step")
 
 
