@@ -103,3 +103,22 @@ def test_what_is_no_whole_gzip_file_is_refused(stored: Path) -> None:
     packed.write_bytes(gzip.compress(stored.read_bytes())[:99])
     done = report(packed)
     assert "no whole gzip file" in str(done.exception)
+
+
+def test_a_rule_that_this_version_does_not_know_is_in_all_formats(stored: Path) -> None:
+    content = json.loads(stored.read_text("utf-8"))
+    found = content["results"][0]
+    found["rule"], found["title"] = "my-rule", "Mine"
+    stored.write_text(json.dumps(content), "utf-8")
+    done = report(stored, "--format", "html,md,sarif")
+    assert done.exit_code == 0, done.output
+    (run,) = json.loads((stored.parent / "report.sarif").read_text("utf-8"))["runs"]
+    described = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
+    assert described["my-rule"]["fullDescription"] == {"text": "Mine."}
+
+
+@pytest.mark.parametrize("command", ["try", "profile"])
+def test_it_is_no_program_to_run(stored: Path, command: str) -> None:
+    done = CliRunner().invoke(cli.app, [command, str(stored)])
+    assert done.exit_code == 2
+    assert "is a report, which holds no program" in done.output.replace("\n", " ")

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.report import diagnoses
 from tfdoctor.report import sentences
+from tfdoctor.report.files import write
 from tfdoctor.report.formats import FORMATS, render
 
 
@@ -44,3 +46,10 @@ def test_few_steps_promise_nothing_and_say_why() -> None:
     text = " ".join(sentences.verdict(diagnoses.single_step()))
     assert "because fewer than five steps" in text
     assert "would" not in text
+
+
+def test_a_format_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        write(diagnoses.full(), tmp_path, ["no_such_format", "md"])
+    assert "no_such_format" in caught.value.__notes__[0]
+    assert (tmp_path / "report.md").is_file()

@@ -16,6 +16,8 @@ from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
 from tfdoctor.recording import Recording
+from tfdoctor.report.formats import json as report_json
+from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.converter import form_of, has, markers
 from tfdoctor.stored.report import NoReportError, read, reports, settled, write
@@ -46,6 +48,9 @@ def test_what_is_read_is_what_was_written(name: str) -> None:
 def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(path: Path) -> None:
     made = settled(diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False))
     assert again(made) == made
+    read_again = read(json.loads(report_json.render(made)), all_rules())
+    for name in ("html", "md", "sarif"):
+        assert render(name, read_again) == render(name, made)  # also with the keys in order
 
 
 def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() -> None:

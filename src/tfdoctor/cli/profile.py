@@ -193,5 +193,23 @@ def what(
         return Kind.MODULE, module, tuple(command)
     if not command:
         raise typer.BadParameter("name the training script", ctx, param_hint="SCRIPT")
+    _must_be_no_report(Path(command[0]), ctx.command_path)
     kind = Kind.COMMAND if ctx.meta.get(COMMAND) else Kind.SCRIPT
     return kind, command[0], tuple(command[1:])
+
+
+def _must_be_no_report(path: Path, command: str) -> None:
+    """Refuse a stored report in place of a program: Python would run JSON as an empty script.
+
+    Raises:
+        BadParameter: it is one.
+    """
+    from tfdoctor.recording.files import MANIFEST  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.stored.files import is_report  # noqa: PLC0415 - same
+
+    if not is_report(path):
+        return
+    folder = path.parent
+    recording = str(folder) if (folder / MANIFEST).is_file() else "RECORDING"
+    instead = f"`tfdoctor try {recording}`" if command.endswith(" try") else "the training script"
+    raise typer.BadParameter(f"{path} is a report, which holds no program: give {instead}")

@@ -77,7 +77,6 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         needing: dict[str, object] = {
             "--select": rules.select,
             "--ignore": rules.ignore,
-            "--rules": rules.rules,
             "--scrub": scrub,
             "--usd-per-hour": savings.usd_per_hour,
             "--for-epochs": savings.for_epochs,

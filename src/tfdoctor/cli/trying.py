@@ -180,9 +180,10 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     request = trial.request()
     recording = _opened(ctx, module, command or [])
     if recording is None:
+        target = what(ctx, module, command or [])
         of_recording.check(request, {rule.name for rule in applied.rules})
         _may_begin(yes=trial.yes, layer=trial.layer)
-        recording = _profiled(what(ctx, module, command or []), out)
+        recording = _profiled(target, out)
     stored.must_be_writable(recording)
     gates.check(program_of(recording))
     diagnosis = gates.applied(untried(recording, _title(recording), applied))

@@ -20,15 +20,24 @@ def write(
 ) -> tuple[Path, ...]:
     """Write ``<prefix>report.<suffix>`` for each format that is a file and return the paths.
 
+    Where the code of a format fails, the other files are written before its error is raised.
+
     Raises:
         OutputError: the folder cannot be made or written to.
     """
-    texts = {
-        folder / f"{prefix}report.{formats.suffix(name)}": formats.render(name, diagnosis)
-        for name in names
-        if not formats.is_streamed(name)
-    }
+    texts: dict[Path, str] = {}
+    failed: list[Exception] = []
+    for name in names:
+        try:
+            if not formats.is_streamed(name):
+                path = folder / f"{prefix}report.{formats.suffix(name)}"
+                texts[path] = formats.render(name, diagnosis)
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            error.add_note(f"The report could not be written as {name}.")
+            failed.append(error)
     write_texts(folder, texts)
+    if failed:
+        raise failed[0]
     return tuple(texts)
 
 

@@ -1,6 +1,7 @@
 """The diagnosis as the page that every rendering shows: words and order, as clean text."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis, Settings
@@ -213,10 +214,21 @@ def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
         ("device", text.name(" ".join(filter(None, (subject.device, subject.device_name))))),
         ("devices used", f"{used} of {visible}" if None not in (used, visible) else ""),
         ("hosts", text.prose(", ".join(subject.hosts))),
-        *((text.name(name), text.name(version)) for name, version in subject.framework.items()),
+        *_versions(subject.framework),
         ("tfdoctor", text.name(diagnosis.version)),
         *((text.name(label), text.name(value)) for label, value in diagnosis.machine),
         ("exit code", "" if subject.exit_code is None else str(subject.exit_code)),
     ]
     first = {entry[0].casefold(): entry for entry in reversed(entries) if entry[1]}
     return tuple(entry for entry in entries if first.get(entry[0].casefold()) is entry)
+
+
+FIRST = ("tensorflow", "keras")
+"""The versions that stand before the others, which are in the order of their names."""
+
+
+def _versions(framework: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the versions in an order that is not that of the mapping: a stored report has none."""
+    rank = {name: at for at, name in enumerate(FIRST)}
+    names = sorted(framework, key=lambda one: (rank.get(one, len(FIRST)), one))
+    return [(text.name(one), text.name(framework[one])) for one in names]

@@ -52,12 +52,23 @@ def converter() -> Converter:
     made.register_unstructure_hook(Severity, lambda severity: severity.name.lower())
     made.register_structure_hook(Severity, _without_kind(_severity))
     made.register_structure_hook(Phase, _without_kind(_phase))
+    made.register_unstructure_hook_factory(_is_mapping, lambda kind: _sorted(kind, made))
     made.register_unstructure_hook_factory(is_dataclass, lambda kind: _writer(kind, made))
     made.register_structure_hook_factory(is_dataclass, lambda kind: _reader(kind, made))
     for union, read in {Cell: _cell, Evidence: _evidence}.items():
         made.register_structure_hook(union, _without_kind(partial(read, made)))
         made.register_unstructure_hook(union, made.unstructure)
     return made
+
+
+def _is_mapping(kind: Any) -> bool:  # noqa: ANN401 - any annotation
+    return get_origin(kind) is Mapping
+
+
+def _sorted(kind: Any, made: Converter) -> Callable[[Mapping[str, Any]], dict[str, Json]]:  # noqa: ANN401 - a mapping
+    """Return what writes a mapping by its keys' order, which is that of the file: what is read has it too."""
+    of = get_args(kind)[1]
+    return lambda found: {key: made.unstructure(found[key], of) for key in sorted(found)}
 
 
 def _cell(made: Converter, value: Json) -> Cell:

@@ -77,16 +77,16 @@ def _pascal(rule: str) -> str:
 
 
 def _rule(rule: Rule) -> Object:
-    sections = rule.doc.sections
-    text = "\n\n".join(
-        f"## {heading}\n\n{sections[heading]}"
-        for heading in ("What it checks", "Why it matters", "How to fix")
-    )
+    """Return the description of a rule; of one that is not installed here, only the title is known."""
+    sections, title = rule.doc.sections, sentence(rule.doc.title)
+    headings = ("What it checks", "Why it matters", "How to fix")
+    known = [f"## {one}\n\n{sections[one]}" for one in headings if one in sections]
+    text = "\n\n".join(known) or title
     return {
         "id": name(rule.name),
         "name": _pascal(name(rule.name)),
-        "shortDescription": {"text": sentence(rule.doc.title)},
-        "fullDescription": {"text": sections["What it checks"]},
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": sections.get("What it checks", title)},
         "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"level": "warning"},
         "properties": {"tags": ["performance", rule.topic.value]},
