@@ -73,6 +73,14 @@ class TrialOptions:
             help="Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
         ),
     ] = False
+    without_parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts",
+            help="Try the program without each of its parts instead of the edits: input always ready, callbacks "
+            "silent, and metrics, summaries, saving or evaluation off. This shows the most that a change can save.",
+        ),
+    ] = False
     minutes: Annotated[
         float,
         typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
@@ -128,6 +136,7 @@ class TrialOptions:
             patches=tuple(self.patch or ()),
             environment=tuple(self.env or ()),
             settings=self.usual_settings,
+            parts=self.without_parts,
             minutes=self.minutes,
             keep_model_changes=self.keep_model_changes,
             layer=self.layer,

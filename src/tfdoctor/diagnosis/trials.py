@@ -6,6 +6,8 @@ from typing import Annotated
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.terms.json_form import Named, OmitDefault, Pairs
+from tfdoctor.terms.kinds import Part
+from tfdoctor.terms.verdict import Location
 
 
 class Difference(StrEnum):
@@ -103,6 +105,26 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartTrial:
+    """The program without one of its parts: an experiment, which shows the most that a change of the part can save.
+
+    It trains otherwise, so it is never a saving, nor is it added to any.
+    """
+
+    part: Part
+    name: str  # "ModelCheckpoint", "Model.evaluate"
+    at: Location | None = None
+    share: float | None = None  # of what recurs in the run, as the recording shows it
+    measured: Measured | None = None
+    as_is_ms: float | None = None  # step, or whole run, of the program as it is in the same rounds
+    without_ms: float | None = None
+    runs: int = 0
+    missing: str = ""  # why it has no figure
+    rule: str = ""  # the rule that has a bound for the same
+    promised: Saving | None = None  # that bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """What `tfdoctor try` measured: the program with changes against the program as it is."""
 
@@ -130,3 +152,4 @@ class Trials:
     as_is_run_ms: Annotated[float | None, OmitDefault()] = (
         None  # wall time of the whole run as it is, where whole runs were compared
     )
+    parts: Annotated[tuple[PartTrial, ...], Named("without"), OmitDefault()] = ()

@@ -67,6 +67,7 @@ class SeenStack:
     )
     runs: str | None = None  # the innermost function of others
     function: str = ""  # the user's function that holds `at`; "<module>"
+    callback: str = ""  # the method of the outermost Keras callback: "ModelCheckpoint.on_epoch_end"
     work: RunWork = RunWork.OTHER
     looped: bool = False
     tested: bool = False

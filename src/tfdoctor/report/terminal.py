@@ -22,6 +22,7 @@ from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.terminal_diff import brief
+from tfdoctor.report.trial_parts import TITLE
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.text import shorten
@@ -40,6 +41,8 @@ FIXES = 5
 
 TRIAL_WIDTHS = (4, 7, 6)
 """Shares of the width beside the change: promised, measured, trains the same?"""
+PART_WIDTHS = (5, 4, 3, 8)
+"""Shares of the width: experiment, line, recorded, measured."""
 
 CHANGE_WIDTHS = (0.25, 0.3)
 """Shares of the width for the change, more than the first only where a word needs it; a longer word is broken."""
@@ -114,7 +117,8 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
         _budgets(shown.budgets) if shown.budgets else None,
         _hosts(shown.hosts) if shown.hosts else None,
-        _trials(shown.trials, width) if shown.trials else None,
+        _trials(shown.trials, width) if shown.trials and shown.trials.lines else None,
+        _parts(shown.trials, width) if shown.trials and shown.trials.parts else None,
         _fixes(shown.fixes) if shown.fixes else None,
         Text("\n".join(shown.order)),
         Text("\n".join(shown.baseline)),
@@ -149,6 +153,20 @@ def _hosts(hosts: Section) -> RenderableType:
         grid.add_row(*(Text(shorten(cell, 60)) for cell in host))
     left_out = more(len(hosts.briefs) - HOSTS, "in the report")
     return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *left_out)
+
+
+def _parts(trials: TrialSection, width: int) -> RenderableType:
+    """Return the program without its parts as a table, with the notes where no other table has them."""
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
+    for column, share in zip(
+        trials.parts.columns if trials.parts else (), PART_WIDTHS, strict=False
+    ):
+        grid.add_column(Text(column, style="dim"), ratio=share, overflow="fold")
+    for what, *cells in trials.parts.rows if trials.parts else ():
+        shown = (Text(shorten(one, 240)) for one in cells[: len(PART_WIDTHS) - 1])
+        grid.add_row(Text(what, style="bold"), *shown)
+    notes = () if trials.lines else trials.notes
+    return Group(Text(TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
 
 
 def _trials(trials: TrialSection, width: int) -> RenderableType:

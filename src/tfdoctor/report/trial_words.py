@@ -47,21 +47,21 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
 def _saved(measured: Measured, training: TrainingMatch | None) -> str:
     match measured.difference:
         case Difference.SAVES if is_broken(training):
-            shorter, between = _figures(measured)
+            shorter, between = figures(measured)
             return f"{of_what(measured)} {shorter} % shorter ({between}), but no saving: {NOT_THE_SAME}"
         case Difference.SAVES:
-            share, between = _figures(measured)
+            share, between = figures(measured)
             return f"saves {share} % {'of the whole run ' if measured.of_run else ''}({between})"
         case Difference.COSTS:
-            share, between = _figures(measured)
+            share, between = figures(measured)
             return f"costs time: {share} % ({between})"
         case Difference.NONE:
             return f"no measurable difference ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown, because {_unclear(measured, training)}"
+            return f"unknown, because {unclear(measured, training)}"
 
 
-def _unclear(measured: Measured, training: TrainingMatch | None) -> str:
+def unclear(measured: Measured, training: TrainingMatch | None) -> str:
     """Return why an interval is too wide to be shown: rounds that differ, or are few, and what to do."""
     if training is not None and training.state is TrainingState.NOT_FINITE:
         return "it got no more rounds: its weights became infinite or NaN"
@@ -91,10 +91,10 @@ def is_broken(training: TrainingMatch | None) -> bool:
 
 def interval(measured: Measured) -> str:
     """Return the interval of a saving: "28 to 34 %"."""
-    return _figures(measured)[1]
+    return figures(measured)[1]
 
 
-def _figures(measured: Measured) -> tuple[str, str]:
+def figures(measured: Measured) -> tuple[str, str]:
     """Return the share, and its interval with the unit; positive is faster."""
     low, high = measured.low, measured.high
     fine = high - low < NARROW or 0 < min(abs(low), abs(high)) < SMALL
@@ -192,7 +192,7 @@ def against_itself(measured: Measured) -> str:
         case Difference.UNKNOWN:
             return _saved(measured, None)
         case _:
-            share, between = _figures(measured)
+            share, between = figures(measured)
             return (
                 f"{share} % ({between}) from the first run of a round to the last, so the machine changed "
                 "meanwhile: all intervals are wider by that; use an idle machine"

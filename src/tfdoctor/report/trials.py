@@ -14,6 +14,7 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
+from tfdoctor.report import trial_parts
 from tfdoctor.report.sentences import saves
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
@@ -80,6 +81,8 @@ class TrialSection:
     ticks: tuple[ScaleTick, ...]
     losses: Grid | None  # of variants compared by losses
     notes: tuple[str, ...]
+    parts: Grid | None = None  # the program without its parts
+    parts_title: str = trial_parts.TITLE
 
     @property
     def grid(self) -> Grid:
@@ -118,12 +121,16 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         scale.ticks,
         _losses(trials.rows),
         tuple(_notes(trials)),
+        trial_parts.grid(trials.parts),
     )
 
 
 def verdict(trials: Trials) -> str:
     """Return what was proved, in one sentence, and which short steps are none."""
     rows = trials.rows
+    if trials.parts and not rows:
+        part = trial_parts.largest(trials.parts)
+        return f"Measured: {part}." if part else "No part was shown to take time."
     if not any(row.measured for row in rows):
         return f"Nothing was measured: {_why(trials)}"
     kept = [row for row in rows if row.kept]
@@ -149,6 +156,8 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
     Rules that bound the cost of a whole stage are none of them: the changes are those of other findings.
     """
     ran = [row for row in trials.rows if row.runs]
+    if not trials.rows:
+        return ""  # only parts were asked for
     relations = diagnosis.order.relations if diagnosis.order else ()
     apart = {rule for row in ran for rule in row.rules}
     apart |= {one.rule for one in relations if one.kind is Relationship.CEILING}
@@ -284,6 +293,7 @@ def _notes(trials: Trials) -> Iterator[str]:
     minutes = f"{trials.minutes:.1f} minutes" if trials.minutes >= 1 else "under a minute"
     runs = counted(trials.runs, "run").capitalize()
     yield f"{runs} in {counted(trials.rounds, 'round')}, {minutes}."
+    yield from trial_parts.notes(trials.parts)
     if trials.as_is_ms is not None:
         yield (
             "Savings are shares of the step as it is in these runs, "

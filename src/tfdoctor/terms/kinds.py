@@ -107,3 +107,15 @@ class RunCall(StrEnum):
     ADAPT = "adapt"
     PROFILER = "profiler"  # tfdoctor's own work
     SAVE = "save"  # save, save_weights, Checkpoint.save, SavedModel
+
+
+class Part(StrEnum):
+    """A part of a training program that the trial can take out without an edit."""
+
+    INPUT = "input"  # it is always ready
+    CALLBACK = "callback"  # of Keras, by its class
+    METRICS = "metrics"  # of compile; not the loss
+    SAVING = "saving"  # models, weights and checkpoints, at a line
+    SUMMARIES = "summaries"
+    EVALUATION = "evaluation"  # between training steps or epochs, at a line
+    PREDICTION = "prediction"  # the same

@@ -1,20 +1,36 @@
 """A trial of what a recording's report advises."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis, Difference, Measured, RunSaving, Saving, Trials
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Result, RunSaving, Saving, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Bound
-from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial, whole
+from tfdoctor.trial import (
+    combining,
+    consent,
+    model_changes,
+    parts,
+    proposals,
+    settings,
+    taking_out,
+    trial,
+    whole,
+)
 from tfdoctor.trial import program as programs
+from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
+
+FOR_CHANGES = 2 / 3
+"""Share of the time that changes have where large parts follow that no change is known for."""
 
 OFF = 3
 """Exit code when a promise was off by more than the limit."""
@@ -28,11 +44,22 @@ class Request:
     patches: tuple[Path, ...] = ()
     environment: tuple[str, ...] = ()
     settings: bool = False
+    parts: bool = False  # the program without each of its parts, in place of the report's edits
     minutes: float = 10.0
     keep_model_changes: bool = False
     layer: bool = True
     consent: Callable[[str], None]  # asks whether runs may write; raises where not
     say: Callable[[str], object]
+
+    @property
+    def tries_edits(self) -> bool:
+        """Whether the report's edits are tried."""
+        return bool(self.only) or not self.parts
+
+    @property
+    def names_nothing(self) -> bool:
+        """Whether the report alone says what to try."""
+        return not (self.only or self.patches or self.environment or self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +92,7 @@ def _must_be_rules(option: str, names: Iterable[str], rules: Collection[str]) ->
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
-    """Try the edits of a report and what the user names.
+    """Try the edits of a report, what the user names, and the program without its parts.
 
     Raises:
         InputError: there is nothing to try, or the recording cannot be run again.
@@ -73,24 +100,76 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     """
     program = programs.of(recording)
     programs.originals(recording)
-    edited, unedited = proposals.edits(recording, diagnosis, request.only)
-    results = {result.rule.name: result for _, result in edited}
-    own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
-    variants = distinct([*(variant for variant, _ in edited), *own])
-    _must_have_any(variants, missing)
+    wanted = _wanted(recording, diagnosis, program, request)
+    variants, missing = wanted.changes, wanted.not_tried
+    _must_have_any([*variants, *wanted.without], missing)
     before = programs.originals(recording, (path for one in variants for path in one.files))
-    layer = _layer(program, request, recording, len(variants))
+    layer = _layer(program, request, recording, len(variants) + len(wanted.without))
 
     def join(parts: Sequence[Variant]) -> Variant:
-        return proposals.joined(recording, parts, results)
+        return proposals.joined(recording, parts, wanted.results)
 
     excluding = combining.rivals(diagnosis.order)
     plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    with Runner.of(program, layer=layer, check=before.must_be_unchanged) as stage:
-        trials, kept = _conducted(stage, plan)
+    stage = partial(Runner.of, program, layer=layer, check=before.must_be_unchanged)
+    trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
+    trials = replace(trials, layer=layer)
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is tried: changes, with the findings of those that are edits, and parts that are taken out."""
+
+    changes: list[Variant]
+    results: Mapping[str, Result]
+    without: list[Variant]
+    not_tried: list[NotTried]
+
+
+def _wanted(
+    recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request
+) -> Wanted:
+    """Return what a trial tries: the parts in place of the edits where the user asks for them.
+
+    Where nothing is asked for, large parts follow that no finding has an edit for.
+    """
+    edited: list[tuple[Variant, Result]] = []
+    unedited: list[NotTried] = []
+    if request.tries_edits:
+        edited, unedited = proposals.edits(recording, diagnosis, request.only)
+    own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
+    changes = distinct([*(variant for variant, _ in edited), *own])
+    without: list[Variant] = []
+    if request.parts or request.names_nothing:
+        without, unknown = parts.of_recording(recording, diagnosis)
+        missing = [*missing, *(unknown if request.parts else ())]
+    if not request.parts:
+        without = parts.unexplained(without, diagnosis)
+    return Wanted(changes, {one.rule.name: one for _, one in edited}, without, missing)
+
+
+def _all_of(
+    stage: Callable[[], AbstractContextManager[Runner]],
+    plan: trial.Agenda,
+    without: Sequence[Variant],
+    recorded: taking_out.RecordedRun,
+) -> tuple[Trials, tuple[Variant, ...]]:
+    """Try the changes, and the program without its parts in what is left of the time."""
+    clock = TrialClock(plan.minutes)
+    kept: tuple[Variant, ...] = ()
+    trials = Trials(rows=(), not_tried=tuple((one.name, one.why) for one in plan.not_tried))
+    if plan.variants:
+        share = FOR_CHANGES if without else 1.0
+        with stage() as runner:
+            trials, kept = _conducted(runner, replace(plan, minutes=share * plan.minutes))
+    if without and not trials.ended_early:
+        with stage() as runner:
+            found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
+        trials = found.added_to(trials, without)
+    return trials, kept
 
 
 def _besides_edits(
@@ -104,9 +183,11 @@ def _besides_edits(
 
     A finding without an edit can be tried where one of these is for it.
     """
-    model = model_changes.of_report(
-        recording, diagnosis, request.only, keep=request.keep_model_changes
-    )
+    model = model_changes.ModelChanges((), ())
+    if request.tries_edits:
+        model = model_changes.of_report(
+            recording, diagnosis, request.only, keep=request.keep_model_changes
+        )
     named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
     named += proposals.of_environment(request.environment)
     usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
@@ -166,7 +247,8 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried]) -> 
         return
     if not missing:
         raise InputError(
-            "The report advises no change, so there is nothing to try: name a --patch or --env."
+            "The report advises no change, and no part of the program takes enough to be taken out, so there is "
+            "nothing to try: name a --patch or --env."
         )
     why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])
     raise InputError(

@@ -50,6 +50,7 @@ class Runs:
     sets: set[str] = field(default_factory=set)  # variants that are made of others
     interrupted: bool = False  # by Ctrl-C
     examples: dict[str, Fraction] = field(default_factory=dict)  # of a variant's step, as seen
+    by_mean: bool = False  # the mean over all steady steps is compared, not the typical step
 
     def first(self) -> TrialRun:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
@@ -136,7 +137,7 @@ class Runs:
 
     def _run(self, variant: Variant, what: str) -> TrialRun:
         left = max(0.0, self.clock.left_s) / 60
-        self.say(f"{what} ({left:.1f} of {self.clock.minutes:g} minutes left)")
+        self.say(f"{what} ({left:.1f} of {self.clock.minutes:.3g} minutes left)")
         self.number += 1
         run = self.one(variant, self.enough, self.number)
         self.tries.append(run)
@@ -155,7 +156,9 @@ class Runs:
         """Return what was measured of a variant; None of one that failed in any of its runs."""
         if name in self.why:
             return None
-        return statistics.saving(self.rounds, name, max(1, len(self.tried.keys() - self.sets)))
+        chances = max(1, len(self.tried.keys() - self.sets))
+        rounds = statistics.wholes(self.rounds) if self.by_mean else self.rounds
+        return statistics.saving(rounds, name, chances)
 
     def measured(self, names: Sequence[str]) -> Mapping[str, Measured]:
         """Return what was measured of each variant that has a figure."""

@@ -19,6 +19,7 @@ from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
+from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
@@ -46,6 +47,7 @@ class TrialRun:
     error: str = ""  # the last line that a crashed program printed
     seconds: float = 0.0
     foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
+    ineffective: str = ""  # why the variant changed nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,22 @@ def _agent_plan(
         "variant": {
             "settings": dict(variant.runner),
             "environment": dict(variant.environment),
+            "without": _without(variant.without),
         },
     }
     return plan | ({"changed": dict(changed)} if changed else {})
+
+
+def _without(part: RunPart | None) -> dict[str, object] | None:
+    """Return the part that a variant takes out, as the agent gets it."""
+    if part is None:
+        return None
+    return {
+        "part": str(part.part),
+        "name": part.name,
+        "at": part.line,
+        "length": part.length,
+    }
 
 
 def _launcher(layer: Mapping[str, object] | None) -> list[str]:
@@ -245,7 +260,15 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
     error = "" if code == 0 or ended else _error(code, own / "log")
     if best is None:
         why = NoTimes(error or _too_few(timings))
-        return TrialRun(why, exit_code=code, error=error, seconds=seconds, foreign=foreign)
+        idle = [timing.ineffective for timing in timings]
+        return TrialRun(
+            why,
+            exit_code=code,
+            error=error,
+            seconds=seconds,
+            foreign=foreign,
+            ineffective=idle[0] if idle and all(idle) else "",
+        )
     timing, chosen = best
     times = times_of(timing.loops[chosen])
     return TrialRun(
@@ -256,6 +279,7 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         error,
         seconds,
         foreign,
+        timing.ineffective,
     )
 
 

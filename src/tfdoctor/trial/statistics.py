@@ -90,7 +90,7 @@ def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | N
     if len(ratios) < FEWEST_ROUNDS:
         return None
     measured = _measured(ratios, _half(ratios, RATIO, rounds, chances))
-    return _as_far_as(measured, saving(_wholes(rounds), name, chances))
+    return _as_far_as(measured, saving(wholes(rounds), name, chances))
 
 
 def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
@@ -100,10 +100,10 @@ def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
         return None
     differences = np.array([_log(one[name]) - _log(one[other]) for one in both])
     measured = _measured(differences, _half(differences, DIFFERENCE, rounds, 1))
-    return _as_far_as(measured, against(_wholes(rounds), name, other))
+    return _as_far_as(measured, against(wholes(rounds), name, other))
 
 
-def _wholes(rounds: Sequence[Round]) -> list[Round]:
+def wholes(rounds: Sequence[Round]) -> list[Round]:
     """Return the rounds with the mean of all steady steps of each run."""
     return [one.whole for one in rounds if one.whole is not None]
 

@@ -201,7 +201,7 @@ class Timing:
             data["finite"],
             str(data["ended_by"]),
             bool(data["enough"]),
-            _ineffective(data.get("settings", {})),
+            _ineffective(data.get("settings", {})) or _not_reached(data.get("without")),
         )
 
     def chosen(self) -> int | None:
@@ -226,6 +226,13 @@ def _ineffective(settings: dict[str, Any]) -> str:
         return f"the program sets {' and '.join(replaced)} itself"
     unused = [name for name, times in settings.get("reached", {}).items() if not times]
     return UNUSED[unused[0]] if unused else ""
+
+
+def _not_reached(without: dict[str, Any] | None) -> str:
+    """Return why a part was not taken out, or ""."""
+    if without is None or without["reached"]:
+        return ""
+    return str(without["refused"]) or "nothing of it ran in the steps that were timed"
 
 
 def _state(state: dict[str, Any] | None, sizes: Sequence[int]) -> TrainedState | None:

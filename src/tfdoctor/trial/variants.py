@@ -9,6 +9,7 @@ from pathlib import Path
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import RunSaving, Saving
 from tfdoctor.edits.splice import Splice
+from tfdoctor.facts.run_work.run_parts import RunPart
 
 AS_IS = "as it is"
 
@@ -40,6 +41,8 @@ class Variant:
         tuple[str, tuple[Splice, ...]], ...
     ] = ()  # by file: changes that no finding's edit makes
     parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
+    without: RunPart | None = None  # the part of the program that the agent takes out
+    share: float | None = None  # of that part in what recurs in the run
 
     @property
     def edited(self) -> bool:

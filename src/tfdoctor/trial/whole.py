@@ -115,13 +115,13 @@ class WholeRuns:
     def _variant(self, variant: Variant) -> TrialRun:
         run = self._run(variant, f"round {len(self.rounds) + 1} of whole runs, {variant.name}")
         self.tried.setdefault(variant.name, []).append(run)
-        if run.error:
-            self.why[variant.name] = run.error
+        if why := run.error or run.ineffective:
+            self.why[variant.name] = why
         return run
 
     def _run(self, variant: Variant, what: str) -> TrialRun:
         left = max(0.0, self.clock.left_s) / 60
-        self.say(f"{what} ({left:.1f} of {self.clock.minutes:g} minutes left)")
+        self.say(f"{what} ({left:.1f} of {self.clock.minutes:.3g} minutes left)")
         self.number += 1
         run = self.one(variant, self.enough, self.number)
         self.clock.took(run.seconds)
@@ -130,6 +130,16 @@ class WholeRuns:
 
 def conduct(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say) -> Trials:
     """Run the program to its end with each change and without; Ctrl-C ends the run that is going on.
+
+    Raises:
+        CaptureError: the program cannot be timed as it is.
+        InterruptedTrialError: Ctrl-C came before a round had ended.
+    """
+    return _trials(rounds_of(one, variants, minutes, say), variants)
+
+
+def rounds_of(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say) -> WholeRuns:
+    """Run the rounds of whole runs that fit into the time.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
@@ -147,7 +157,7 @@ def conduct(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say) 
         if not runs.rounds:
             raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
         runs.interrupted = True
-    return _trials(runs, variants)
+    return runs
 
 
 def merged(steps: Trials, whole: Trials) -> Trials:
@@ -216,8 +226,10 @@ def _missing(runs: WholeRuns, variant: Variant) -> str:
         return runs.why[variant.name]
     if runs.interrupted:
         return "the trial was interrupted before its second round of whole runs had ended"
+    return f"its promise is about the whole run, and {how_long(runs)}"
+
+
+def how_long(runs: WholeRuns) -> str:
+    """Return how much time a further variant needs, as a clause."""
     needed = _needed_minutes(runs, max(1, len(runs.tried) + 1))
-    return (
-        f"its promise is about the whole run, and two rounds of whole runs take about {needed:.0f} minutes: allow "
-        "more with --minutes"
-    )
+    return f"two rounds of whole runs take about {needed:.0f} minutes: allow more with --minutes"

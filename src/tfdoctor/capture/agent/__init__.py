@@ -87,7 +87,9 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     parts.trainers = list(trainers.values())
     every: dict[str, list[Hook]] = {}
     window = parts.window
+    trial = window if isinstance(window, timing.TimedWindow) else None
     for hooks in (
+        trial.without.hooks() if trial and trial.without else {},  # beneath what times the steps
         tf_hooks.hooks(parts),
         registry.hooks(parts.registry),
         {name: [keras.patch] for name, keras in trainers.items()},
@@ -96,8 +98,8 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         debugging.hooks(parts.aids),
         chosen.hooks(parts.registry.choices),
         parts.run.hooks(),
-        window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
-        if isinstance(window, timing.TimedWindow)
+        trial.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
+        if trial
         else {},
     ):
         for name, acts in hooks.items():

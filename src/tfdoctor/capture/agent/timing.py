@@ -13,6 +13,7 @@ from .program import training_state
 from .window.steps import NEVER, StepKind
 from .window.tracing import DONE
 from .window.window import TraceWindow
+from .without.taken_out import TakenOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class TimedWindow(TraceWindow):
         self.returned = self.results.note
         self.updates = training_state.Updates()
         self.settings = RunnerSettings(plan["variant"])
+        part = plan["variant"]["without"]
+        self.without = TakenOut(part, log) if part else None
         registry.written = True  # nothing is described: hooks remember nothing
         self.sizes = registry.lengths = training_state.BatchSizes(log)
 
@@ -217,6 +220,7 @@ class TimedWindow(TraceWindow):
                     "loops": [self._loop(source) for source in self.times],
                     "finite": self.finite,
                     "settings": self.settings.summary(),
+                    "without": self.without.summary() if self.without else None,
                 },
                 file,
             )

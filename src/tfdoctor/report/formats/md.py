@@ -10,6 +10,7 @@ from tfdoctor.report.page import BarSegment, Page, page
 from tfdoctor.report.run.section import RunLineText, RunSection
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow
+from tfdoctor.report.trial_parts import TITLE
 
 LIMIT = 64_000
 """Bytes: GitHub refuses comments of more than 65,536 characters."""
@@ -93,8 +94,12 @@ def _measured(shown: Page) -> Iterator[str]:
         yield from (table(grid.first(ROWS)) for grid in (hosts.grid, hosts.faults) if grid.rows)
         yield f"### What to change on {escaped(hosts.shown)}" if shown.fixes else ""
     if trials := shown.trials:
-        yield "### Measured by running the changes"
-        yield table(trials.grid.first(ROWS))
+        if trials.lines:
+            yield "### Measured by running the changes"
+            yield table(trials.grid.first(ROWS))
+        if trials.parts:
+            yield f"### {TITLE}"
+            yield table(trials.parts.first(ROWS))
         yield "\n".join(_items(trials.notes[:ROWS]))
 
 

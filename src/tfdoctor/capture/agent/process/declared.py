@@ -289,11 +289,21 @@ class TrialPlan(TypedDict):
     compare_at: int  # the step before which the weights are compared
 
 
+class WithoutPlan(TypedDict):
+    """The part of the program that a variant of a trial takes out."""
+
+    part: str  # of `without.kinds`
+    name: str  # the class of a callback
+    at: Sequence[object] | None  # the file and the line of a call, or of the loop that is fed
+    length: int | None  # batches of a pass over the data, as recorded
+
+
 class VariantPlan(TypedDict):
     """What a variant of a trial sets."""
 
     settings: Mapping[str, int]  # by the agent, in the program
     environment: Mapping[str, str]  # by variables, which are set already
+    without: WithoutPlan | None
 
 
 class AgentPlan(TypedDict, total=False):

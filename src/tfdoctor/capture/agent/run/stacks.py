@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..process.callbacks import callbacks_in
 from ..process.other_threads import OtherThreads
 from ..process.stack import (
     Stack,
@@ -38,7 +39,7 @@ class SampledStack:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
     __slots__ = (
-        *("function", "key", "looped", "loops", "named", "numbers"),
+        *("callback", "function", "key", "looped", "loops", "named", "numbers"),
         *("repeats", "stack", "step", "step_call", "tested", "work"),
     )
 
@@ -46,6 +47,7 @@ class SampledStack:
         self.stack, self.work = Stack.of(frame, None), work_of(frame)
         users = user_frame(frame)
         self.function = function_of(users)[1] if users is not None else ""
+        *_, self.callback = "", *callbacks_in(frame)  # the outermost: it is what fit was given
         self.named = ""  # what the line calls, where no frame of the stack says it
         if self.work == IMPORTING:
             self.named = imported(frame)
@@ -63,7 +65,7 @@ class SampledStack:
         self.numbers: dict[tuple[int, bool], int] = {}
 
     def _key(self) -> tuple[object, ...]:
-        seen = self.stack, self.work, self.named, self.looped, self.tested
+        seen = self.stack, self.work, self.named, self.looped, self.tested, self.callback
         return (*seen, self.repeats, self.loops, self.step, self.step_call)
 
     def shortened(self, *, with_line: bool) -> SampledStack:
@@ -72,6 +74,7 @@ class SampledStack:
         short.stack, short.work, short.named = Stack(), self.work, ""
         short.stack.line = self.stack.line if with_line else None
         short.function = self.function if with_line else ""
+        short.callback = self.callback
         short.looped, short.tested = self.looped, self.tested
         short.repeats = self.repeats if with_line else None
         short.loops = self.loops if with_line else 0
@@ -90,6 +93,7 @@ class SampledStack:
             "calls": self.named or public_name(self.stack.calls),
             "runs": public_name(self.stack.runs),
             "function": self.function,
+            "callback": self.callback,
             "work": self.work,
             "looped": self.looped,
             "tested": self.tested,

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 
+from ..process.callbacks import callbacks_in
 from ..process.journal import guarded
 from ..process.other_threads import OtherThreads
 from ..process.stack import Stack, instructions, public_name
@@ -324,7 +325,7 @@ class StackSampler:
         way = id(code), *instructions(frame)
         known = self.known.get(way)
         if known is None:
-            known = Stack.of(frame, code), _callback(frame)
+            known = Stack.of(frame, code), next(callbacks_in(frame), None)
             if len(self.known) < MOST_PLACES:
                 self.known[way] = known
                 at: FrameType | None = frame
@@ -355,19 +356,6 @@ class StackSampler:
             ],
             "fed": self.arguments.noted,
         }
-
-
-def _callback(frame: FrameType | None) -> str | None:
-    """Return 'Class.on_something' of the innermost Keras callback that runs in a stack."""
-    while frame is not None:
-        name = frame.f_code.co_name
-        if name.startswith("on_"):
-            kind = type(frame.f_locals.get("self"))
-            bases = [base.__name__ for base in kind.__mro__]
-            if "Callback" in bases and kind.__name__ != "CallbackList":
-                return f"{kind.__name__}.{name}"
-        frame = frame.f_back
-    return None
 
 
 def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[str, object]:

@@ -1,0 +1,233 @@
+"""The parts of the run that a trial can take out without an edit, and the time of each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.callback_times import CallbackTimes
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.savings.operation_groups import OperationGroups
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import SourceLine
+from tfdoctor.terms.kinds import Part, Phase, RunCall
+from tfdoctor.terms.verdict import Location, Stage
+
+OFTEN = 0.1
+"""Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often."""
+
+CALLED = {
+    RunCall.SAVE: Part.SAVING,
+    RunCall.EVALUATE: Part.EVALUATION,
+    RunCall.PREDICT: Part.PREDICTION,
+}
+"""Calls of the user's lines that can be answered at once."""
+
+SUMMARY = "summary"
+"""A part of the names of TensorFlow's modules and functions that write summaries."""
+
+FLUSHES = ("flush_summary_writer", "SummaryWriter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """A part of the run: its time in ms of the run, and whether each training step, or every few, has some of it.
+
+    ``line`` is the recorded line, ``at`` the same as it is shown; ``length`` of an input that does not know it
+    is the number of batches of a pass over the data.
+    """
+
+    part: Part
+    name: str  # "ModelCheckpoint", "Model.evaluate"
+    ms: float
+    at: Location | None = None
+    line: SourceLine | None = None
+    in_step: bool | None = True  # None: how often it comes is not known
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedParts:
+    """Shares of the traced steps: the exposed wait for input, and operations that only metrics use."""
+
+    input: float
+    metrics: float
+    metrics_at: Location | None
+
+    @classmethod
+    def measure(cls, breakdown: Breakdown, groups: OperationGroups | None) -> Self:
+        """Take the shares from the breakdown and from the operations.
+
+        Raises:
+            Unavailable: the traced steps take no time.
+        """
+        step_ms = breakdown.step_ms
+        if not step_ms:
+            raise Unavailable("the traced steps take no time")
+        every = groups.groups if groups else ()
+        own = [group for group in every if group.metrics or group.only_metrics]
+        return cls(
+            input=breakdown[Stage.INPUT] / step_ms,
+            metrics=min(1.0, sum(group.ms for group in own) / step_ms),
+            metrics_at=next((group.at for group in own if group.at), None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """The parts that take time, the largest first; ``recurring_ms`` is what a longer run has more of."""
+
+    parts: tuple[RunPart, ...]
+    recurring_ms: float
+
+    @classmethod
+    def measure(
+        cls,
+        recording: Recording,
+        phases: RunPhases,
+        calls: RunCalls,
+        steps: RunSteps,
+        callbacks: CallbackTimes | None,
+        traced: TracedParts | None,
+    ) -> Self:
+        """Take the parts from the phases, the calls, the stack samples and the traced steps.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded.
+        """
+        lines = _Lines.of(recording)
+        stepping_ms = phases.of(Phase.STEPS)
+        found = [
+            *(_traced(traced, stepping_ms, calls, steps, lines) if traced else ()),
+            *_callbacks(callbacks, lines),
+            *_calls(calls, steps, lines, named=callbacks is not None),
+            *_sampled_saves(phases, calls, lines),
+            *_summaries(phases),
+        ]
+        parts = tuple(sorted(found, key=lambda one: -one.ms))
+        return cls(parts, phases.recurring_ms)
+
+    def share(self, part: RunPart) -> float:
+        """Return the share of a part in what recurs, 0 to 1."""
+        return min(1.0, part.ms / self.recurring_ms) if self.recurring_ms > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Recorded lines by what is shown of them, and back."""
+
+    place: Places
+    recorded: dict[Location | None, SourceLine]
+    fits: frozenset[SourceLine]
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        log, place = whole_run(recording), Places.of(recording)
+        lines = {one.at for one in log.calls.values() if one.at}
+        lines |= {one.at for one in log.stacks.values() if one.at}
+        lines |= {steps.at for bucket in log.buckets for steps in bucket.steps if steps.at}
+        fits = {one.at for one in log.calls.values() if one.call is RunCall.FIT and one.at}
+        return cls(place, {place(line): line for line in lines}, frozenset(fits))
+
+
+def _traced(
+    traced: TracedParts, stepping_ms: float, calls: RunCalls, steps: RunSteps, lines: _Lines
+) -> Iterator[RunPart]:
+    """Yield the wait for input and the metrics of compile, by their shares of the traced steps."""
+    yield RunPart(
+        part=Part.INPUT,
+        name="input",
+        ms=traced.input * stepping_ms,
+        at=steps.at,
+        line=lines.recorded.get(steps.at),
+        length=-(-steps.count // calls.epochs) if calls.epochs else None,
+    )
+    yield RunPart(
+        part=Part.METRICS,
+        name="metrics",
+        ms=traced.metrics * stepping_ms,
+        at=traced.metrics_at,
+    )
+
+
+def _callbacks(callbacks: CallbackTimes | None, lines: _Lines) -> Iterator[RunPart]:
+    """Yield the classes of callbacks with enough samples."""
+    for one in callbacks.callbacks if callbacks else ():
+        if one.samples >= ENOUGH:
+            yield RunPart(
+                part=Part.CALLBACK,
+                name=one.name,
+                ms=one.ms,
+                at=lines.place(one.at),
+                line=one.at,
+                in_step=None if one.in_step and one.long else one.in_step,
+            )
+
+
+def _calls(calls: RunCalls, steps: RunSteps, lines: _Lines, *, named: bool) -> Iterator[RunPart]:
+    """Yield the calls between steps and epochs; what a callback saves at fit's line is the callback's."""
+    for call in calls.of(*CALLED):
+        line = lines.recorded.get(call.at)
+        of_callback = call.call is RunCall.SAVE and named and line in lines.fits
+        if line is None or of_callback or not _recurs(call):
+            continue
+        yield RunPart(
+            part=CALLED[call.call],
+            name=call.name,
+            ms=call.ms + call.nested_ms,
+            at=call.at,
+            line=line,
+            in_step=call.count >= OFTEN * steps.count,
+        )
+
+
+def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: _Lines) -> Iterator[RunPart]:
+    """Yield what saves at lines whose calls were not timed, such as those of a CheckpointManager."""
+    timed = {call.at for call in calls.of(RunCall.SAVE)}
+    for line in phases.at(Phase.SAVING):
+        known = lines.recorded.get(line.at)
+        if (
+            line.at in timed
+            or known is None
+            or known in lines.fits
+            or not line.sure
+            or _writes(line)
+        ):
+            continue
+        yield RunPart(
+            part=Part.SAVING,
+            name=".".join(line.calls.split(".")[-2:]) or "saving",
+            ms=line.ms,
+            at=line.at,
+            line=known,
+            in_step=None,
+        )
+
+
+def _recurs(call: MadeCall) -> bool:
+    """Say whether a call is made between training steps or epochs, more than once."""
+    return call.count > 1 and not call.before_training and not call.after_training
+
+
+def _summaries(phases: RunPhases) -> Iterator[RunPart]:
+    """Yield what writes summaries."""
+    own = [line for line in phases.lines if _writes(line)]
+    if own:
+        at = own[0].at
+        yield RunPart(
+            part=Part.SUMMARIES,
+            name="tf.summary",
+            ms=sum(line.ms for line in own),
+            at=at,
+            in_step=None,
+        )
+
+
+def _writes(line: RunLine) -> bool:
+    """Say whether a line writes summaries, or has them written to their file."""
+    return SUMMARY in line.calls or any(name in line.runs for name in FLUSHES)

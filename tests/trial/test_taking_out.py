@@ -1,0 +1,135 @@
+"""The program without its parts: by steps or by whole runs, and never as a saving."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trial.made import Machine
+from tests.trial.test_whole import Program
+from tfdoctor.diagnosis import Difference, PartTrial, Trials
+from tfdoctor.facts.run_work.run_parts import RunPart
+from tfdoctor.terms.kinds import Part
+from tfdoctor.terms.verdict import Location
+from tfdoctor.trial import taking_out
+from tfdoctor.trial.rounds import AROUND
+from tfdoctor.trial.running import Runner
+from tfdoctor.trial.statistics import FEWEST_ROUNDS
+from tfdoctor.trial.taking_out import LEAST_STEPS, PartTrials, RecordedRun
+from tfdoctor.trial.variants import AS_IS, Variant
+
+LONG = RecordedRun(seconds=3600.0, steps=10_000)
+SHORT = RecordedRun(seconds=20.0, steps=500)
+
+
+def part(name: str, *, in_step: bool | None = True, kind: Part = Part.CALLBACK) -> Variant:
+    taken = RunPart(part=kind, name=name, ms=900.0, at=Location("train.py", 9), in_step=in_step)
+    return Variant(name, without=taken, share=0.3)
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the runs take time without waiting."""
+    now = [0.0]
+    monkeypatch.setattr("tfdoctor.trial.clock.time.monotonic", lambda: now[0])
+
+    def tick(seconds: float) -> None:
+        now[0] += seconds
+
+    return tick
+
+
+def taken_out(
+    machine: object, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0
+) -> PartTrials:
+    stage = cast("Runner", machine)  # all that is asked of it is to run
+    return taking_out.conduct(stage, variants, recorded, minutes, lambda _: None)
+
+
+def test_a_part_of_the_step_is_measured_by_steps(passing: Callable[[float], None]) -> None:
+    machine = Machine({"Logger": 0.6}, tick=passing)
+    row = taken_out(machine, part("Logger")).rows["Logger"]
+    assert row.measured is not None
+    assert row.measured.low < 0.4 < row.measured.high
+    assert not row.measured.of_run
+    assert row.share == 0.3
+    assert row.as_is_ms is not None
+    assert row.without_ms == pytest.approx(0.6 * row.as_is_ms, rel=0.02)
+
+
+def test_a_part_between_epochs_is_measured_by_whole_runs(passing: Callable[[float], None]) -> None:
+    program = Program({"Snapshot": 0.7}, tick=passing)
+    row = taken_out(program, part("Snapshot", in_step=False)).rows["Snapshot"]
+    assert row.measured is not None
+    assert row.measured.of_run
+    assert row.measured.share == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_part_that_breaks_the_script_has_a_row_that_says_so(
+    passing: Callable[[float], None],
+) -> None:
+    program = Program({}, errors={"Curve": "ValueError: min() of nothing"}, tick=passing)
+    row = taken_out(program, part("Curve", in_step=False)).rows["Curve"]
+    assert row.measured is None
+    assert row.missing == "the program fails without it (ValueError: min() of nothing)"
+
+
+def test_what_only_the_end_of_the_run_misses_is_measured_by_steps() -> None:
+    """Its run of steps ends before the script asks for what the part has left."""
+
+    class Both(Machine):
+        def run(self, variant: Variant, enough: Any, number: int) -> Any:
+            run = super().run(variant, enough, number)
+            fails = enough.seconds > 1e6 and variant.name == "Curve"
+            return replace(run, error="ValueError: min() of nothing") if fails else run
+
+    found = taken_out(Both({"Curve": 0.5}), part("Curve", in_step=None), recorded=SHORT)
+    row = found.rows["Curve"]
+    assert row.measured is not None
+    assert row.measured.share == pytest.approx(0.5, abs=0.02)
+    assert not row.measured.of_run
+
+
+def test_a_program_that_cannot_be_timed_says_so_in_each_row() -> None:
+    program = Program({}, errors={AS_IS: "SystemExit: 2"})
+    found = taken_out(program, part("A"), part("B", in_step=False))
+    assert [bool(row.missing) for row in found.rows.values()] == [True, True]
+    assert "SystemExit" in found.rows["A"].missing
+
+
+def test_parts_are_added_to_a_trial_and_to_none_of_its_savings() -> None:
+    machine = Machine({"Logger": 0.6})
+    variants = [part("Logger")]
+    found = taken_out(machine, *variants)
+    whole = found.added_to(Trials(rows=(), runs=3, rounds=1, minutes=2.0), variants)
+    assert whole.rows == ()
+    assert not whole.together
+    (row,) = whole.parts
+    assert isinstance(row, PartTrial)
+    assert row.measured is not None
+    assert row.measured.difference is Difference.SAVES
+    assert whole.runs == 3 + len(found.runs)
+    assert whole.rounds == 1 + found.rounds
+
+
+PARTS = st.lists(st.sampled_from([True, False, None]), max_size=6).map(
+    lambda many: [part(f"part {n}", in_step=one) for n, one in enumerate(many)]
+)
+
+
+@given(PARTS, st.floats(1, 1e5), st.integers(0, 1000), st.floats(0.5, 100))
+def test_each_part_is_measured_in_one_way(
+    variants: list[Variant], seconds: float, steps: int, minutes: float
+) -> None:
+    recorded = RecordedRun(seconds, steps)
+    of_runs, of_steps = taking_out.divided(variants, recorded, minutes)
+    assert sorted(one.name for one in (*of_runs, *of_steps)) == [one.name for one in variants]
+    known = [one for one in variants if one.without and one.without.in_step is False]
+    assert all(one in of_runs for one in known)
+    if steps < LEAST_STEPS:
+        assert not of_steps
+    elif FEWEST_ROUNDS * (AROUND + len(variants)) * seconds > 60 * minutes:
+        assert of_runs == known
