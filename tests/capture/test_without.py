@@ -16,12 +16,13 @@ pytestmark = pytest.mark.tensorflow
 SCRIPT = """
 import json, sys
 from tfdoctor.capture.agent.process import imports, journal
+from tfdoctor.capture.agent.without.patches import hooks
 from tfdoctor.capture.agent.without.taken_out import TakenOut
 
 log, every, parts = journal.Journal(sys.argv[2]), {}, {}
 for plan in json.loads(sys.argv[1]):
     part = parts[f"{plan['part']} {plan['name']}".strip()] = TakenOut(plan, log)
-    for name, acts in part.hooks().items():
+    for name, acts in hooks(part).items():
         every.setdefault(name, []).extend(acts)
 imports.watch(every, log)
 

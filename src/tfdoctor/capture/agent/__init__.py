@@ -82,6 +82,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     from . import timing
     from .hooks import keras_loop, session_loop, tf_hooks, users_profiler
     from .program import chosen, debugging, registry, training_state
+    from .without import patches
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())
@@ -89,7 +90,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     window = parts.window
     trial = window if isinstance(window, timing.TimedWindow) else None
     for hooks in (
-        trial.without.hooks() if trial and trial.without else {},  # beneath what times the steps
+        patches.hooks(trial.without) if trial else {},  # beneath what times the steps
         tf_hooks.hooks(parts),
         registry.hooks(parts.registry),
         {name: [keras.patch] for name, keras in trainers.items()},
