@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.callback_times import CallbackTimes
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.run_work.callback_times import CallbackTimes
 from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording import Recording
