@@ -128,6 +128,14 @@ class TracedFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class ZeroRate:
+    """An optimizer of Keras that was made with a learning rate of zero, and kept it; its name is a scope's."""
+
+    name: str = ""
+    at: LoopPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StepsSeen:
     """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
 
@@ -141,6 +149,7 @@ class StepsSeen:
     discarded: tuple[int, ...] = ()
     untraced: UntracedSteps | None = None
     functions: tuple[TracedFunction, ...] = ()
+    zero_rates: tuple[ZeroRate, ...] | None = None  # None: not recorded
 
 
 @dataclass(frozen=True, slots=True)

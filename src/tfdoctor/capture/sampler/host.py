@@ -36,12 +36,14 @@ class HostSampler:
     def read(self) -> dict[str, Any]:
         """Return one sample of the CPUs, the memory and the kernel's counters; percentages are since the last."""
         cores = psutil.cpu_percent(percpu=True)
-        busy, rss = self._run()
+        shares, rss = self._run()
+        busy = sum(shares.values())
         memory = psutil.virtual_memory()
         host: dict[str, Any] = {
             "cpu_pct": cores,
             "run_cpu_pct": round(busy, 1),
             "other_cpu_pct": round(max(0.0, sum(cores) - busy), 1),
+            "processes_pct": {str(pid): round(pct, 1) for pid, pct in shares.items() if pct >= 1.0},
             "run_rss_bytes": rss,
             "memory_used_bytes": memory.total - memory.available,
             "memory_total_bytes": memory.total,
@@ -55,17 +57,18 @@ class HostSampler:
         """Do nothing: no resource is held."""
         return ""
 
-    def _run(self) -> tuple[float, int]:
-        """Return the CPU percent (of one core) and the RSS of the run's processes."""
-        busy, rss = 0.0, 0
+    def _run(self) -> tuple[dict[int, float], int]:
+        """Return the CPU percent (of one core) of each of the run's processes, and the RSS of all."""
+        shares: dict[int, float] = {}
+        rss = 0
         for process in self._tree():
             try:
                 with process.oneshot():
-                    busy += process.cpu_percent()
+                    shares[process.pid] = process.cpu_percent()
                     rss += process.memory_info().rss
             except psutil.Error:  # it ended meanwhile
                 self.processes.pop(process.pid, None)
-        return busy, rss
+        return shares, rss
 
     def _tree(self) -> list[psutil.Process]:
         """Return the run's processes, the same objects as before, since they store their last CPU time."""

@@ -13,6 +13,7 @@ from .chosen import Choices
 from .debugging import DebugAids
 from .numbering import Numbering
 from .padding import SequenceLengths
+from .rates import ZeroRates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Registry:
         self.lengths = SequenceLengths(log)
         self.aids = DebugAids(log)
         self.choices = Choices(log)
+        self.zero_rates = ZeroRates(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
         self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
@@ -121,6 +123,7 @@ class Registry:
     def optimizer_made(self, optimizer: object) -> None:
         """An optimizer, for loops that have no model to ask."""
         self._remember(self.optimizers, optimizer)
+        self.zero_rates.made(optimizer)
 
     @guarded("dataset")
     def dataset_made(self, dataset: TfDataset) -> None:

@@ -1,0 +1,80 @@
+"""What a step computes only for updates that change no weight."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Places
+from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class UselessWork:
+    """The optimizers whose learning rate was zero all the time, and the operations that serve them alone.
+
+    ``updates`` are the optimizers' own operations, which Keras' name scopes tell, ``gradients`` those before whose
+    results only these take.
+    """
+
+    optimizers: tuple[str, ...]
+    at: Location | None = None  # the line that made the first
+    updates: tuple[OperationTime, ...] = ()
+    gradients: tuple[OperationTime, ...] = ()
+
+    @classmethod
+    def measure(cls, recording: Recording, operations: Operations, dataflow: Dataflow) -> Self:
+        """Follow the graph back from the updates.
+
+        Raises:
+            Unavailable: the rates of the whole run were not recorded.
+        """
+        manifest = recording.manifest
+        if manifest is None or manifest.steps.zero_rates is None:
+            raise Unavailable(
+                "the recording does not say which learning rates are zero; record again"
+            )
+        if not manifest.finished:
+            raise Unavailable(
+                "the run was not recorded to its end, and its learning rates may rise"
+            )
+        zero = manifest.steps.zero_rates
+        names = frozenset(rate.name for rate in zero)
+        updates = {row.name for row in operations.rows if row.layer in names}
+        serving = _serving(dataflow, names)
+        return cls(
+            tuple(sorted(names)),
+            next((Places.of(recording)(rate.at) for rate in zero), None),
+            tuple(row for row in operations.rows if row.name in updates),
+            tuple(row for row in operations.rows if row.name in serving - updates),
+        )
+
+    @property
+    def rows(self) -> tuple[OperationTime, ...]:
+        """All these operations."""
+        return (*self.updates, *self.gradients)
+
+    @property
+    def ms(self) -> float:
+        """Their time, in ms per step."""
+        return total_ms(self.rows)
+
+
+def total_ms(rows: Iterable[OperationTime]) -> float:
+    """Return the time of operations, in ms per step."""
+    return sum(row.ms for row in rows)
+
+
+def _serving(dataflow: Dataflow, names: frozenset[str]) -> frozenset[str]:
+    """Return the operations of these optimizers, and those whose results only such take."""
+    serving: set[str] = set()
+    for operation in reversed(tuple(dataflow.program.by_name.values())):
+        users = dataflow.consumers.get(operation.name, ())
+        only = bool(users) and all(user.name in serving for user in users)
+        if only or operation.layer in names:
+            serving.add(operation.name)
+    return frozenset(serving)
