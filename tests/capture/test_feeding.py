@@ -3,6 +3,7 @@
 import ast
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -146,3 +147,49 @@ def test_lines_that_change_what_the_arguments_come_from_make_them(
     """Trap: a replay buffer is filled by calls that assign nothing; logging and checkpoints fill nothing."""
     spans = agent.load("window.argument_lines").making(ast.parse(source), line)
     assert {one for first, last in spans for one in range(first, last + 1)} == makers
+
+
+class Placeholder:
+    """As a tensor of a session's graph."""
+
+    value_index = 0
+
+    def __init__(self, name: str, dtype: str = "float32") -> None:
+        self.op = SimpleNamespace(name=name)
+        self.dtype = SimpleNamespace(name=dtype)
+
+
+class Named:
+    """As a session's graph, in which texts name tensors."""
+
+    def as_graph_element(self, key: Any) -> Any:
+        return Placeholder(key.partition(":")[0], "int32") if isinstance(key, str) else key
+
+
+def test_feeds_have_the_names_and_types_of_their_placeholders(arguments: Any) -> None:
+    table, tokens = Placeholder("table"), np.arange(8)
+    arguments.begin("loop")
+    for batch in (tokens, tokens + 1):
+        feeds = {table: BASE, "tokens:0": batch, Placeholder("rate"): 0.5, (table, table): (1, 2)}
+        arguments.note_feeds(Named(), feeds)
+    assert arguments.noted is None  # no function's arguments
+    first, second = arguments.feeds["arguments"]
+    assert (first["place"], first["fed_as"], first["same"]) == ("table", "float32", True)
+    assert (second["place"], second["fed_as"], second["same"]) == ("tokens", "int32", False)
+    assert (arguments.log.errors, arguments.wanted) == ([], False)
+
+
+def test_a_list_that_is_fed_is_noted_as_no_array(arguments: Any) -> None:
+    arguments.begin("loop")
+    for _ in range(2):
+        arguments.note_feeds(Named(), {Placeholder("rows"): [[1.0, 2.0]], Placeholder("x"): BASE})
+    assert [one["kind"] for one in arguments.feeds["arguments"]] == ["numpy", "python"]
+
+
+def test_another_loop_calls_functions_again(arguments: Any) -> None:
+    arguments.begin("session")
+    arguments.note_feeds(Named(), {Placeholder("x"): BASE})
+    arguments.begin("loop")
+    arguments.note((BASE,), {})
+    assert arguments.feeds is None
+    assert arguments.noted is not None

@@ -70,3 +70,24 @@ def test_the_time_within_the_marked_call_is_the_hosts() -> None:
     """Keras' train_on_batch is marked around the conversion."""
     inside = ConvertedArray("float32", (3000, 64), 5.0, 0.0, same=True, place="0")
     assert [effect.stage for effect in as_finding(check(inside)).effects] == [Stage.HOST]
+
+
+def fed(ms: float, *, same: bool = True) -> ConvertedArray:
+    return ConvertedArray(
+        "float64", (60000, 100), ms, 0.0, same, cast_to="float32", place="vectors", fed=True
+    )
+
+
+def test_what_a_session_is_fed_again_becomes_a_variable() -> None:
+    finding = as_finding(check(fed(6.0)))
+    assert finding.summary.startswith("Feeding the same arrays again takes 6.00 ms")
+    assert [(effect.stage, effect.bound) for effect in finding.effects] == [
+        (Stage.HOST, Bound.AT_MOST)
+    ]
+    (remedy,) = finding.remedies
+    assert 'tf.get_variable("vectors_table", [60000, 100], tf.float32' in remedy.code
+    assert remedy.edit_id == ""
+
+
+def test_new_batches_that_a_session_is_fed_are_no_repetition() -> None:
+    assert isinstance(check(fed(9.0, same=False)), Healthy)

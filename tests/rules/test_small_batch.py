@@ -14,6 +14,7 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -152,6 +153,13 @@ def test_the_body_of_a_loop_is_no_overhead_of_the_call(body_ms: float) -> None:
     overhead = own_loop(body_ms)
     assert overhead.edges_ms == pytest.approx(0.5, abs=1e-3)
     assert overhead.between_ms == pytest.approx(0.0, abs=1e-3)
+
+
+def test_the_conversion_of_what_a_call_is_given_is_no_fixed_part() -> None:
+    """Trap: a session is fed a table at each step, and would be in one call of several steps, too."""
+    table = ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True)
+    assert isinstance(check(), Finding)
+    assert isinstance(check(conversions=Conversions((table,))), Healthy)
 
 
 def test_pauses_are_those_in_which_no_executor_works() -> None:

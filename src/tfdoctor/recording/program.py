@@ -239,14 +239,15 @@ class FedArgument:
     shape: tuple[int, ...] = ()
     new_object: bool = field(default=False, metadata={KEY: "anew"})
     place: str = ""  # "0", "mask"; within a structure "0.1": the second of the first argument
-    kind: str = ""  # "numpy", "pandas", "tensor"
+    kind: str = ""  # "numpy", "pandas", "tensor"; "python": a list
     dtype: str = ""  # as NumPy writes it: "float64"
     same: bool | None = None
+    fed_as: str = ""  # the type of the placeholder of Session.run that it is fed to
 
 
 @dataclass(frozen=True, slots=True)
 class FedCall:
-    """The call of the training function, and its arguments."""
+    """The call of the training function or of Session.run, and its arguments."""
 
     at: SourceLine | None = None
     arguments: tuple[FedArgument, ...] = ()
@@ -265,6 +266,7 @@ class PythonRecord:
     others: tuple[SeenPlace, ...] | None = None
     collecting_ms: Amount = 0.0
     fed: FedCall | None = None
+    feeds: FedCall | None = None  # of Session.run
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ RELEASE = re.compile(r"TFE_DeleteTensorHandle")
 work on: Keras 3 makes two iterators in each epoch, and gives up the first one while it fills its shuffle buffer."""
 
 FUNCTION_RUN = "FunctionRun"
-FUNCTION_RUNS = (FUNCTION_RUN, "SessionRun", "RunGraph")
+SESSION_RUN = "SessionRun"
+FUNCTION_RUNS = (FUNCTION_RUN, SESSION_RUN, "RunGraph")
 """Python starts a graph; the event has the id of its executors. (v1: SessionRun; workers: RunGraph)"""
 
 PIPELINE_CALL = re.compile(r"(?:Reduce)?Iterator::")

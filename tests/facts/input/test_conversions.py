@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import Row, chart, line, marker, recording, trace
-from tfdoctor.facts.chart import Unavailable
+from tests.builders import Row, chart, executor, line, marker, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.terms.verdict import Location
 
@@ -114,3 +114,63 @@ def test_a_recorded_run_without_such_a_call_says_which_calls_are_looked_at(recor
 def test_a_trace_alone_has_to_be_recorded_again() -> None:
     with pytest.raises(Unavailable, match="tfdoctor profile"):
         chart(trace(host=[line("python", *converting(0))]), recording()).fact(Conversions)
+
+
+TABLE = {"place": "table", "kind": "numpy", "dtype": "float64", "shape": [60000, 100], "same": True}
+TOKENS = {"place": "tokens", "kind": "numpy", "dtype": "int64", "shape": [64, 24], "same": False}
+
+
+def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
+    """A session that prepares what it is fed for 3 of 6 ms before it starts the graph, in steps of 8 ms."""
+    feeds = {"at": ["train.py", 39], "arguments": list(arguments)}
+    rows = [
+        row
+        for n in range(STEPS)
+        for row in (
+            marker(n, 8.0 * n, 8.0 * n + 6.0),
+            (
+                "SessionRun" if starts else "FunctionRun",
+                8.0 * n + 3.0,
+                8.0 * n + 6.0,
+                {"id": n + 1},
+            ),
+        )
+    ]
+    pool = [
+        row
+        for n in range(STEPS)
+        for row in (executor(8.0 * n + 4, 8.0 * n + 6, n + 1), ("a:Mul", 8.0 * n + 4, 8.0 * n + 6))
+    ]
+    host = [line("python", *rows), line("pool", *pool)]
+    return chart(trace(host=host), recording({"python": {"places": [], "feeds": feeds}}))
+
+
+def test_the_time_before_a_session_starts_its_graph_goes_to_the_arrays_by_their_bytes() -> None:
+    found = fed({**TABLE, "fed_as": "float32"}, {**TABLE, "fed_as": "float64"}).fact(Conversions)
+    first, second = found.arrays
+    assert found.at == Location("train.py", 39)
+    assert (first.host_ms, second.host_ms) == pytest.approx(
+        (3.0 * 12 / 28, 3.0 * 16 / 28), rel=0.05
+    )
+    assert (first.cast_to, first.place, first.fed, first.between_ms) == (
+        "float32",
+        "table",
+        True,
+        0.0,
+    )
+
+
+def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
+    """Trap: weights of ten classes, alone beside a small batch."""
+    found = fed({**TOKENS, "shape": [10], "same": True}, TOKENS).fact(Conversions)
+    assert found.host_ms < 0.1
+
+
+def test_what_lists_take_beside_arrays_is_unknown() -> None:
+    with pytest.raises(Unavailable, match="fed lists beside arrays"):
+        fed(TABLE, {"place": "rows", "kind": "python"}).fact(Conversions)
+
+
+def test_a_trace_without_the_start_of_graphs_tells_nothing_of_feeds() -> None:
+    with pytest.raises(Unavailable, match="does not show how Session"):
+        fed(TABLE, starts=False).fact(Conversions)

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.feeding import feeding, parts_of
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -28,8 +29,8 @@ HELD = frozenset(("numpy", "pandas"))
 """Kinds of arguments that are no tensors, so that each call converts them."""
 
 NOT_CALLED = (
-    "the arguments are looked at only where the script's own loop calls a tf.function or train_on_batch, and "
-    "no such call was seen in the traced steps"
+    "the arguments are looked at only where the script's own loop calls a tf.function, train_on_batch or "
+    "Session.run, and no such call was seen in the traced steps"
 )
 
 Spans = Sequence[list[tuple[int, int]]]
@@ -53,6 +54,7 @@ class ConvertedArray:
     cast: OperationTime | None = None
     cast_to: str = ""
     place: str = ""  # its position or name among the arguments, see FedArgument
+    fed: bool = False  # to a placeholder of that name, which has the type ``cast_to``
 
     @property
     def ms(self) -> float:
@@ -72,6 +74,11 @@ class Conversions:
     arrays: tuple[ConvertedArray, ...] = ()
     at: Location | None = None
 
+    @property
+    def host_ms(self) -> float:
+        """The time of all of them within the part of a step that is marked as the call, in ms per step."""
+        return sum(array.host_ms for array in self.arrays)
+
     @classmethod
     def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
         cls,
@@ -88,6 +95,11 @@ class Conversions:
         Raises:
             Unavailable: the arguments were not recorded, or their conversions do not show in the trace.
         """
+        record = recording.program.python if recording.program else None
+        if record is not None and record.feeds is not None:
+            waiting = feeding(trace.host_lines, steps) - activity.of(Stage.DEVICE)
+            arrays = fed_arrays(record.feeds, SteadySteps.of(steps).ms(waiting))
+            return cls(arrays, Places.of(recording)(record.feeds.at))
         fed = _fed(recording, framework)
         at = Places.of(recording)(fed.at)
         held = [argument for argument in fed.arguments if argument.kind in HELD]
@@ -98,11 +110,25 @@ class Conversions:
         if not any(spans):
             raise Unavailable("the trace does not show how the arguments' arrays are converted")
         steady, working = SteadySteps.of(steps), activity.of(Stage.DEVICE)
-        arrays = (
+        converted = (
             _array(one, Intervals.union(when) - working, steady, _cast(one, dataflow, operations))
             for one, when in zip(held, spans, strict=True)
         )
-        return cls(tuple(arrays), at)
+        return cls(tuple(converted), at)
+
+
+def fed_arrays(feeds: FedCall, feeding_ms: float) -> tuple[ConvertedArray, ...]:
+    """Return what Session.run is fed, which takes so many ms per step to prepare, all within the step's call.
+
+    Raises:
+        Unavailable: not all of it are arrays.
+    """
+    return tuple(
+        ConvertedArray(
+            one.dtype, one.shape, part, 0.0, one.same, None, one.fed_as, one.place, fed=True
+        )
+        for one, part in zip(feeds.arguments, parts_of(feeds.arguments, feeding_ms), strict=True)
+    )
 
 
 def _fed(recording: Recording, framework: Framework) -> FedCall:

@@ -4,7 +4,8 @@
 
 The arrays among the arguments of the training function (NumPy, pandas; also in lists, tuples and dictionaries)
 that hold the same values at each call: the time to convert them, as the trace shows it, and the casts to another
-type that the function then makes of them.
+type that the function then makes of them. Of `Session.run`, the arrays in its `feed_dict`: the time from the
+beginning of the call until it starts the graph, divided by the bytes that are read and written for each.
 
 ## Why it matters
 
@@ -14,17 +15,20 @@ Python's thread before the step. NumPy's default type is float64: twice the byte
 ## How to fix
 
 Convert them once, before the loop: `x = tf.constant(x, tf.float32)`. Make an array float32 where it is loaded when
-nothing needs float64.
+nothing needs float64. For a session, put the array into a variable once, and feed no more than the batch.
 
 ## Holds for
 
-TensorFlow 2.4 and later, recordings of `tfdoctor profile`, calls of a `tf.function` and Keras' `train_on_batch`.
+TensorFlow 2.4 and later, recordings of `tfdoctor profile`, calls of a `tf.function`, Keras' `train_on_batch` and
+`tf.compat.v1.Session.run`. The saving of a feed is an upper bound: Python's own work in `Session.run` is part of
+the time that is divided.
 Two calls are compared, at 4096 evenly spread elements of each array. Arrays with other values at each call are
 batches:
 python-input reports them, except for casts of float64 to a narrower type, which this rule reports.
 
 ## Sources
 
+- [tf.compat.v1.Session.run](https://www.tensorflow.org/api_docs/python/tf/compat/v1/Session#run)
 - [tf.constant](https://www.tensorflow.org/api_docs/python/tf/constant)
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [NumPy interoperability: type promotion](https://www.tensorflow.org/guide/tf_numpy)
@@ -92,6 +96,7 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
         return NotApplicable(reason=NOT_COMPARED)
     same = [array for array in conversions.arrays if array.same]
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
+    feeds = any(array.fed for array in conversions.arrays)
     again_ms, wide_ms = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
     share, least = max(again_ms, wide_ms) / breakdown.step_ms, ms(limits.least_ms)
     measures = (
@@ -103,7 +108,8 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
     same = same if _matters(again_ms, breakdown, limits) else []
     wide = wide if _matters(wide_ms, breakdown, limits) else []
     each = breakdown.each_step
-    summary = f"Converting the same arguments again takes {milliseconds(again_ms)} of {each}"
+    does = "Feeding the same arrays" if feeds else "Converting the same arguments"
+    summary = f"{does} again takes {milliseconds(again_ms)} of {each}"
     if not same and not wide:
         return Healthy(summary=summary, evidence=measures)
     casting = f"Casting float64 batches takes {milliseconds(wide_ms)} of {each}"
@@ -148,8 +154,9 @@ def _effects(same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray]) -> 
         Stage.HOST: sum(array.host_ms for array in same),
         Stage.BETWEEN: sum(array.between_ms for array in same),
     }
+    bound = Bound.AT_MOST if any(array.fed for array in same) else Bound.EXPECTED
     return (
-        *Effect.of_stages(times, StepWork.CONVERSION, bound=Bound.EXPECTED),
+        *Effect.of_stages(times, StepWork.CONVERSION, bound=bound),
         *(array.cast.scaled(0.0) for array in same if array.cast),
         *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
     )
@@ -159,7 +166,11 @@ def _remedies(
     same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray], at: Location | None
 ) -> Iterator[Remedy]:
     """Yield the changes; an argument is named by its place in the code: array_0 is the first."""
-    if same:
+    fed = [array for array in same if array.fed]
+    if fed:
+        code = "".join(FED.format(array.place, list(array.shape), array.cast_to) for array in fed)
+        yield Remedy("Feed the arrays that stay the same once, before the loop", code.strip(), at)
+    elif same:
         lines = []
         for array in same:
             name = f"array_{array.place.replace('.', '_')}"
@@ -170,6 +181,11 @@ def _remedies(
     if wide:
         yield Remedy("Make the arrays float32 where they are loaded", LOADED, at)
 
+
+FED = """\
+{0}_table = tf.get_variable("{0}_table", {1}, tf.{2}, trainable=False)  # use it instead of {0}
+session.run({0}_table.assign({0}), {{{0}: array}})  # once, before the loop
+"""
 
 LOADED = """\
 features = features.astype("float32")  # once, where they are loaded"""

@@ -40,6 +40,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
@@ -56,6 +57,7 @@ from tfdoctor.rules.small_batch.fixed_parts import (
     small_operations,
     starting_operations,
     wait_of_accelerator,
+    without_conversions,
 )
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource
@@ -134,6 +136,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     compiling: CompileTime | None,
     operations: Operations | None,
     eager: EagerWork | None,
+    conversions: Conversions | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the overhead that does not depend on the batch size with the step."""
@@ -141,8 +144,9 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
         return NotApplicable(reason=reason)
     on_cpu, size = device.kind == DeviceKind.CPU, program.batch_size if program else None
     small = size if size and on_cpu and size <= limits.examples else None
-    call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
     starting = starting_operations(breakdown, overhead) if small else ()
+    overhead = without_conversions(overhead, conversions)
+    call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
     fixed_ms, least_ms = (
         sum(part.ms for part in (*call, *starting)),
         limits.share * breakdown.step_ms,
@@ -301,6 +305,7 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     compiling: CompileTime | None = None,
     operations: Operations | None = None,
     eager: EagerWork | None = None,
+    conversions: Conversions | None = None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """A step of 1 ms whose operations take 0.4 ms."""
@@ -309,7 +314,7 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     overhead = PythonOverhead(edges, between, pauses)
     steps = replace(Steps.uniform(count, parts.step_ms), source=source)
     facts = (parts, overhead, device, steps, program, memory, framework, compiling)
-    return check(*facts, operations, eager, limits)
+    return check(*facts, operations, eager, conversions, limits)
 
 
 sick = example

@@ -1,7 +1,8 @@
 """Parts of a step that do not depend on the batch size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -39,6 +40,14 @@ def small_operations(
         for row in (operations.rows if operations else ())
         if is_small(row, values, each_ms)
     ]
+
+
+def without_conversions(
+    overhead: PythonOverhead, conversions: Conversions | None
+) -> PythonOverhead:
+    """Leave out the conversion of the arrays that a call is given: one call of several steps is given all."""
+    given_ms = conversions.host_ms if conversions else 0.0
+    return replace(overhead, edges_ms=max(0.0, overhead.edges_ms - given_ms))
 
 
 def call_on_cpu(overhead: PythonOverhead) -> tuple[FixedPart, ...]:

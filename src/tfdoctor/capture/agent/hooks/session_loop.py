@@ -64,14 +64,17 @@ def patch(module: SessionModule, installed: Installed) -> None:
 
 def _step(original: Run, installed: Installed) -> Run:
     """Return `run` as a step of the window."""
-    window, lengths = installed.window, installed.lengths
+    window, lengths, arguments = installed.window, installed.lengths, installed.arguments
 
     def step(
         key: Hashable, session: Foreign, fetches: object, *args: object, **kwargs: object
     ) -> object:
+        feeds = args[0] if args else kwargs.get("feed_dict")
         if lengths.calls_left and window.state is WAITING:
             lengths.call(args[:1], kwargs.get("feed_dict"))
         source = window.source(SESSION, key, here)
+        if arguments.wanted and arguments.source is source:
+            arguments.note_feeds(session.graph, feeds if isinstance(feeds, dict) else {})
         marker, loops = source.begin(1), installed.local.loops
         loops.depth += 1
         try:

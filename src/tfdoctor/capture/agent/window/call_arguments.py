@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import TypedDict
 
-    from ..process.declared import Foreign
+    from ..process.declared import Foreign, Graph
     from ..process.journal import Journal
     from ..process.stack import Line
     from .steps import StepCounter
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         shape: list[int]
         anew: bool  # whether the second call is given another object
         same: bool  # whether the second call is given the same values, as far as compared
+        fed_as: str  # the type of the placeholder that it is fed to
 
     class Call(TypedDict):
         """The first of the two calls."""
@@ -55,24 +56,32 @@ class CallArguments:
         self.log = log
         self.wanted = False
         self.prepared: StepCounter | None = None  # whose window may open next
+        self.source: StepCounter | None = None  # whose calls are of interest
         self._forget()
 
     def _forget(self) -> None:
         self.code: CodeType | None = None  # of the user's function that calls
         self.call: Call | None = None
         self.begun = False  # a window has opened at a step
+        self.session = False  # the call is one of Session.run
         # References to the arrays, with some of their values, until the second call:
         self.first: Sequence[tuple[Callable[[], object], bytes | None]] | None = None
 
     @property
     def noted(self) -> Call | None:
-        """The first call, where it was followed by a window."""
-        return self.call if self.begun else None
+        """The first call of a function, where it was followed by a window."""
+        return self.call if self.begun and not self.session else None
+
+    @property
+    def feeds(self) -> Call | None:
+        """The first call of Session.run, where it was followed by a window."""
+        return self.call if self.begun and self.session else None
 
     def prepare(self, source: StepCounter) -> None:
         """A window of this source may open two calls later: these are of interest."""
         self._forget()
         self.prepared, self.wanted = source, True
+        self.source = source
 
     def begin(self, source: StepCounter) -> None:
         """A window opens: its first two calls are of interest, unless those before it were noted."""
@@ -100,6 +109,26 @@ class CallArguments:
                 if now[1] is not None:
                     argument["same"] = now[1] == before[1]
         self.first = None
+
+    @guarded("arguments")
+    def note_feeds(self, graph: Graph, feeds: Mapping[object, object]) -> None:
+        """Note what a call of Session.run is fed: arrays by the name of their placeholder, and what is no array."""
+        placeholders: list[tuple[Foreign, object]] = [
+            (graph.as_graph_element(key), value)
+            for key, value in feeds.items()
+            if isinstance(key, str) or hasattr(key, "value_index")  # else a structure of tensors
+        ]
+        self.session = True
+        self.note((), {tensor.op.name: value for tensor, value in placeholders})
+        if self.call is not None and self.first is not None:
+            types = {tensor.op.name: tensor.dtype.name for tensor, _ in placeholders}
+            for argument in self.call["arguments"]:
+                argument["fed_as"] = types.get(argument["place"], "")
+            self.call["arguments"] += [
+                {"place": tensor.op.name, "kind": "python"}
+                for tensor, value in placeholders
+                if isinstance(value, (list, tuple))
+            ]
 
     def _describe(
         self, given: Sequence[tuple[str, object]], frame: FrameType | None, name: str

@@ -355,6 +355,7 @@ class StackSampler:
                 {**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]
             ],
             "fed": self.arguments.noted,
+            "feeds": self.arguments.feeds,
         }
 
 
