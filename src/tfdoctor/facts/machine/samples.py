@@ -44,12 +44,12 @@ class Samples:
         Raises:
             Unavailable: nothing was sampled.
         """
-        window = _window(recording)
-        sampled = _in_window(window, [row for row in recording.samples if row.host])
+        window = window_of(recording)
+        sampled = in_window(window, [row for row in recording.samples if row.host])
         host = [row.host for row in sampled if row.host]
         if not host:
             raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
-        rows = _in_window(window, [row for row in recording.samples if row.gpu])
+        rows = in_window(window, [row for row in recording.samples if row.gpu])
         gpus = [gpu for row in rows for gpu in row.gpu if gpu.visible is not False]
         long = window is None or window[1] - window[0] >= GPU_PERIOD_S * 1e9
         return cls(
@@ -75,7 +75,7 @@ def _tensor_share(gpus: Sequence[GpuSample]) -> float | None:
     return min(1.0, float(np.median(active)) / load) if active and load else None
 
 
-def _window(recording: Recording) -> tuple[int, int] | None:
+def window_of(recording: Recording) -> tuple[int, int] | None:
     """Return when tracing began and ended, in ns since 1970; None where unknown, because all samples count then."""
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
@@ -83,7 +83,7 @@ def _window(recording: Recording) -> tuple[int, int] | None:
     return window.started_unix_ns, window.stopped_unix_ns
 
 
-def _in_window(
+def in_window(
     window: tuple[int, int] | None, rows: Sequence[MachineSample]
 ) -> Sequence[MachineSample]:
     """Return the samples of the traced window; a sample covers the time before it was taken.
