@@ -120,6 +120,21 @@ def test_steps_that_only_the_profiler_slows_stand_for_the_others() -> None:
     assert found.window_share == pytest.approx(4000 / 5200)
 
 
+def test_a_window_of_slow_and_fast_steps_stands_for_both() -> None:
+    """XLA compiles for every second shape: the median says whether more than half of them were compiled."""
+    run = Run()
+    for traced in (False, True, False):
+        for _ in range(10):
+            run.steps(2, 5.0, LOOP, traced=traced)
+            run.steps(3 if traced else 1, 800.0, LOOP, traced=traced)
+    run.steps(10, 100.0, LOOP)
+
+    found = measured(run)
+
+    assert found.traced_ms == pytest.approx(800.0)
+    assert found.window_share == pytest.approx(1 - 1000 / found.total_ms)
+
+
 def test_what_traced_steps_take_is_as_the_agent_timed_it() -> None:
     run = Run()
     run.steps(200, 5.0, LOOP)

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
 from tfdoctor.facts.phases.run_clock import MS, whole_run
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
@@ -165,7 +167,8 @@ def _window(
     """Return the median traced step, and the share of all time that is in steps like it; None without a window.
 
     The profiler only makes steps slower. Where traced ones are slower than the untraced ones around them, those say
-    what they take.
+    what they take; but where the fastest quarter of the traced ones is not, slow and fast steps are mixed, and a
+    step is like them that is like any of them.
     """
     loop = main_loop(log)
     traced = [
@@ -182,13 +185,17 @@ def _window(
     known = manifest.steps.untraced if manifest else None
     told = known.traced_ms if known is not None and known.of == "steps" else None
     median = told or inside.quantile(MIDDLE)
-    usual = min(median, others.quantile(MIDDLE))
-    return median, _share_like(times, usual) if usual else None
+    untraced, own = others.quantile(MIDDLE), StepDurations.of(log, traced=True)
+    if DISTORTED * untraced < median and own.quantile(FASTEST) <= untraced:
+        return median, _share_like(times, np.unique(own.ms))
+    usual = min(median, untraced)
+    return median, _share_like(times, np.array([usual])) if usual else None
 
 
-def _share_like(times: StepDurations, usual: float) -> float:
-    """Return which share of the time of all steps is in those like a usual one."""
+def _share_like(times: StepDurations, usual: npt.NDArray[np.float64]) -> float:
+    """Return which share of the time of all steps is in those like one of the usual ones."""
     low, high = LIKE
-    like = (times.ms >= low * usual) & (times.ms <= high * usual)
+    each = times.ms[:, np.newaxis]
+    like = ((each >= low * usual) & (each <= high * usual)).any(axis=1)
     weights = times.ms * times.calls
     return float(weights[like].sum() / weights.sum())

@@ -29,13 +29,14 @@ class StepDurations:
     bucket: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, log: RunLog) -> Self:
-        """Take the steps of the loop with the most time."""
+    def of(cls, log: RunLog, *, traced: bool = False) -> Self:
+        """Take the steps of the loop with the most time, or only those that are known to be traced."""
         loop = main_loop(log)
         rows = [
             (ms, calls, number)
             for number, bucket in enumerate(log.buckets)
             for steps in of_loop(bucket, loop)
+            if steps.traced or not traced
             for ms, calls in durations(steps)
         ]
         return cls._of_rows(rows)
