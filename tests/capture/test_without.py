@@ -57,7 +57,7 @@ class Other(Counting):
 
 def model_of():
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse", metrics=["mae"])
+    model.compile("sgd", "mse", metrics=["mae", keras.metrics.AUC(num_labels=1, multi_label=True, name="auc")])
     return model
 
 model, x, y = model_of(), np.ones((64, 4), "float32"), np.ones((64, 1), "float32")
@@ -178,8 +178,8 @@ def test_metrics_take_in_nothing_and_the_loss_stays(found: Mapping[str, Any]) ->
 
 
 def test_evaluation_at_the_line_has_the_form_of_a_real_one(found: Mapping[str, Any]) -> None:
-    assert set(found["dict"]) == {"loss", "mae"}
-    assert len(found["evaluated"]) == found["other"] == 2
+    assert set(found["dict"]) == {"loss", "mae", "auc"}
+    assert len(found["evaluated"]) == found["other"] == 3
     assert found["reached"][kinds.EVALUATION] == 2  # not the one of another line
 
 
