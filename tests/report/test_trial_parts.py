@@ -51,7 +51,7 @@ def test_a_part_is_told_with_its_line_and_its_interval() -> None:
     assert cells(CHECKPOINT) == (
         "Without ModelCheckpoint",
         "train.py:9",
-        "40 % of the run",
+        "40 % of what recurs",
         "47 % less of the whole run (44 to 50 %)",
         "20.0 s, then 10.6 s",
     )

@@ -77,7 +77,7 @@ def _cells(one: PartTrial) -> tuple[str, ...]:
     return (
         what(one),
         cell(one.at) if one.at else "",
-        f"{share(one.share)} of the run" if one.share is not None else "",
+        f"{share(one.share)} of what recurs" if one.share is not None else "",
         "; ".join(filter(None, (_measured(one), _beside_bound(one)))),
         f"{took[0]}, then {took[1]}" if len(took) > 1 else "",
     )

@@ -250,6 +250,11 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried]) -> 
             "The report advises no change, and no part of the program takes enough to be taken out, so there is "
             "nothing to try: name a --patch or --env."
         )
+    unknown = [one.why for one in missing if one.name == parts.WHOLE]
+    if unknown:
+        raise InputError(
+            f"Nothing is known of the program's parts ({unknown[0]}): record it again."
+        )
     why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])
     raise InputError(
         f"No advised change can be applied automatically ({why}): make the change and try it with --patch."

@@ -18,6 +18,9 @@ WORTH = 0.02
 UNEXPLAINED = 0.15
 """The same for a part that is tried without being asked for, because no finding has an edit for it."""
 
+WHOLE = "the program without its parts"
+"""The name of what cannot be tried where no part is known."""
+
 BOUND = "input-bound"
 """The rule that bounds what all changes of the input can save."""
 
@@ -29,7 +32,7 @@ def of_recording(
     chart = chart_of(recording)
     parts = chart.get(RunParts)
     if parts is None:
-        return [], [NotTried("the program without its parts", chart.why_missing(RunParts))]
+        return [], [NotTried(WHOLE, chart.why_missing(RunParts))]
     worth = [one for one in parts.parts if parts.share(one) >= WORTH]
     return [_variant(one, parts.share(one), diagnosis) for one in _distinct(worth)], []
 
