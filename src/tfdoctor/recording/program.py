@@ -168,6 +168,7 @@ class RecordedDataset:
     files: FileList | None = None
     function: RecordedFunction | None = None
     element_spec: str = ""
+    tensors: Count | None = None  # of an element, also those that its text has no room for
     cardinality: int | None = None
     at: SourceLine | None = None
     made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"

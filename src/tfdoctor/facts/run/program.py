@@ -127,6 +127,7 @@ class Dataset:
     types: frozenset[str] | None = None  # of its function's operations; None: not recorded
     stateful: frozenset[str] | None = None  # those of them whose result may change each time
     element: str = ""  # its element_spec as text, at most 500 characters
+    tensors: int | None = None  # of an element; None: not recorded
     cardinality: int | None = None  # elements; -1 infinite, None unknown
     options: Mapping[str, Setting] | None = (
         None  # tf.data options that were set; None: not recorded
@@ -417,6 +418,7 @@ def _dataset(record: RecordedDataset, place: Places) -> Dataset:
         types=_names(function.types),
         stateful=_names(function.stateful),
         element=record.element_spec,
+        tensors=record.tensors,
         cardinality=record.cardinality,
         options=record.options,
         files=record.files,

@@ -69,6 +69,7 @@ class Datasets:
                 "files": file_lists.describe(dataset),
                 "function": next(map(_function, _functions(dataset)), None),
                 "element_spec": str(dataset.element_spec)[:500],
+                "tensors": str(dataset.element_spec).count("TensorSpec("),
                 "cardinality": _cardinality(dataset),
                 "at": self.lines.get(dataset),
                 "made_by": self.makers.get(dataset, ""),

@@ -1,0 +1,49 @@
+"""column-slices: rows of many columns that are cut one by one and joined again."""
+
+import pytest
+
+from tests.rules.verdicts import as_finding
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.rules.column_slices import GATHER_MS, example
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
+
+
+@pytest.mark.parametrize(("columns", "kind"), [(6, Finding), (5, Healthy)])
+def test_a_few_columns_are_not_worth_the_change(columns: int, kind: type) -> None:
+    assert isinstance(example(columns), kind)
+
+
+@pytest.mark.parametrize(("shape", "kind"), [("1024", Finding), ("1025", Healthy)])
+def test_large_rows_are_copied_and_not_only_handed_on(shape: str, kind: type) -> None:
+    assert isinstance(example(shape=shape), kind)
+
+
+@pytest.mark.parametrize("between", ["Map", "Cache", "Window", "Filter"])
+def test_rows_that_something_looks_at_have_to_be_cut(between: str) -> None:
+    assert isinstance(example(between=between), Healthy)
+
+
+@pytest.mark.parametrize(("more", "kind"), [(0.11, Finding), (0.09, Healthy)])
+def test_the_slices_have_to_take_a_twentieth_of_the_step(more: float, kind: type) -> None:
+    assert isinstance(example(work=9 * GATHER_MS + more), kind)
+
+
+def test_a_step_that_does_not_wait_is_slowed_through_the_cores_alone() -> None:
+    assert isinstance(example(wait=0.0), Healthy)
+    crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)
+    finding = as_finding(example(wait=0.0, contention=crowded))
+    assert [effect.stage for effect in finding.effects] == [Stage.INPUT, Stage.DEVICE]
+    others = Cores(2.0, 1.0, others=0.9)
+    assert isinstance(example(wait=0.0, contention=crowded, cores=others), Healthy)
+
+
+def test_what_is_left_is_a_gather_per_column() -> None:
+    finding = as_finding(example(9, 1.8))
+    (effect,) = finding.effects
+    assert effect.bound is Bound.AT_MOST
+    assert effect.scales == pytest.approx(9 * GATHER_MS / 1.8)
+    (remedy,) = finding.remedies
+    assert ".shuffle(count).batch(128)" in remedy.code
+    assert remedy.at == Location("train.py", 10)
+    assert ".shuffle" not in as_finding(example(between="Prefetch")).remedies[0].code
