@@ -180,12 +180,13 @@ def test_a_general_finding_states_its_time_and_no_saving() -> None:
     assert result.saving is None
     assert result.takes is not None
     assert (result.takes.per_step.value, result.takes.share) == pytest.approx((40.0, 0.4))
-    assert result.severity is Severity.WARNING  # a question is never critical
+    assert result.severity is Severity.CRITICAL
 
 
-def test_general_findings_come_after_specific_ones() -> None:
-    results = examined(chart_of(device=100.0), general(hot(39.0)), states("slow", device(10.0)))
-    assert list(results) == ["slow", "hot"]
+@pytest.mark.parametrize(("time", "first"), [(39.0, "hot"), (4.0, "slow")])
+def test_the_rank_of_a_general_finding_follows_its_time(time: float, first: str) -> None:
+    results = examined(chart_of(device=100.0), general(hot(time)), states("slow", device(12.0)))
+    assert next(iter(results)) == first
 
 
 def test_without_steps_nothing_is_known_to_be_unexplained() -> None:
@@ -302,7 +303,7 @@ def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
     assert found.saving is None
     assert found.takes is not None
     assert found.takes.per_step.value == pytest.approx(47.5)
-    assert found.severity is Severity.WARNING
+    assert found.severity is Severity.CRITICAL
 
 
 # What the trainer's short wait does not hide

@@ -534,8 +534,8 @@ def ranked(chart: Chart, *rules: Rule) -> list[str]:
     return [result.rule.name for result in engine.examine(chart, rules)]
 
 
-def test_severity_comes_before_whether_a_finding_names_a_cause() -> None:
-    """A question about half of the step precedes a finding of 5 %; a note on the recording follows both."""
+def test_severity_comes_before_time_whether_a_rule_is_general() -> None:
+    """A general finding of half of the step precedes one of 5 %; a note on the recording follows both."""
     effect = part(50.0, "hot")
 
     def hot(unexplained: Unexplained) -> Verdict:
@@ -546,7 +546,7 @@ def test_severity_comes_before_whether_a_finding_names_a_cause() -> None:
     note = replace(states("recording", severity=Severity.NOTE), topic=Topic.RECORDING)
     given = chart_of(**COMPUTE), Breakdown.of(**COMPUTE)
     chart = Chart([given[0].fact(StepModel), given[1]])
-    assert ranked(chart, note, small, general, equal) == ["equal", "hot", "small", "recording"]
+    assert ranked(chart, note, small, general, equal) == ["hot", "equal", "small", "recording"]
 
 
 @pytest.mark.parametrize(("extra_ms", "first"), [(90.0, "long"), (10.0, "saves")])

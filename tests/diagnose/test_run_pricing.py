@@ -214,7 +214,7 @@ def test_a_general_finding_states_no_saving_of_the_run() -> None:
     found = priced(chart(evaluation=900_000.0), states("hot", part(40.0), general=True))["hot"]
     assert (found.run, found.severity) == (None, Severity.NOTE)
     assert priced(chart(), states("hot", part(40.0), general=True))["hot"].severity is (
-        Severity.WARNING
+        Severity.CRITICAL
     )
 
 

@@ -21,6 +21,8 @@ from tfdoctor.diagnosis import (
     OperationRow,
     Order,
     PipelineStage,
+    Profile,
+    ProfileRow,
     Relation,
     Relationship,
     Result,
@@ -43,6 +45,7 @@ from tfdoctor.diagnosis import (
     Trials,
     Trust,
     Turn,
+    WorkKind,
 )
 from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
@@ -132,6 +135,7 @@ def full() -> Diagnosis:
             why="xprof counts the first batch of the window, tfdoctor leaves it out.",
         ),
         timeline=timeline(),
+        profile=profile(),
         pipeline=pipeline(),
         operations=operations(),
         rates=DeviceRates(flop_s=9.89e14, bytes_s=4.8e12),
@@ -312,6 +316,49 @@ def trial(  # noqa: PLR0913 - the fields that differ
         kept=kept,
         beside=beside,
     )
+
+
+def profile() -> Profile:
+    """Return a row of each kind, near the hardware's rates, near this run's own and neither."""
+    stage = ProfileRow(
+        kind=WorkKind.STAGE,
+        what="Map(decode)",
+        part="input",
+        ms=41.2,
+        share=0.79,
+        at=Location("train.py", 41),
+        unknown="what a function of the input needs is not computed",
+    )
+    reads = replace(stage, what="Interleave(read)", ms=6.1, share=0.12, beside=True, at=None)
+    conv = ProfileRow(
+        kind=WorkKind.OPERATION,
+        what="Conv2D",
+        part="device",
+        ms=2.4,
+        share=0.046,
+        layer="conv2_block1",
+        attained=0.83,
+    )
+    product = replace(
+        conv,
+        what="MatMul",
+        ms=1.1,
+        share=0.021,
+        attained=None,
+        of_fastest=0.6,
+        unknown="peak FLOP/s unknown",
+    )
+    line = ProfileRow(
+        kind=WorkKind.LINE,
+        what="numpy.histogram",
+        part="host",
+        ms=0.5,
+        share=0.01,
+        at=Location("train.py", 60),
+        unknown="no rate of the hardware bounds Python",
+    )
+    fastest = replace(product, of_fastest=1.0, ms=0.9)
+    return Profile(rows=(stage, reads, conv, product, fastest, line), omitted=12, omitted_ms=0.34)
 
 
 def steps(number: int) -> StepsSummary:
@@ -646,6 +693,7 @@ def healthy() -> Diagnosis:
     return replace(
         full(),
         accounts=full().accounts[1:],
+        profile=replace(profile(), rows=profile().rows[2:]),
         steps=replace(
             steps(8), rows=rows, median_ms=8.2, p10_ms=8.1, p90_ms=8.3, breakdown_ms=breakdown
         ),
@@ -685,6 +733,7 @@ def unexplained() -> Diagnosis:
             base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts
         ),
         accounts=(host, device),
+        profile=Profile(),
     )
 
 
@@ -755,6 +804,20 @@ def hostile() -> Diagnosis:
             exit_code=3,
         ),
         trust=Trust(level=TrustLevel.LOW, reasons=(evil, LONG)),
+        profile=Profile(
+            rows=(
+                ProfileRow(
+                    kind=WorkKind.LINE,
+                    what=evil,
+                    part=HOSTILE,
+                    ms=float("nan"),
+                    share=float("inf"),
+                    at=where,
+                    layer=LONG,
+                    unknown=evil,
+                ),
+            )
+        ),
         results=(
             Result(
                 rule=bad,

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, Edit, Result
+from tfdoctor.diagnosis import Diagnosis, Edit, Result, Takes
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import terminal
 from tfdoctor.report.entries import entries
@@ -11,7 +13,7 @@ from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Finding, Location
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Stage
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
@@ -55,6 +57,24 @@ def test_causes_whose_savings_are_unknown_explain_the_symptom() -> None:
     unknown = tuple(replace(cause, saving=None) for cause in causes)
     names = named(replace(base, results=(symptom, *unknown, *base.results[3:])))
     assert names[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+
+
+@pytest.mark.parametrize(("time", "told"), [(22.0, True), (21.0, False)])
+def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> None:
+    """A general rule names the stage that steps wait for, and states its time; its saving is that of the wait."""
+    base = diagnoses.caused()
+    symptom, *_, general = base.results[:3]
+    rule = replace(general.rule, general=True)
+    general = replace(general, rule=rule, saving=None, takes=Takes(ms(time), time / 52.0))
+    effect = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    assert isinstance(symptom.outcome, Finding)
+    symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))
+    both = replace(base, results=(symptom, general))
+    assert len(entries(both)) == (1 if told else 2)
+    first = page(both).fixes[0]
+    assert first.rule == ("hot-stage" if told else "input-bound")
+    assert first.saving.amount == "41.5 ms (80 %)"
+    assert first.severity == "critical"
 
 
 def test_edits_that_differ_are_entries_of_their_own() -> None:

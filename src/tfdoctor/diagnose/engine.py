@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Iterable
 
 from tfdoctor.diagnose.accounts import unexplained
-from tfdoctor.diagnose.judging import judged, names_input, question, with_hidden, within
+from tfdoctor.diagnose.judging import judged, names_input, timed, with_hidden, within
 from tfdoctor.diagnose.rating import rated
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.savings import model_of
@@ -37,7 +37,7 @@ def examine(
         for rule in rules
         if rule.general
     ]
-    general = [question(result, model) for one in asked for result in judged([one], model)]
+    general = [timed(result, model) for one in asked for result in judged([one], model)]
     results += with_hidden(asked, general, model, named=named)
     return rated(chart, results, run)
 

@@ -91,18 +91,17 @@ def within(left: Unexplained | None, outcome: Outcome) -> Outcome:
     return replace(outcome, effects=tuple(effects))
 
 
-def question(result: Result, model: StepModel | None) -> Result:
+def timed(result: Result, model: StepModel | None) -> Result:
     """Let a general finding state the time that it names, and no saving.
 
-    A change may spare only a part of it, or other work as well, such as the gradients of an operation. A
-    question is never critical.
+    A change may spare only a part of it, or other work as well, such as the gradients of an operation. Its severity
+    follows the time.
     """
     saving = result.saving
     if saving is None or model is None or not isinstance(result.outcome, Finding):
         return result
-    severity = min(result.severity or Severity.NOTE, Severity.WARNING)
     takes = _takes(result.outcome, model, saving.per_step.value)
-    return replace(result, saving=None, takes=takes, severity=severity)
+    return replace(result, saving=None, takes=takes)
 
 
 def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:
@@ -149,7 +148,7 @@ def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: 
         saved = model.saving_without_input(outcome.effects)
         saved = min(saved, sum(model.exposed[stage] for stage in stages))
         own = Severity.of(saved / model.step_ms)
-        severity = min(own, outcome.severity or Severity.WARNING, Severity.WARNING)
+        severity = min(own, outcome.severity or own)
         takes = _takes(outcome, model, saved)
         return replace(result, outcome=outcome, takes=takes, severity=severity)
     hidden = tuple(

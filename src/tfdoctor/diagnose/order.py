@@ -57,15 +57,16 @@ callbacks (https://keras.io/api/models/model_training_apis/)."""
 
 def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     """Return the order in which to fix the findings; None where it makes no difference."""
-    specific = (result for result in results if not result.rule.general)
-    findings = {r.rule.name: r.outcome for r in specific if isinstance(r.outcome, Finding)}
+    found = [(r, r.outcome) for r in results if isinstance(r.outcome, Finding)]
+    findings = {r.rule.name: finding for r, finding in found if not r.rule.general}
     clashes = _clashes(findings)
     saving = {name: f.effects for name, f in findings.items() if f.effects}
-    ceilings, model = _ceilings(saving), model_of(chart)
+    general = {r.rule.name: f.effects for r, f in found if r.rule.general and f.effects}
+    ceilings, model = _ceilings(saving | general), model_of(chart)
     if model is None or model.distorted or too_few_steps(chart):
         relations = (*ceilings, *clashes)
         return Order(relations=relations) if relations else None
-    bounding = {ceiling.rule for ceiling in ceilings}
+    bounding = {ceiling.rule for ceiling in _ceilings(saving)}  # a general rule has no turn instead
     parts = {rule: effects for rule, effects in saving.items() if rule not in bounding}
     turns = _turns(parts, model, clashes)
     unneeded = _unneeded(parts, model, turns)

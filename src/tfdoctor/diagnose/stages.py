@@ -13,6 +13,7 @@ from tfdoctor.diagnose.run_account import run_account
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary.conditions import conditions
+from tfdoctor.diagnose.summary.profile import profile
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.rule import Rule
@@ -116,6 +117,11 @@ def with_edits(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, results=results, patch=patch, repository=paths)
 
 
+def profiled(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add what takes most of the step."""
+    return replace(diagnosis, profile=profile(case.chart))
+
+
 def accounted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     """Add what explains each large part of the step."""
     return replace(diagnosis, accounts=accounts(case.chart, diagnosis.results))
@@ -132,6 +138,7 @@ STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     priced_in_money,
     located,
     with_edits,
+    profiled,
     accounted,
     trusted,
 )

@@ -45,7 +45,14 @@ from tfdoctor.diagnosis.trials import (
     Trial,
     Trials,
 )
-from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage
+from tfdoctor.diagnosis.work import (
+    DeviceRates,
+    OperationRow,
+    PipelineStage,
+    Profile,
+    ProfileRow,
+    WorkKind,
+)
 from tfdoctor.terms.json_form import AsText, Named, OmitDefault, OrBlank, Pairs
 from tfdoctor.terms.kinds import DeviceKind, TrustLevel
 from tfdoctor.terms.verdict import Measure
@@ -80,6 +87,8 @@ __all__ = [
     "PhaseRow",
     "PhaseSegment",
     "PipelineStage",
+    "Profile",
+    "ProfileRow",
     "Relation",
     "Relationship",
     "Replacement",
@@ -106,6 +115,7 @@ __all__ = [
     "Trials",
     "Trust",
     "Turn",
+    "WorkKind",
 ]
 
 
@@ -178,6 +188,9 @@ class Diagnosis:
     run_together: RunTogether | None = None
     xprof: SecondOpinion | None = None
     timeline: Timeline | None = None  # of a typical step
+    profile: Profile = field(
+        default_factory=Profile
+    )  # of the step, by lines, operations and stages
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
     operations: tuple[OperationRow, ...] = ()  # heaviest first

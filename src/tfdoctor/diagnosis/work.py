@@ -1,9 +1,10 @@
-"""What ran in a step: stages of the input pipeline and operations, and the device's rates."""
+"""What ran in a step: its profile, stages of the input pipeline and operations, and the device's rates."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import Named
+from tfdoctor.terms.json_form import Named, OmitDefault
 from tfdoctor.terms.verdict import Location
 
 
@@ -47,3 +48,43 @@ class DeviceRates:
     )
     bytes_s: Annotated[float | None, Named("bytes_per_s")] = None  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
+
+
+class WorkKind(StrEnum):
+    """What a row of the profile is."""
+
+    LINE = "line"  # Python of a line, or what a thread of the host did where no line is known
+    OPERATION = "operation"  # the operations of one type that one line, or one layer, made
+    STAGE = "stage"  # of the input pipeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRow:
+    """What takes time of the shown step (see StepsSummary), and how far it is from what the hardware can do.
+
+    ``attained`` is the least time that the bytes and FLOPs need at the hardware's rates, relative to ``ms``, 0 to
+    1; None is unknown, and ``unknown`` says why, as a clause.
+    """
+
+    kind: WorkKind
+    what: str  # "Conv2D", "Map(decode)", "numpy.histogram"
+    part: str  # of PARTS
+    ms: float  # per step
+    share: float  # of the step
+    at: Location | None = None
+    layer: Annotated[str, OmitDefault()] = ""
+    beside: Annotated[bool, OmitDefault()] = False  # the step does not wait for it
+    attained: float | None = None
+    of_fastest: Annotated[float | None, OmitDefault()] = (
+        None  # its FLOP/s over the highest that this run reaches in an operation of its type
+    )
+    unknown: Annotated[str, OmitDefault()] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What takes most of a step, the longest first; the shorter ones are counted."""
+
+    rows: tuple[ProfileRow, ...] = ()
+    omitted: int = 0
+    omitted_ms: float = 0.0  # per step, all of them together; those beside the step are left out

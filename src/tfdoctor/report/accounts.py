@@ -23,19 +23,23 @@ def lines(diagnosis: Diagnosis) -> tuple[AccountLine, ...]:
     """Return the accounts, where there is more to say than that findings name all of it."""
     # The bars leave the profiler's cost out where that is much; what rules say of work is as it was traced.
     as_traced = "As traced: " if diagnosis.steps.untraced_ms else ""
+    profiled = frozenset(row.part for row in diagnosis.profile.rows)
     return tuple(
         AccountLine(
             text.name(a.part),
             PART_LABELS.get(a.part, text.name(a.part)),
             a.state.value,
-            f"{as_traced}{_said(a)}" if a.state is AccountState.NECESSARY else _said(a),
+            f"{as_traced}{_said(a, profiled)}"
+            if a.state is AccountState.NECESSARY
+            else _said(a, profiled),
         )
         for a in diagnosis.accounts
         if a.state is not AccountState.NAMED
     )
 
 
-def _said(account: Account) -> str:
+def _said(account: Account, profiled: frozenset[str]) -> str:
+    """Return what is said of a part; what was seen in it where the profile has no row of it."""
     named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
@@ -48,4 +52,5 @@ def _said(account: Account) -> str:
     left = milliseconds(account.unexplained_ms)
     partly = f", the rest {named}" if named else ""
     found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
-    return " ".join([f"{left} unexplained{partly}.", *why, found])
+    told = [] if account.part in profiled else [found]
+    return " ".join([f"{left} unexplained{partly}.", *why, *told])

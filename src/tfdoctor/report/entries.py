@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor.diagnosis import Diagnosis, Order, Relationship, Result
+from tfdoctor.diagnosis import Diagnosis, Relationship, Result
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Effect, Finding
 
 MOST = 0.5
 """Share of a stage's ceiling that its causes must save: below it, most of its time has another cause."""
@@ -32,6 +32,11 @@ class Entry:
     run_included_in: tuple[str, ...] = ()  # as `included_in`, of the saving of the run
 
     @property
+    def priced(self) -> Result:
+        """The finding whose saving is that of the entry: a general rule's has none, but bounds of its stage do."""
+        return next((r for r in (self.result, *self.symptoms) if r.saving or r.run), self.result)
+
+    @property
     def names(self) -> set[str]:
         """The rules of all of them."""
         return self.own | _named(*self.symptoms)
@@ -50,7 +55,7 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
         if isinstance(result.outcome, Finding)
         and (result.rule.topic is not Topic.RECORDING or result.rule.own)
     }
-    symptoms = _symptoms(findings, diagnosis.order)
+    symptoms = _symptoms(findings, diagnosis)
     by_change: dict[object, list[Result]] = defaultdict(list)
     for name, result in findings.items():
         if name not in symptoms:
@@ -60,6 +65,8 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
         own = _named(first, *same)
         shown_by_it = (findings[name] for name, causes in symptoms.items() if own & causes)
         found.append(Entry(first, tuple(shown_by_it), tuple(same)))
+    ranks = {name: rank for rank, name in enumerate(findings)}
+    found.sort(key=lambda entry: ranks[entry.priced.rule.name])
     return tuple(_with_sums(found, diagnosis))
 
 
@@ -74,7 +81,7 @@ def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
     )
     sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
     for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):
-        saving, of_run = entry.result.saving, entry.result.run
+        saving, of_run = entry.priced.saving, entry.priced.run
         saves = saving is not None and saving.per_step.value > 0
         saves_of_run = of_run is not None and of_run.total.value > 0
         instead = _instead(entry, diagnosis)
@@ -110,22 +117,32 @@ def _named(*results: Result) -> set[str]:
     return {result.rule.name for result in results}
 
 
-def _symptoms(findings: dict[str, Result], order: Order | None) -> dict[str, set[str]]:
+def _symptoms(findings: dict[str, Result], diagnosis: Diagnosis) -> dict[str, set[str]]:
     """Return the findings that others explain, with those others.
 
-    They explain most of what the finding bounds, as far as savings are known.
+    They explain most of what the finding bounds, as far as savings are known; those of general rules, which name
+    time and no saving, most of the time of its stages.
     """
     explained: dict[str, set[str]] = {}
-    for relation in order.relations if order else ():
+    parts = diagnosis.steps.shown_breakdown_ms
+    for relation in diagnosis.order.relations if diagnosis.order else ():
         symptom = findings.get(relation.rule)
         causes = [findings[name] for name in relation.others if name in findings]
         if relation.kind is not Relationship.CEILING or symptom is None or not causes:
             continue
         saved = [cause.saving.per_step.value for cause in causes if cause.saving]
+        named = [cause.takes.per_step.value for cause in causes if cause.takes]
         bounded = symptom.saving.per_step.value if symptom.saving else 0.0
-        if not symptom.saving or len(saved) < len(causes) or sum(saved) >= MOST * bounded:
+        stages = {effect.stage for effect in _effects(symptom)}
+        whole = sum(parts.get(stage, 0.0) for stage in stages)
+        unknown = not symptom.saving or len(saved) + len(named) < len(causes)
+        if unknown or sum(saved) >= MOST * bounded or (named and sum(named) >= MOST * whole):
             explained[relation.rule] = _named(*causes)
     return explained
+
+
+def _effects(result: Result) -> tuple[Effect, ...]:
+    return result.outcome.effects if isinstance(result.outcome, Finding) else ()
 
 
 def _first_change(result: Result) -> object:

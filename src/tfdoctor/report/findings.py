@@ -141,11 +141,12 @@ def _note(result: Result, words: str, traceback: str = "") -> Note:
 def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | None = None) -> Fault:
     """Return an entry as text; ``run`` is what savings of the run are of."""
     result, finding = entry.result, _finding(entry.result)
-    rule, severity = result.rule, result.severity or finding.severity
+    rule, priced = result.rule, entry.priced
+    severity = priced.severity or finding.severity
     lines, grids = tables.evidence(finding.evidence)
     summary, where = text.sentence(finding.summary), place(result.place)
     every = (result, *entry.same, *entry.symptoms)
-    saves = result.saving is not None and result.saving.per_step.value > 0
+    saves = priced.saving is not None and priced.saving.per_step.value > 0
     return Fault(
         rule=text.name(rule.name),
         title=text.name(rule.doc.title),
@@ -156,14 +157,14 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         saving=_saving(entry, run),
         trial=tried.of(one.rule.name for one in every) if tried else None,
         takes=sentences.takes(result.takes),
-        after=tuple(map(text.name, result.saving.after)) if result.saving and saves else (),
-        how=_how(result, finding),
+        after=tuple(map(text.name, priced.saving.after)) if priced.saving and saves else (),
+        how=_how(priced, finding),
         lines=lines,
         grids=grids,
         changes=tuple(_changes(result, finding, where)),
         by=rule,
-        symptoms=tuple(_related(one, run) for one in entry.symptoms),
-        same=tuple(_related(one, run) for one in entry.same),
+        symptoms=tuple(_related(one, run, priced) for one in entry.symptoms),
+        same=tuple(_related(one, run, priced) for one in entry.same),
         money=money.is_about_money(result),
         known=KNOWN if all(one.known for one in every) else "",
     )
@@ -174,9 +175,9 @@ def _saving(entry: Entry, run: RunAccount | None) -> SavingWords:
 
     Either says in which other changes it is included, where the sum has those instead.
     """
-    words = saving_words(entry.result.run, entry.result.saving, run)
+    words = saving_words(entry.priced.run, entry.priced.saving, run)
     if words is None:
-        saves = sentences.saves(entry.result.saving)
+        saves = sentences.saves(entry.priced.saving)
         return SavingWords(_with_included(saves, entry.included_in), "")
     return SavingWords(words.amount, _with_included(words.each, entry.run_included_in))
 
@@ -192,14 +193,15 @@ def _finding(result: Result) -> Finding:
     return result.outcome
 
 
-def _related(result: Result, run: RunAccount | None) -> Related:
+def _related(result: Result, run: RunAccount | None, priced: Result) -> Related:
+    """Return a finding of an entry beside its first; its saving where that of the entry is another's."""
     finding = _finding(result)
     lines, grids = tables.evidence(finding.evidence)
     words = saving_words(result.run, result.saving, run)
     return Related(
         rule=text.name(result.rule.name),
         summary=text.sentence(finding.summary),
-        saves=words.amount if words else sentences.saves(result.saving),
+        saves="" if result is priced else words.amount if words else sentences.saves(result.saving),
         lines=lines,
         grids=grids,
     )
@@ -219,6 +221,10 @@ def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEnt
             yield ChangeEntry(action, text.block(edit.after), at, before, elsewhere)
 
 
+ONLY_TAKES = "A change saves at most this time: it may spare a part of it alone."
+"""Of the finding of a general rule."""
+
+
 def _how(result: Result, finding: Finding) -> str:
     saving = result.saving
     if result.run is not None:
@@ -226,6 +232,8 @@ def _how(result: Result, finding: Finding) -> str:
         return " ".join(filter(None, map(text.sentence, ways)))
     if saving is not None:
         return text.sentence(saving.how)
+    if result.takes is not None:
+        return ONLY_TAKES
     if finding.effects:
         return (
             "No saving was computed: the traced steps are too few, or tracing slows them too much."

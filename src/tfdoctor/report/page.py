@@ -12,6 +12,7 @@ from tfdoctor.report import (
     hosts,
     money,
     order,
+    profile,
     sentences,
     tables,
     timeline,
@@ -20,6 +21,7 @@ from tfdoctor.report import (
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, ResultGroups
 from tfdoctor.report.gates import BudgetSection
+from tfdoctor.report.profile import ProfileSection
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.sentences import PART_LABELS
@@ -94,6 +96,7 @@ class Page:
     segments: tuple[BarSegment, ...]
     bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
     timeline: TimelineSection | None  # of a typical step
+    profile: ProfileSection | None  # of the step
     accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
     budgets: BudgetSection | None  # of the user
     baseline: tuple[str, ...]  # how many findings it knows, and which are gone
@@ -128,6 +131,7 @@ def page(diagnosis: Diagnosis) -> Page:
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
         timeline=timeline.section(diagnosis.timeline),
+        profile=profile.section(diagnosis),
         accounts=accounts.lines(diagnosis),
         budgets=budgets,
         baseline=gates.baseline_sentences(diagnosis),

@@ -18,6 +18,7 @@ from tfdoctor.diagnosis import (
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
+from tfdoctor.report.profile import heaviest
 from tfdoctor.report.run import verdict as run_verdict
 from tfdoctor.report.run.words import is_known
 from tfdoctor.terms import text
@@ -287,17 +288,15 @@ def _unlike(steps: StepsSummary) -> str:
 
 
 def _change_sentence(diagnosis: Diagnosis) -> str:
-    faults = [
+    findings = [
         result
         for result in diagnosis.results
         if isinstance(result.outcome, Finding)
         and result.rule.topic is not Topic.RECORDING
         and not is_about_money(result)
     ]
-    findings = [result for result in faults if not _only_asks(result)]
     if not findings:
-        questions = _questions([result for result in faults if _only_asks(result)])
-        return " ".join(filter(None, [_nothing_found(diagnosis), questions]))
+        return " ".join(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))
     told = [*map(_of_long_steps, findings)]
     if of_run := _run_change(diagnosis, findings):
         told += of_run
@@ -349,21 +348,6 @@ def _of_long_steps(result: Result) -> str:
     return text.sentence(text.prose(outcome.summary))
 
 
-def _only_asks(result: Result) -> bool:
-    """Return whether a result is a note of a general rule: it names a place, and claims no fault."""
-    return result.rule.general and (result.severity or Severity.NOTE) <= Severity.NOTE
-
-
-def _questions(results: Sequence[Result]) -> str:
-    """Name the rules that only ask, with the time that they ask about; "" of none."""
-    asked: list[str] = []
-    for result in results:
-        amount = takes(result.takes)
-        asked.append(text.name(result.rule.name) + (f" asks about {amount}" if amount else ""))
-    noun = "A question" if len(asked) == 1 else "Questions"
-    return f"{noun}: {', '.join(asked)}." if asked else ""
-
-
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
@@ -399,8 +383,8 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
     return f"{faults} found; the largest saving is {saves(best)} of {step}."
 
 
-NO_WAY = "No rule found a way to make it faster"
-UNEXPLAINED_CHECKED = "No rule found a cause"
+NO_WAY = "Nothing to change"
+UNEXPLAINED_CHECKED = "Nothing measured shows that less is possible"
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:

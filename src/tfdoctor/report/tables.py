@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
+from tfdoctor.report.profile import REACHED, ProfileLine
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, quantity
@@ -86,6 +87,22 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
             for row in rows
         ),
     )
+
+
+PROFILE = {
+    "what": "text",
+    "where": "place",
+    "per step": "number",
+    "share": "number",
+    REACHED: "text",
+}
+"""The columns of the profile, with the kind of each."""
+
+
+def profile_grid(lines: Iterable[ProfileLine]) -> Grid:
+    """Return the rows of the profile, the longest first."""
+    cells = ((line.what, line.where, line.time, line.share, line.told) for line in lines)
+    return Grid(tuple(PROFILE), tuple(PROFILE.values()), tuple(cells))
 
 
 def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:

@@ -19,6 +19,7 @@ from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.profile import ProfileSection
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.terminal_diff import brief
@@ -35,6 +36,7 @@ COLORLESS = ("dumb", "unknown")
 """Terminals that show escape codes as characters."""
 
 HOSTS = 8
+PROFILE_ROWS = 5
 OFF = 8
 FIXES = 5
 """The rest is in the files."""
@@ -115,6 +117,7 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         run_terminal.drawn(shown.run, width) if shown.run else None,
         _step(shown, width) if shown.segments else None,
         Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
+        _profile(shown.profile) if shown.profile else None,
         _budgets(shown.budgets) if shown.budgets else None,
         _hosts(shown.hosts) if shown.hosts else None,
         _trials(shown.trials, width) if shown.trials and shown.trials.lines else None,
@@ -137,6 +140,21 @@ def _step(shown: Page, width: int) -> RenderableType:
         time = Text(segment.time, justify="right")
         grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), bar)
     return Group(Text(shown.run.step_title, style="bold"), grid) if shown.run else grid
+
+
+def _profile(profile: ProfileSection) -> RenderableType:
+    """Return the rows that take most: each with its distance from the hardware's rates, where that is known."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for line in profile.lines[:PROFILE_ROWS]:
+        what = Text(shorten(line.what, 40)).append(f" {shorten(line.where, 60)}", style="dim")
+        grid.add_row(
+            what,
+            Text(line.time, justify="right"),
+            Text(line.share, justify="right"),
+            Text(line.brief, style="dim"),
+        )
+    left_out = more(len(profile.lines) - PROFILE_ROWS, "in the report")
+    return Group(Text("Profile of a step", style="bold"), grid, *left_out)
 
 
 def _budgets(budgets: BudgetSection) -> RenderableType:

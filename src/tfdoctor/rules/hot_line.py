@@ -4,7 +4,8 @@
 
 The lines of your script in which the training thread was seen while neither the device nor a copy worked and no
 batch was awaited. `tfdoctor profile` samples the thread's stack and compares the time of each sample with the
-trace. The rule speaks only of time that no other rule explains, and names lines that take 5 % of the step or more.
+trace. The rule speaks only of time that no other rule explains, and names lines of
+yours and callbacks that take 5 % of the step or more. Other Python is a row of the report's profile.
 
 ## Why it matters
 
@@ -13,9 +14,8 @@ this line is for, so the report can only name the place and the time.
 
 ## How to fix
 
-Ask of the line: can it run every 100 steps instead of every step? Can it run once, before the loop? Can one
-call for the whole batch replace a loop over its parts? Can it move into the `tf.function`, or into the input
-pipeline?
+Run the line every 100 steps instead of every step, or once, before the loop; replace a loop over the parts of a
+batch by one call for all of it; or move it into the `tf.function`, or into the input pipeline.
 
 ## Holds for
 
@@ -81,11 +81,6 @@ class Limits:
     samples: float = limit(
         5.0, "Stack samples in a line before it is named; with 5 its time is uncertain by 45 %"
     )
-    entry_ms: float = limit(
-        3.0,
-        "Longest time in ms to start a compiled function that needs no explanation, while traced; small-batch "
-        "judges shorter ones",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +100,14 @@ class HotLine:
     def calls(self) -> str:
         """What it calls most."""
         named = [name or "its own code" for name in list(self.line.calls)[:2]]
-        return ENTERING if self.line.work is LineWork.ENTERING else ", ".join(named) or "-"
+        return ", ".join(named) or "-"
 
     @property
-    def question(self) -> str:
-        """What to ask of it."""
+    def change(self) -> str:
+        """What to do about it."""
         if self.line.callback:
-            return f"Can {self.line.callback} run every 100 batches or once per epoch?"
-        return QUESTIONS[self.line.work]
+            return f"Let {self.line.callback} run every 100 batches or once per epoch"
+        return CHANGES[self.line.work]
 
 
 def check(
@@ -160,7 +155,9 @@ def _hot(
         slow = StepWork.SLOW_CALLS in named and slow_call(line.main_call) is not None
         besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
         is_named = slow or besides or NAMED.get(line.work) in named
-        if line.work is not LineWork.LOOPING and not is_named:
+        starts = part is Stage.HOST and line.work is LineWork.ENTERING  # the training call itself
+        is_own = (line.callback or line.at) and not starts  # else no line of the user's chooses it
+        if line.work is not LineWork.LOOPING and is_own and not is_named:
             left.append(line)
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
@@ -169,8 +166,7 @@ def _hot(
 
 
 def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
-    usual_ms = limits.entry_ms if line.work is LineWork.ENTERING else 0.0
-    return line.ms >= least_ms and line.ms > usual_ms and line.seen >= limits.samples
+    return line.ms >= least_ms and line.seen >= limits.samples
 
 
 def _finding(
@@ -178,8 +174,7 @@ def _finding(
 ) -> Finding:
     first = hot[0].line
     share = first.ms / breakdown.step_ms
-    called = ENTERING if first.work is LineWork.ENTERING else first.main_call
-    mostly = f", mostly in {called}" if first.main_call else ""
+    mostly = f", mostly in {first.main_call}" if first.main_call else ""
     table = Table.of(
         hot,
         ("your line", lambda one: one.line.at),
@@ -197,12 +192,9 @@ def _finding(
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
             table,
         ),
-        remedies=tuple(Remedy(one.question, at=one.line.at) for one in hot[:SHOWN_ROWS]),
+        remedies=tuple(Remedy(one.change, at=one.line.at) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
     )
-
-
-ENTERING = "starting the compiled function"
 
 
 def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:
@@ -215,15 +207,14 @@ def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effec
             yield Effect(one.stage, 0.0, one.place, ms(of), bound=Bound.AT_MOST)
 
 
-QUESTIONS = {
-    LineWork.READING: "Can the value be read every 100 steps, or once per epoch?",
-    LineWork.CONVERTING: "Can the arrays become tensors once, before the loop?",
-    LineWork.ENTERING: "Can one call do the work of several, with fewer arguments: for a whole batch, or for "
-    "several steps (steps_per_execution in Keras, else a loop inside the tf.function)?",
-    LineWork.OPERATIONS: "Can this run inside the tf.function that trains, or once before the loop?",
-    LineWork.PYTHON: "Can this run every 100 steps, once before the loop, or for the whole batch at once?",
+CHANGES = {
+    LineWork.READING: "Read the value every 100 steps, or once per epoch",
+    LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
+    LineWork.ENTERING: "Let one call do the work of several: for a whole batch, or inside the training function",
+    LineWork.OPERATIONS: "Run this inside the tf.function that trains, or once before the loop",
+    LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
 }
-"""What to ask of a line, by the kind of its work."""
+"""What to do about a line, by the kind of its work."""
 
 
 HISTOGRAM = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})

@@ -7,13 +7,14 @@ Only stages of the slowest segment count: others work in parallel with it, so th
 
 ## Why it matters
 
-A pipeline is as fast as its slowest segment. No rule knows what this stage is for, so the report can only name the
-stage, its function and line, and its time.
+A pipeline is as fast as its slowest segment, and steps wait for it. No rule knows what this stage is for, so the
+report names the stage, its function and line, and its time. Stages that no step waits for are rows of the report's
+profile. `input-bound`, which measures the wait, is one entry with this finding: its ceiling is that of both.
 
 ## How to fix
 
-Ask of the stage: is its work the same in every epoch, so that it can be cached or done once before training? Can it
-work on whole batches, on smaller data, or on more threads? Can the function be simpler?
+Where the stage's work is the same in every epoch, cache it or do it once before training. Otherwise let its
+function work on whole batches, on smaller data or on more threads.
 
 ## Holds for
 
@@ -118,13 +119,11 @@ def _finding(
 def _remedy(stage: StageTime) -> Remedy:
     if stage.dataset and stage.dataset.function_at:
         return Remedy(
-            f"Is the output of {stage.title} the same in every epoch (cache it), and can its function work on "
-            "whole batches or on less data?",
+            f"Cache the output of {stage.title} where it is the same in every epoch; else let its function work on "
+            "whole batches, on less data or on more threads",
             at=stage.dataset.function_at,
         )
-    return Remedy(
-        f"Is {stage.title} needed, and can it handle fewer or smaller elements?", at=stage.at
-    )
+    return Remedy(f"Let {stage.title} handle fewer or smaller elements", at=stage.at)
 
 
 def example(

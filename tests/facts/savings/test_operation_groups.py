@@ -59,6 +59,19 @@ def test_what_is_not_known_is_said(row: OperationTime, hardware: Hardware, missi
     assert (one.least_ms, one.attained, one.missing) == (None, None, missing)
 
 
+@pytest.mark.parametrize(
+    ("kind", "cpu", "gpu"), [("Mul", True, True), ("Exp", False, True), ("TopKV2", False, False)]
+)
+def test_bytes_bound_what_streams(kind: str, *, cpu: bool, gpu: bool) -> None:
+    """Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes."""
+    row = OperationTime(name="x", type=kind, ms=10.0, nbytes=1e9)
+    streams = OperationTime(name="s", type="Sub", ms=1.0, nbytes=1e9)
+    for hardware, known in ((CPU, cpu), (GPU, gpu)):
+        one, _ = groups(row, streams, hardware=hardware)
+        assert (one.attained is not None) is known
+        assert known or one.missing == "its bytes do not bound its time"
+
+
 def test_operations_of_a_type_and_line_are_one_group() -> None:
     rows = [
         OperationTime(name=f"{n}/Mul", type="Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n)

@@ -101,6 +101,25 @@ class OperationGroups:
         return sum(group.ms for group in self.groups)
 
 
+STREAMED = frozenset(
+    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
+     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
+     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
+     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
+     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
+     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
+     "Tile", "Unpack", "ZerosLike")
+)  # fmt: skip
+"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
+memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
+or jump more than that: what they need is not known from their bytes."""
+
+NEVER_STREAMED = re.compile(
+    r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
+)
+"""Parts of the names of types whose work is more than linear in their elements, on every device."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """What the device can do, per second; None is unknown.
@@ -111,6 +130,7 @@ class Rates:
     bytes_s: float | None
     flop_s: float | None  # in the fastest 16-bit type
     float32_share: float = 1.0  # of that rate, in float32
+    on_cpu: bool = False
 
     @classmethod
     def of(cls, operations: Operations, hardware: Hardware) -> Self:
@@ -118,7 +138,14 @@ class Rates:
         on_cpu = hardware.kind == DeviceKind.CPU
         memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
         sixteen_bit = hardware.sixteen_bit
-        return cls(memory, hardware.peak_flop_s, sixteen_bit.scales if sixteen_bit else 1.0)
+        share = sixteen_bit.scales if sixteen_bit else 1.0
+        return cls(memory, hardware.peak_flop_s, share, on_cpu)
+
+    def bounds(self, row: OperationTime) -> bool:
+        """Say whether the bytes and FLOPs of an operation bound its time."""
+        if row.is_matrix or row.is_fused:
+            return True
+        return row.type in STREAMED if self.on_cpu else not NEVER_STREAMED.search(row.type)
 
     def least_ms(self, row: OperationTime) -> float | None:
         """Return the least time of an operation in its present types, in ms per step; None is unknown.
@@ -126,7 +153,7 @@ class Rates:
         Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
         """
         memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
-        if memory is None:
+        if memory is None or not self.bounds(row):
             return None
         compute = 0.0
         if row.is_matrix:
@@ -138,6 +165,8 @@ class Rates:
 
     def missing(self, row: OperationTime) -> str:
         """Return why the least time of an operation is unknown."""
+        if not self.bounds(row):
+            return "its bytes do not bound its time"
         if row.nbytes is None:
             return "shapes unknown"
         if not self.bytes_s:

@@ -9,7 +9,7 @@ from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.page import BarSegment, Page, page
 from tfdoctor.report.run.section import RunLineText, RunSection
 from tfdoctor.report.step_bars import blocks
-from tfdoctor.report.tables import Grid, MeasureRow
+from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
 from tfdoctor.report.trial_parts import TITLE
 
 LIMIT = 64_000
@@ -158,7 +158,10 @@ def _saves(fault: Fault) -> str:
 
 
 def _details(shown: Page) -> Iterator[Fold]:
-    """Yield the folded parts: results, settings, and what else was recorded."""
+    """Yield the folded parts: the profile, results, settings, and what else was recorded."""
+    if profile := shown.profile:
+        rows = table(profile_grid(profile.lines[:ROWS]))
+        yield Fold("Profile of a step", [escaped(profile.caption), rows, escaped(profile.rest)])
     yield from _results(shown)
     settings, about = shown.settings, shown.about
     yield Fold("Changed limits", _items(settings.limits), apart=False)

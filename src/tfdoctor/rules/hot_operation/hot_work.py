@@ -1,29 +1,46 @@
 """What a line makes the device do, what of it findings leave, and its times as a report states them."""
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Self
 
-from tfdoctor.facts.operations.dependence import Source
-from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.layer_calls import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm
 from tfdoctor.terms.verdict import Location, Stage
+
+
+class Departure(Enum):
+    """What was measured that shows that less time is possible."""
+
+    METRICS = auto()  # no gradient uses the results
+    CONSTANT = auto()  # the results are the same in every step
+    REPEATED = auto()  # a layer computes again what an earlier call did
+    CHEAPER = auto()  # the same can be computed in a cheaper form
+    PYTHON = auto()  # it runs Python
+    FAR = auto()  # its bytes and FLOPs need much less time at the rates of the hardware
+    SHORT = auto()  # many operations of a few microseconds on a line of the user's
+
+
+AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
+"""The training does not need such work in every step."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotWork:
-    """What one line makes the device do: one group of operations, or several together; ms per step."""
+    """What one line makes the device do that takes more time than it has to; ms per step."""
 
     at: Location | None
     groups: tuple[OperationGroup, ...]
-    short: bool = False
-    title: str = ""  # of several types together: "Operations of 12 types"; "" is one type
+    departure: Departure
     device_ms: float = 0.0
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
-    layers: tuple[CalledLayer, ...] = ()  # that made them, where a step calls these several times
+    form: CheaperForm | None = None
+    layers: tuple[CalledLayer, ...] = ()  # that compute the same again
 
     @property
     def ms(self) -> float:
@@ -36,52 +53,18 @@ class HotWork:
         return sum(group.calls for group in self.groups)
 
     @property
-    def only_metrics(self) -> bool:
-        """Whether no gradient uses any result."""
-        return all(group.only_metrics for group in self.groups)
-
-    @property
-    def constant(self) -> bool:
-        """Whether every result is the same in every step."""
-        return all(group.inputs == frozenset() for group in self.groups)
-
-    @property
     def avoidable(self) -> bool:
         """Whether the training does not need it in every step."""
-        return self.only_metrics or self.constant
-
-    @property
-    def is_question(self) -> bool:
-        """Whether only its time is known, and nothing says that less is possible."""
-        if self.avoidable:
-            return False
-        first = self.groups[0]
-        if self.short and not self.is_direct:
-            return True
-        unknown = first.attained is None and first.inputs != frozenset((Source.VARIABLES,))
-        return bool(self.title) or (unknown and not self.short)
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether the user's lines call at least half of the operations, by their time, and no layer does."""
-        rows = [row for group in self.groups for row in group.rows]
-        chosen = sum(row.ms for row in rows if row.operation is None or row.operation.direct)
-        return 2.0 * chosen >= sum(row.ms for row in rows)
-
-    def ms_of(self, layer: CalledLayer) -> float:
-        """The device's time of a layer's operations."""
-        rows = (row for group in self.groups for row in group.rows)
-        return sum(row.ms for row in rows if row.layer == layer.name)
-
-    @property
-    def repeated_ms(self) -> float:
-        """The time of the layers' calls that compute again what an earlier one did, forward."""
-        return sum(layer.repeated_ms for layer in self.layers)
+        return self.departure in AVOIDABLE
 
     @property
     def ceiling_ms(self) -> float:
-        """The time above the least."""
-        return self.host_ms + sum(group.ms * (1.0 - scale_of(group)) for group in self.groups)
+        """The time above the least, as far as that is known."""
+        if self.form is not None:
+            return self.device_ms * (1.0 - self.form.left)
+        if self.departure is not Departure.FAR:
+            return self.ms
+        return sum(group.ms * (1.0 - (group.attained or 0.0)) for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +73,21 @@ class Least:
 
     ms: float
     avoidable_ms: float
+    step_ms: float
+
+    @classmethod
+    def of_step(
+        cls, step_ms: float, share: float, avoidable_share: float, least_ms: float = 0.0
+    ) -> Self:
+        """Take shares of a step, and a time that none falls below."""
+        shares = (share * step_ms, avoidable_share * step_ms)
+        return cls(max(least_ms, shares[0]), max(least_ms, shares[1]), step_ms)
 
     def of(self, hot: HotWork) -> float:
         """Return the shortest time of such work."""
+        if hot.form is not None and hot.form.least_share:
+            return hot.form.least_share * self.step_ms
         return self.avoidable_ms if hot.avoidable else self.ms
-
-
-def scale_of(group: OperationGroup) -> float:
-    """Return the share of its time that a group keeps at least, as far as is known."""
-    if group.only_metrics or group.inputs == frozenset():
-        return 0.0
-    if group.attained is None and group.gflop_s and group.best_gflop_s:
-        return min(1.0, group.gflop_s / group.best_gflop_s)
-    return group.attained or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,27 +125,16 @@ class Stated:
         return self.device * device_ms + self.host * sum(one.host_ms for one in hot)
 
 
-def without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup | None:
-    """Return a group without the operations that findings are about; None where none is left."""
-    named = unexplained.subjects
-    rows = tuple(row for row in group.rows if row.name not in named and row.layer not in named)
+def without(group: OperationGroup, names: frozenset[str]) -> OperationGroup | None:
+    """Return a group without the operations and layers of these names; None where none is left."""
+    rows = tuple(row for row in group.rows if names.isdisjoint((row.name, row.layer)))
+    return part_of(group, rows)
+
+
+def part_of(group: OperationGroup, rows: tuple[OperationTime, ...]) -> OperationGroup | None:
+    """Return a group of some of a group's operations; None of none."""
     if len(rows) == len(group.rows):
         return group
     part = sum(row.ms for row in rows) / group.ms if group.ms else 0.0
     least = None if group.least_ms is None else group.least_ms * part
     return replace(group, rows=rows, least_ms=least) if rows else None
-
-
-def called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
-    """Add the calls of the layers that made the work, those of most time first.
-
-    Only calls that ran operations count: the body of a loop is a scope of its own, and no call.
-    """
-    times: dict[str, float] = defaultdict(float)
-    for group in hot.groups:
-        for row in group.rows:
-            times[row.layer] += row.ms
-    names = sorted(filter(None, times), key=lambda name: -times[name])
-    found = [layer for name in names if (layer := calls.of(name))] if calls else []
-    ran = [replace(one, calls=tuple(c for c in one.calls if c.operations)) for one in found]
-    return replace(hot, layers=tuple(layer for layer in ran if len(layer.calls) > 1))

@@ -1,45 +1,61 @@
-"""What takes long, in words, and the groups of operations that do as a table."""
+"""What takes more time than it has to, in words, and the groups of operations as a table."""
 
+import re
 from collections.abc import Iterable
 
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.rules.hot_operation.hot_work import HotWork, Stated
-from tfdoctor.terms.humanize import location, milliseconds, number
+from tfdoctor.rules.hot_operation.hot_work import Departure, HotWork, Stated
+from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Cell, Table
 
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""The types of tf.py_function and tf.numpy_function."""
+
 
 def summary(hot: HotWork, stated: Stated) -> str:
-    """Say where it is, and how long it takes of a step."""
+    """Say where it is, how long it takes of a step, and what shows that less is possible."""
     where = f" at {location(hot.at)}" if hot.at else ""
-    time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
-    if hot.short:
-        each = milliseconds(stated.device * sum(group.ms for group in hot.groups) / hot.calls)
-        looped = " in the loop" if hot.groups[0].loop else ""
-        return (
-            f"{number(round(hot.calls))} operations of {each} each{looped}{where} take "
-            f"{time}, dispatching included"
-        )
+    time, group = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}", hot.groups[0]
+    match hot.departure:
+        case Departure.METRICS:
+            names = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))
+            title = f"{names} (metrics)" if names else "Metrics"
+            return f"{title}{where} take {time}, and no gradient uses the results"
+        case Departure.REPEATED:
+            names = ", ".join(layer.name for layer in hot.layers[:2])
+            return f"Calls of {names}{where} that compute the same again take {time}"
+        case Departure.SHORT:
+            each = milliseconds(stated.device * sum(one.ms for one in hot.groups) / hot.calls)
+            looped = " in the loop" if group.loop else ""
+            many = f"{number(round(hot.calls))} operations of {each} each{looped}{where}"
+            return f"{many} take {time}, dispatching included"
+        case _:
+            return f"{group.type}{where} takes {time}{_shown(hot, stated)}"
+
+
+def _shown(hot: HotWork, stated: Stated) -> str:
     group = hot.groups[0]
-    if hot.title:
-        title = hot.title
-        if title.startswith(("operations", "small", "metrics")):  # else the name of a metric
-            title = title[0].upper() + title[1:]
-        return f"{title}{where} take {time}{_use(hot)}"
-    took = f"{group.type}{where} takes {time}{_use(hot)}"
-    if group.attained is None and group.is_matrix:
-        return f"{took}; how much it needs is unknown{rate(group)}"
-    if hot.avoidable:
-        return took
-    if group.least_ms is None:
-        return f"{took}; how much it needs is unknown ({group.missing})"
-    return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"
+    if hot.form is not None:
+        return f"; {hot.form.because}"
+    if hot.departure is Departure.CONSTANT:
+        return ", and depends on no input and no variable"
+    if hot.departure is Departure.PYTHON:
+        return " with Python inside the step"
+    return f"; its bytes and FLOPs need {milliseconds(stated.device * (group.least_ms or 0.0))}"
 
 
-def _use(hot: HotWork) -> str:
-    if hot.only_metrics:
-        return ", and no gradient uses the results"
-    return ", and depends on no input and no variable" if hot.constant else ""
+def necessary(groups: Iterable[OperationGroup], stated: Stated) -> str:
+    """Say of the longest group how far it is from the hardware's rates: what shows that nothing is wrong."""
+    longest = max(groups, key=lambda group: group.ms, default=None)
+    if longest is None:
+        return "No operation takes time that is not explained"
+    where = f" at {location(longest.at)}" if longest.at else ""
+    share = percent(stated.device * longest.ms / stated.step_ms)
+    took = f"{longest.type}{where} takes {share} of the step"
+    if longest.attained is not None:
+        return f"{took} at {percent(longest.attained)} of what this hardware allows"
+    return f"{took}, and nothing measured shows that less is possible"
 
 
 def rate(group: OperationGroup) -> str:
