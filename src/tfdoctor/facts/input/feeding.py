@@ -15,8 +15,8 @@ from tfdoctor.trace.names import SESSION_RUN
 
 SLOWEST_BYTES_PER_MS = 0.5e6
 """Bytes read and written per ms, 0.5 GB/s, at the least: a copy to memory that the system provides page by page ran
-at 12 GB/s on two cores of an EPYC, and at 2 GB/s while other programs used both. So small arrays get none of the
-time of Python's own work in Session.run, 0.1 to 0.3 ms."""
+at 12 GB/s on two cores of an EPYC, and at 3 GB/s while other programs used both. So small arrays get none of the
+time of Python's own work in Session.run, 0.1 to 0.4 ms."""
 
 
 def feeding(lines: Iterable[Line], steps: Steps) -> Intervals:
