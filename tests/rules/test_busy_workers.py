@@ -4,11 +4,9 @@ import pytest
 
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.busy_workers import Limits, example
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
-from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy
 
 
@@ -26,10 +24,6 @@ def test_workers_on_free_cores_cost_the_step_nothing() -> None:
 def test_workers_that_the_step_waits_for_are_needed() -> None:
     waiting = Breakdown.of(device=60.0, input=20.0)
     assert "waits for its input" in as_not_applicable(example(step=waiting)).reason
-
-
-def test_an_accelerator_computes_without_the_cores() -> None:
-    assert "accelerator" in as_healthy(example(device=Device(DeviceKind.GPU, 1, 1))).summary
 
 
 def test_the_step_may_get_what_the_others_took() -> None:

@@ -36,10 +36,9 @@ programs used as well.
 
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis.preconditions import timed_steps
+from tfdoctor.diagnosis.preconditions import not_on, timed_steps
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
@@ -61,7 +60,15 @@ from tfdoctor.terms.verdict import (
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
-PRECONDITIONS = (timed_steps,)
+PRECONDITIONS = (
+    not_on(
+        *(DeviceKind.GPU, DeviceKind.TPU),
+        verdict=Healthy(
+            summary="The step computes on an accelerator, which other processes leave alone"
+        ),
+    ),
+    timed_steps,
+)
 BY_HAND = "what the processes compute has to be made cheaper, or computed before training"
 
 PY_DATASET = "PyDataset"
@@ -85,16 +92,11 @@ class Limits:
 def check(
     processes: JobProcesses,
     cores: Cores,
-    device: Device,
     breakdown: Breakdown,
     program: Program | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare what the job's other processes take of the cores with what the job gets of them."""
-    if device.kind != DeviceKind.CPU:
-        return Healthy(
-            summary="The step computes on an accelerator, which other processes leave alone"
-        )
     evidence = _evidence(processes, cores, limits)
     took = f"{_named(processes, program)} used {number(processes.helping)} cores"
     if processes.share < limits.share:
@@ -169,13 +171,12 @@ model.fit(images, labels, batch_size=batch_size, ...)"""
 def example(
     processes: JobProcesses = JobProcesses(1.4, (0.3, 0.25)),
     cores: Cores = Cores(2.0, 1.95),
-    device: Device = Device(DeviceKind.CPU, 1, 1),
     step: Breakdown | None = None,
     kind: str = PY_DATASET,
 ) -> Verdict:
     """Two workers take 0.55 of two cores that the step would use."""
     parts = step or Breakdown.of(device=60.0, host=2.0)
-    return check(processes, cores, device, parts, Program(input_kind=kind))
+    return check(processes, cores, parts, Program(input_kind=kind))
 
 
 sick = example
