@@ -180,6 +180,7 @@ def test_how_the_run_was_set_up(fit: Run) -> None:
     assert (run["policy"], run["optimizer"], run["steps_per_execution"]) == ("float32", "Adam", 1)
     assert run["devices"] == ["/device:CPU:0"]
     assert (run["strategy"], run["replicas"]) == ("_DefaultDistributionStrategy", 1)
+    assert "replica_devices" not in run  # the default strategy would not tell them
     assert fit.program["input_kind"] == "tf.data"
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..process.declared import Model
+    from ..process.declared import Foreign, Model
     from .registry import Registry
 
     Reference = Callable[[], object]
@@ -75,12 +75,21 @@ def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
     return {
         "strategy": type(strategy).__name__ if strategy is not None else None,
         "replicas": strategy.num_replicas_in_sync if strategy is not None else 1,
-        "replica_devices": homes(strategy, config) if strategy is not None else None,
-        "strategy_at": registry.choices.strategies.get(strategy) if strategy is not None else None,
+        **(_replicas(strategy, config, registry) if strategy is not None else {}),
         "inter_op_threads": config.get_inter_op_parallelism_threads(),
         "intra_op_threads": config.get_intra_op_parallelism_threads(),
         "intra_op_at": registry.choices.threads,
         "intra_op_variable": os.environ.get("TF_NUM_INTRAOP_THREADS"),
         "affinity": len(os.sched_getaffinity(0)),
         "devices": [device.name for device in config.list_logical_devices()],
+    }
+
+
+def _replicas(strategy: Foreign, config: Foreign, registry: Registry) -> dict[str, object]:
+    """Return the line and the devices of a strategy; the default one of Keras' fit has neither."""
+    if strategy.num_replicas_in_sync == 1:
+        return {}
+    return {
+        "strategy_at": registry.choices.strategies.get(strategy),
+        "replica_devices": homes(strategy, config),
     }
