@@ -95,7 +95,36 @@ def test_a_damaged_one_is_named_with_the_field(stored: Path) -> None:
     stored.write_text(json.dumps(content))
     done = report(stored)
     assert isinstance(done.exception, InputError)
-    assert "(trust.level: expected one of high, medium, low)" in str(done.exception)
+    assert '(trust.level: expected one of high, medium, low, not "great")' in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        (
+            "saving",
+            {"ms_per_step": "much"},
+            'saving.ms_per_step: expected a number or null, not "much"',
+        ),
+        ("topic", "nonsense", "topic: expected one of input, precision, operations"),
+        ("remedies", {}, "remedies: expected a list, not an object"),
+        ("rule", "python-input", "results[1]: a second result of the rule python-input"),
+    ],
+)
+def test_a_field_is_named_as_the_file_does(
+    stored: Path, field: str, value: object, why: str
+) -> None:
+    content = json.loads(stored.read_text("utf-8"))
+    first = content["results"][0]
+    first[field] = first[field] | value if isinstance(value, dict) and value else value
+    content["results"][1]["rule"] = "python-input"
+    stored.write_text(json.dumps(content), "utf-8")
+    assert why in str(report(stored).exception)
+
+
+def test_a_byte_order_mark_is_read(stored: Path) -> None:
+    stored.write_bytes(b"\xef\xbb\xbf" + stored.read_bytes())
+    assert report(stored, "--format", "md").exit_code == 0
 
 
 def test_what_is_no_whole_gzip_file_is_refused(stored: Path) -> None:

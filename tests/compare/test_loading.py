@@ -28,13 +28,20 @@ STEPS = contract(report([1.0]))["steps"]
         (json.dumps(REPORT | {"schema": 2}), "has schema 2, and this tfdoctor reads schema 1"),
         (
             json.dumps(REPORT | {"steps": STEPS | {"step_ms": -1}}),
-            r"is damaged \(steps.step_ms: expected a number above 0, not -1\)",
+            r"is damaged \(steps.step_ms: expected a number > 0, not -1\)",
         ),
-        (json.dumps(REPORT | {"subject": 3}), r"\(subject: expected an object, not int\)"),
-        (json.dumps(REPORT | {"results": None}), r"\(results: expected"),
+        (json.dumps(REPORT | {"subject": 3}), r"\(subject: expected an object, not 3\)"),
+        (json.dumps(REPORT | {"results": None}), r"\(results: expected a list, not null\)"),
+        (json.dumps(REPORT | {"schema": True}), "is not a report of tfdoctor"),
+        (json.dumps(REPORT | {"operations_omitted": -1}), "expected a whole number ≥ 0, not -1"),
+        (
+            json.dumps(REPORT | {"steps": STEPS | {"step_ms": 1e300}}),
+            r"\(steps.step_ms: expected a number ≤ 1e\+15, not a larger one\)",
+        ),
+        (json.dumps(REPORT | {"steps": STEPS | {"step_ms": float("nan")}}), "is not JSON"),
         (
             json.dumps(REPORT | {"steps": STEPS | {"rows": [STEPS["rows"][0] | {"total_ms": 0}]}}),
-            r"\(steps.rows\[0\].total_ms: expected a number above 0",
+            r"\(steps.rows\[0\].total_ms: expected a number > 0",
         ),
         (
             json.dumps(REPORT | {"operations": [{"operation": 1}]}),

@@ -826,9 +826,12 @@ def hostile() -> Diagnosis:
                 severity=Severity.CRITICAL,
                 edits=(Edit(where, missing=evil), edit),
             ),
-            Result(rule=bad, outcome=Healthy(summary=evil, evidence=(table,))),
-            Result(rule=bad, outcome=NotApplicable(reason=evil)),
-            Result(rule=bad, outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
+            Result(rule=named(bad, "2"), outcome=Healthy(summary=evil, evidence=(table,))),
+            Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),
+            Result(
+                rule=named(bad, "4"),
+                outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}"),
+            ),
         ),
         together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
@@ -933,6 +936,11 @@ def unknown_numbers() -> Diagnosis:
 def several_hosts() -> Diagnosis:
     """Return the run of one host among four."""
     return replace(full(), hosts=several.hosts())
+
+
+def named(base: Rule, more: str) -> Rule:
+    """Return a rule with more in its name: a report has one result of each."""
+    return replace(base, name=f"{base.name}{more}")
 
 
 def hostile_hosts() -> Diagnosis:

@@ -1,8 +1,9 @@
 """A diagnosis is stored without a loss, whatever is in it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
+from functools import reduce
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -16,13 +17,16 @@ from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
 from tfdoctor.recording import Recording
+from tfdoctor.report import terminal
+from tfdoctor.report.formats import html, render
 from tfdoctor.report.formats import json as report_json
-from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.converter import form_of, has, markers
+from tfdoctor.stored.files import of_text
 from tfdoctor.stored.report import NoReportError, read, reports, settled, write
 from tfdoctor.stored.results import UNSAID
 from tfdoctor.stored.schema import schema
+from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.json_form import AllOf, AsText, OneUnit, Pairs, number
 from tfdoctor.terms.units import Quantity, Unit, ms
 from tfdoctor.terms.verdict import Evidence, Finding, Healthy
@@ -69,13 +73,66 @@ def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() 
 
 
 @pytest.mark.parametrize(
-    "damage", [{"names": [[]]}, {"parts": 3}, {"lanes": [{"name": 1, "bars": []}]}]
+    "damage",
+    [
+        {"names": [[]]},
+        {"parts": 3},
+        {"step": [1]},
+        {"hidden": None},
+        {"lanes": [{"name": 1, "bars": []}]},
+        *(
+            {"lanes": [{"name": "", "bars": [row]}]}
+            for row in ([1, 2], [1e308, 1, 0, 0, 1], [0, 1, 0, 10**9, 1], [0, 1, 0, 0, "<i>"])
+        ),
+    ],
 )
 def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
     content = json.loads(json.dumps(write(diagnoses.full())))
     content["timeline"] |= damage
     with pytest.raises(NoReportError, match=r"^timeline"):
         read(content)
+
+
+# Any damage
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all values in a report, the first items of each list alone."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:4])
+    for key, inner in items:
+        yield (*path, key)
+        if isinstance(inner, dict | list):
+            yield from places_in(inner, (*path, key))
+
+
+STORED = [json.loads(report_json.render(make())) for make in diagnoses.ALL.values()]
+PLACES = [(report, path) for report, content in enumerate(STORED) for path in places_in(content)]
+ODD: tuple[Any, ...] = (
+    *(None, True, 0, -1, 0.5, 1e300, 1e15, -1e15, 2**53, 10**400),
+    *("", "text", "<script>", "\ud800", [], [None], [[]], {}, {"a": 1}),
+)
+MISSING = object()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(PLACES), st.sampled_from([*ODD, MISSING]))
+def test_a_damaged_report_is_refused_or_rendered(
+    where: tuple[int, tuple[Any, ...]], odd: Any
+) -> None:
+    content = json.loads(json.dumps(STORED[where[0]]))
+    *above, last = where[1]
+    holder = reduce(lambda inner, key: inner[key], above, content)
+    if odd is MISSING:
+        del holder[last]
+    else:
+        holder[last] = odd
+    try:
+        found = of_text(json.dumps(content), Path("report.json"))
+    except InputError:
+        return  # with one sentence
+    page = html.render_without_plotly(found)
+    for text in (page, render("md", found), render("sarif", found), terminal.render(found)):
+        assert text.encode()
 
 
 # Any values of all types

@@ -75,6 +75,7 @@ def test_the_report_command_shows_the_measured_column(recording: Recording) -> N
     [
         "{",
         "[]",
+        "null",
         '{"rows": 3}',
         '{"rows": [{"name": 1}]}',
         '{"rows": [{"name": "a", "training": {"state": "odd"}}]}',

@@ -53,7 +53,7 @@ from tfdoctor.diagnosis.work import (
     ProfileRow,
     WorkKind,
 )
-from tfdoctor.terms.json_form import AsText, Named, OmitDefault, OrBlank, Pairs
+from tfdoctor.terms.json_form import AsText, Ms, Named, OmitDefault, OrBlank, Pairs, Signed
 from tfdoctor.terms.kinds import DeviceKind, TrustLevel
 from tfdoctor.terms.verdict import Measure
 
@@ -131,7 +131,7 @@ class Subject:
     devices_visible: int | None = None
     framework: Mapping[str, str] = field(default_factory=dict)  # {"tensorflow": "2.21.0", ...}
     hosts: tuple[str, ...] = ()
-    exit_code: int | None = None
+    exit_code: Signed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class Conditions:
     device_bytes: float | None = (
         None  # the most in use on one accelerator, by TensorFlow's allocator
     )
-    untraced_ms: float | None = None  # median step outside of the traced window
+    untraced_ms: Ms | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
     missing: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Saving
-from tfdoctor.terms.json_form import OmitDefault
+from tfdoctor.terms.json_form import Ms, OmitDefault
 from tfdoctor.terms.verdict import Location, Severity
 
 
@@ -17,12 +17,12 @@ class HostRow:
     name: str
     device: str = ""  # "Tesla V100-SXM2-16GB"
     steps: int = 0
-    median_ms: float | None = None
-    p10_ms: float | None = None
-    p90_ms: float | None = None
-    own_ms: float | None = None  # median of what it does itself: all but collectives
-    breakdown_ms: Mapping[str, float] = field(default_factory=dict)
-    starts_late_ms: float | None = None  # after the median host
+    median_ms: Ms | None = None
+    p10_ms: Ms | None = None
+    p90_ms: Ms | None = None
+    own_ms: Ms | None = None  # median of what it does itself: all but collectives
+    breakdown_ms: Mapping[str, Ms] = field(default_factory=dict)
+    starts_late_ms: Ms | None = None  # after the median host
     missing: str = ""  # why it is not compared; "" when it is
 
 
@@ -52,11 +52,11 @@ class Hosts:
     slowest: str  # which host the others wait for, or why none is named
     straggler: str = ""  # its name, if there is one
     stage: str = ""  # of PARTS: what makes it slow
-    lag_ms: float | None = None  # of its own work behind the others' median
-    gain_ms: float | None = None  # what the job gains at most until other hosts are faster too
+    lag_ms: Ms | None = None  # of its own work behind the others' median
+    gain_ms: Ms | None = None  # what the job gains at most until other hosts are faster too
     matched_by: str = ""  # how steps were matched
     matched: int = 0  # steps that all compared hosts have
-    skew_start_ms: float | None = None  # the slowest host minus the median host
-    skew_end_ms: float | None = None
+    skew_start_ms: Ms | None = None  # the slowest host minus the median host
+    skew_end_ms: Ms | None = None
     skew: str = ""  # what is assumed of the clocks, or why it is unknown
     findings: tuple[HostFinding, ...] = ()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import Milliseconds, Named
+from tfdoctor.terms.json_form import Milliseconds, Named, NotEmpty
 from tfdoctor.terms.verdict import Bound
 
 
@@ -23,7 +23,7 @@ class Relation:
 
     kind: Relationship
     rule: str
-    others: tuple[str, ...]
+    others: Annotated[tuple[str, ...], NotEmpty()]
     why: str = ""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from tfdoctor.terms.json_form import Named, OmitDefault
+from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
@@ -13,7 +13,7 @@ class PhaseLine:
     """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
 
     at: Location | None
-    ms: float
+    ms: Ms
     calls: str = ""
     samples: int = 0
 
@@ -23,7 +23,7 @@ class PhaseRow:
     """A phase of the run, in ms, and its lines, the largest first."""
 
     phase: Phase
-    ms: float
+    ms: Ms
     lines: tuple[PhaseLine, ...] = ()
 
 
@@ -32,8 +32,8 @@ class PhaseSegment:
     """A stretch of the run in time order, in ms since the process began."""
 
     phase: Phase
-    start_ms: float
-    end_ms: float
+    start_ms: Ms
+    end_ms: Ms
     at: Location | None = None
 
 
@@ -46,14 +46,14 @@ class LongStepTime:
     """
 
     count: int
-    ms: float
-    beyond_ms: float
+    ms: Ms
+    beyond_ms: Ms
     lines: tuple[PhaseLine, ...] = ()
-    unknown_ms: float = 0.0
+    unknown_ms: Ms = 0.0
     first: Annotated[int, Named("first_count")] = (
         0  # of these, first steps of an epoch or of a pass over the data
     )
-    first_beyond_ms: float = 0.0
+    first_beyond_ms: Ms = 0.0
     every: int | None = None  # their period in steps, where they have one
     other_cores: float = 0.0  # that other programs used while none was free: they delay steps
 
@@ -65,7 +65,7 @@ class RunAccount:
     ``whole`` is False where only a traced window is known; ``missing`` says why, as a clause.
     """
 
-    total_ms: float
+    total_ms: Ms
     rows: Annotated[
         tuple[PhaseRow, ...], Named("phases")
     ]  # in the order of Phase, those that take time
@@ -73,15 +73,15 @@ class RunAccount:
     whole: bool = True
     missing: str = ""
     finished: bool = True
-    recurring_ms: float = 0.0  # what a longer run has more of
+    recurring_ms: Ms = 0.0  # what a longer run has more of
     steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest
     step_loops: Annotated[int, OmitDefault()] = 1
-    step_mean_ms: float | None = None
-    step_median_ms: float | None = None
+    step_mean_ms: Ms | None = None
+    step_median_ms: Ms | None = None
     epochs: Annotated[int, Named("epoch_count")] = 0
     planned_epochs: int | None = None
     for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
-    window_share: float | None = None  # of the steps' time, in steps like the traced ones
+    window_share: Share | None = None  # of the steps' time, in steps like the traced ones
     window_steps: int = 0
     peak_bytes: float | None = None
     others: tuple[str, ...] = ()  # other processes of the run

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from tfdoctor.diagnosis.step import Parts
-from tfdoctor.terms.json_form import Milliseconds, Named, OmitDefault
+from tfdoctor.terms.json_form import Milliseconds, Ms, Named, OmitDefault, Share
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
@@ -14,7 +14,7 @@ class Saving:
     """The saving of a change, computed by the step model."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]
-    share: float
+    share: Share
     bound: Bound
     how: str
     after: tuple[str, ...] = ()  # rules to fix first; before that it saves little or nothing
@@ -30,7 +30,7 @@ class RunSaving:
     """
 
     total: Annotated[Milliseconds, Named("ms")]
-    share: float
+    share: Share
     rated: Annotated[float, Named("rated_share")]
     recurs: Recurrence
     each: Annotated[Milliseconds, Named("each_ms")]
@@ -47,10 +47,10 @@ class RunTogether:
     """What all changes save of the run together."""
 
     total: Annotated[Milliseconds, Named("ms")]
-    share: float
+    share: Share
     rules: tuple[str, ...]
     bound: Bound
-    after_ms: Annotated[Mapping[str, float], Named("phases_after_ms")] = field(
+    after_ms: Annotated[Mapping[str, Ms], Named("phases_after_ms")] = field(
         default_factory=dict
     )  # phase: ms with them
     extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
@@ -63,7 +63,7 @@ class Takes:
     """The time that a general finding names; what a change saves of it is unknown."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]
-    share: float
+    share: Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Together:
     """The saving of all changes combined."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]
-    share: float
+    share: Share
     rules: tuple[str, ...]
     after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is

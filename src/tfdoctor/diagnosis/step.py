@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import AllOf, MaybePositive, Named, OmitDefault, OneUnit, Positive
+from tfdoctor.terms.json_form import (
+    AllOf,
+    MaybePositive,
+    Ms,
+    Named,
+    OmitDefault,
+    OneUnit,
+    Positive,
+    Signed,
+)
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
@@ -22,7 +31,7 @@ Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
 class StepRow:
     """One training step: its number, its time and the parts of its time."""
 
-    number: int
+    number: Signed
     total_ms: Positive
     parts_ms: Parts  # sum to total_ms
     steady: Annotated[bool, Named("typical")]  # counted in the breakdown; False for an outlier
@@ -33,9 +42,9 @@ class SlowStepsSummary:
     """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
 
     number: Annotated[int, Named("count")]
-    ms: float
+    ms: Ms
     timed: Annotated[int, Named("timed_count")]
-    timed_ms: float
+    timed_ms: Ms
     at_least: Annotated[bool, OmitDefault()] = (
         False  # more may be slow: only the longest untraced ones are known
     )
@@ -49,11 +58,11 @@ class StepsSummary:
     missing: str = ""  # why there are none
     rows: tuple[StepRow, ...] = ()  # one per call; with steps_per_execution a call is several steps
     count: int = 0
-    median_ms: float | None = None
-    mean_ms: float | None = None
-    p10_ms: float | None = None
-    p90_ms: float | None = None
-    between_ms: float | None = None
+    median_ms: Ms | None = None
+    mean_ms: Ms | None = None
+    p10_ms: Ms | None = None
+    p90_ms: Ms | None = None
+    between_ms: Ms | None = None
     stalled: int = 0  # long steps that wait for input again and again, which ``step_ms`` contains
     step_ms: MaybePositive = None  # the median; the mean without outliers where steps are stalled
     breakdown_ms: Parts = field(default_factory=dict)  # sums to step_ms
@@ -98,13 +107,13 @@ class Account:
     """What explains the time of a large part of the step; each such part has one account."""
 
     part: str  # of PARTS
-    total_ms: Annotated[float, Named("ms")]
+    total_ms: Annotated[Ms, Named("ms")]
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[
         str, ...
     ] = ()  # sentences: why time of the part is necessary work, or what delayed it
-    unexplained_ms: float = 0.0  # what neither findings nor necessary work explain
+    unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
     seen: tuple[Seen, ...] = ()  # in an unexplained part
 
 
@@ -112,8 +121,8 @@ class Account:
 class TimelineBar:
     """Work, or several pieces of work too short to be told apart; times in ms from the start of the step."""
 
-    start_ms: float
-    duration_ms: float
+    start_ms: Ms
+    duration_ms: Ms
     part: str  # of PARTS
     name: str  # what ran; of several pieces the longest
     pieces: int = 1
@@ -131,7 +140,7 @@ class TimelineLane:
 class Timeline:
     """What ran when in one typical step: the parts of the step, then its input and its devices."""
 
-    number: int  # of the step
-    total_ms: float
+    number: Signed  # of the step
+    total_ms: Ms
     lanes: tuple[TimelineLane, ...]
     hidden: int = 0  # pieces of work that ran beside more others than there are lanes

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.terms.json_form import Named, OmitDefault, Pairs
+from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Pairs
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.verdict import Location
 
@@ -91,8 +91,8 @@ class Trial:
     examples: float = (
         1.0  # of a step, for each one of the program as it is; the saving is per example
     )
-    step_ms: float | None = None
-    whole_ms: float | None = None  # with what happens between epochs
+    step_ms: Ms | None = None
+    whole_ms: Ms | None = None  # with what happens between epochs
     training: TrainingMatch | None = None
     runs: int = 0
     missing: str = ""  # why it has no figure
@@ -101,7 +101,7 @@ class Trial:
     promised_run: Annotated[RunSaving | None, OmitDefault()] = (
         None  # of a change that was tried by whole runs
     )
-    run_ms: Annotated[float | None, OmitDefault()] = None  # wall time of the whole run with it
+    run_ms: Annotated[Ms | None, OmitDefault()] = None  # wall time of the whole run with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class PartTrial:
     at: Location | None = None
     share: float | None = None  # of what recurs in the run, as the recording shows it
     measured: Measured | None = None
-    as_is_ms: float | None = None  # step, or whole run, of the program as it is in the same rounds
-    without_ms: float | None = None
+    as_is_ms: Ms | None = None  # step, or whole run, of the program as it is in the same rounds
+    without_ms: Ms | None = None
     runs: int = 0
     missing: str = ""  # why it has no figure
     rule: str = ""  # the rule that has a bound for the same
@@ -129,8 +129,8 @@ class Trials:
     """What `tfdoctor try` measured: the program with changes against the program as it is."""
 
     rows: Annotated[tuple[Trial, ...], Named("variants")]
-    as_is_ms: float | None = None  # median step of the program as it is
-    as_is_whole_ms: float | None = None  # with what happens between its epochs
+    as_is_ms: Ms | None = None  # median step of the program as it is
+    as_is_whole_ms: Ms | None = None  # with what happens between its epochs
     as_is: Annotated[Measured | None, Named("as_is_against_itself")] = (
         None  # the program as it is against itself
     )
@@ -149,7 +149,7 @@ class Trials:
     ] = ()  # changes, and why they were not tried
     together: str = ""  # the name of the row of all changes that help together
     needed_minutes: float | None = None  # for a figure, where the time was too short for any round
-    as_is_run_ms: Annotated[float | None, OmitDefault()] = (
+    as_is_run_ms: Annotated[Ms | None, OmitDefault()] = (
         None  # wall time of the whole run as it is, where whole runs were compared
     )
     parts: Annotated[tuple[PartTrial, ...], Named("without"), OmitDefault()] = ()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import Named, OmitDefault
+from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
 from tfdoctor.terms.verdict import Location
 
 
@@ -14,7 +14,7 @@ class PipelineStage:
 
     name: str  # "Map", "Prefetch", ...: what ran
     parent: int | None  # index of the consumer in the tuple of stages
-    self_ms: float  # work of this stage alone, per step, summed over threads
+    self_ms: Ms  # work of this stage alone, per step, summed over threads
     parallelism: float  # mean number of threads at work in it while it works
     calls: float  # per step
     critical: bool  # on the chain that limits the pipeline
@@ -29,8 +29,8 @@ class OperationRow:
 
     layer: str  # "" when it belongs to none
     operation: str  # "Conv2D"
-    self_ms: float  # wall time it is accountable for, per step
-    share: float  # of the step
+    self_ms: Ms  # wall time it is accountable for, per step
+    share: Share  # of the step
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
     flops: float | None = None  # per step; None where not all of it is known
@@ -69,8 +69,8 @@ class ProfileRow:
     kind: WorkKind
     what: str  # "Conv2D", "Map(decode)", "numpy.histogram"
     part: str  # of PARTS
-    ms: float  # per step
-    share: float  # of the step
+    ms: Ms  # per step
+    share: Share  # of the step
     at: Location | None = None
     layer: Annotated[str, OmitDefault()] = ""
     beside: Annotated[bool, OmitDefault()] = False  # the step does not wait for it
@@ -87,4 +87,4 @@ class Profile:
 
     rows: tuple[ProfileRow, ...] = ()
     omitted: int = 0
-    omitted_ms: float = 0.0  # per step, all of them together; those beside the step are left out
+    omitted_ms: Ms = 0.0  # per step, all of them together; those beside the step are left out

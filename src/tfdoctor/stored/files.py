@@ -9,7 +9,8 @@ from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.stored.report import SCHEMA, NoReportError, read
+from tfdoctor.stored.report import NoReportError, read
+from tfdoctor.stored.schema import SCHEMA
 from tfdoctor.terms.errors import InputError
 
 COMPRESSED = ".json.gz"
@@ -43,15 +44,19 @@ def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
             f"{path} is an HTML report: name the report.json of the same run (--format json)."
         )
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: name a recording, or its report.json.") from error
     return _typed(content, path, rules)
 
 
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def _typed(content: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
     schema = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(schema, int) or "tfdoctor" not in content or "steps" not in content:
+    if type(schema) is not int or "tfdoctor" not in content or "steps" not in content:
         raise InputError(
             f"{path} is not a report of tfdoctor: name a recording, or its report.json."
         )
@@ -72,7 +77,7 @@ def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
         packed = path.name.lower().endswith(COMPRESSED)
-        return (gzip.decompress(content) if packed else content).decode()
+        return (gzip.decompress(content) if packed else content).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

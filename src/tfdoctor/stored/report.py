@@ -3,7 +3,7 @@
 The forms of the fields are those of the types' annotations (see ``json_form``).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from cattrs import BaseValidationError, Converter, transform_error
@@ -11,15 +11,11 @@ from cattrs import BaseValidationError, Converter, transform_error
 from tfdoctor.diagnosis import Diagnosis, Result, Timeline
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored import timelines
+from tfdoctor.stored.check import Checked, Fault
 from tfdoctor.stored.converter import converter
 from tfdoctor.stored.results import ResultForms
+from tfdoctor.stored.schema import LIFTED, SCHEMA, schema
 from tfdoctor.terms.json_form import Json
-
-SCHEMA = 1
-"""Fields are only ever added; a field that changes its meaning makes it 2."""
-
-LIFTED = ("breakdown_ms", "untraced_breakdown_ms")
-"""Fields of the steps that stand beside them in a report."""
 
 
 class NoReportError(ValueError):
@@ -37,8 +33,28 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     """Return the diagnosis of a report; a rule that is not among these can only be named.
 
     Raises:
-        NoReportError: a field is missing, or has another form.
+        NoReportError: a field is missing, or has another form; the text names it as the file does.
     """
+    fault = next(_faults(content), None)
+    if fault is not None:
+        raise NoReportError(f"{fault.path}: {fault.what}")
+    return _structured(content, rules)
+
+
+def _faults(content: Mapping[str, Json]) -> Iterator[Fault]:
+    """Yield what is wrong with the object of a report, by its schema and beyond it."""
+    form = _schema()
+    yield from Checked(form["$defs"]).faults(content, form)
+    seen = set[str]()
+    for at, result in enumerate(content["results"]):
+        if result["rule"] in seen:
+            yield Fault(f"results[{at}]", f"a second result of the rule {result['rule']}")
+        seen.add(result["rule"])
+    if content.get("timeline") is not None:
+        yield from timelines.faults(content["timeline"])
+
+
+def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis:
     steps = content.get("steps")
     lifted = {name: content[name] for name in LIFTED if name in content}
     whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
@@ -53,7 +69,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
 def settled(diagnosis: Diagnosis) -> Diagnosis:
     """Return a diagnosis as its report stores it: what is rendered now is then what is rendered of that later."""
     rules = {result.rule.name: result.rule for result in diagnosis.results}
-    return read(write(diagnosis), rules.values())
+    return _structured(write(diagnosis), rules.values())
 
 
 def reports(rules: Iterable[Rule] = ()) -> Converter:
@@ -65,6 +81,11 @@ def reports(rules: Iterable[Rule] = ()) -> Converter:
     made.register_unstructure_hook(Timeline, timelines.write)
     made.register_structure_hook(Timeline, lambda value, _: timelines.read(value))
     return made
+
+
+@cache
+def _schema() -> Mapping[str, Json]:
+    return schema(reads=True)
 
 
 @cache

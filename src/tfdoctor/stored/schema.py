@@ -8,44 +8,63 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Edit, Result, Timeline
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.stored.converter import form_of, has, key_of, markers, words_of
-from tfdoctor.stored.report import LIFTED, SCHEMA
+from tfdoctor.stored.converter import form_of, has, has_default, key_of, markers, words_of
 from tfdoctor.stored.results import COMPUTED, SHOWN
-from tfdoctor.terms.json_form import NUMBER, AllOf, Json, OmitDefault, OneUnit
+from tfdoctor.terms.json_form import (
+    LONGEST_MS,
+    MOST,
+    NUMBER,
+    AllOf,
+    Json,
+    NotEmpty,
+    OmitDefault,
+    OneUnit,
+    Signed,
+    Within,
+)
+from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Finding, Healthy, Place, Remedy, Severity
 
 Schema = dict[str, Json]
+
+SCHEMA = 1
+"""Fields are only ever added; a field that changes its meaning makes it 2."""
+
+LIFTED = ("breakdown_ms", "untraced_breakdown_ms")
+"""Fields of the steps that stand beside them in a report."""
+
+FIRST_FIELDS = ("rule", "topic", "outcome", "summary", "reason", "evidence", "remedies")
+"""Fields that a result has in every report."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 SCALARS: Mapping[type, Schema] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
-    int: {"type": "integer"},
+    int: {"type": "integer", "minimum": 0, "maximum": MOST},
     float: dict(NUMBER),
     NoneType: {"type": "null"},
 }
 
-TEXT, FLAG, COUNT = SCALARS[str], SCALARS[bool], {"type": "integer", "minimum": 0}
+TEXT, FLAG, COUNT = SCALARS[str], SCALARS[bool], SCALARS[int]
 TEXTS: Schema = {"type": "array", "items": TEXT}
 
 
-def schema() -> Schema:
-    """Return the schema of the object that ``report.json`` is."""
-    of = Schemas()
+def schema(*, reads: bool = False) -> Schema:
+    """Return the schema of the object that ``report.json`` is; of what ``reads``, those of all versions."""
+    of = Schemas(reads=reads)
     report = of.record(Diagnosis)
     steps = of.known["StepsSummary"]
     for name in LIFTED:
         del steps["properties"][name]
-        steps["required"].remove(name)
+        steps["required"] = [one for one in steps["required"] if one != name]
     report["properties"] |= {
         "schema": {"const": SCHEMA},
         **dict.fromkeys(LIFTED, AllOf(PARTS).schema),
-        "unknown": TEXTS,
-        "entries": {"type": "array", "items": ENTRY},
+        **({} if reads else {"unknown": TEXTS, "entries": {"type": "array", "items": ENTRY}}),
     }
-    report["required"] = sorted({*report["required"], "schema", *LIFTED})
+    report["required"] = sorted({*report["required"], "schema", *(() if reads else LIFTED)})
     of.known["PhaseRow"]["properties"]["share"] = dict(NUMBER)
     return {"$schema": DIALECT, "title": "tfdoctor report", **report, "$defs": of.known}
 
@@ -63,9 +82,13 @@ ENTRY: Schema = {
 
 
 class Schemas:
-    """The schemas of types by their names."""
+    """The schemas of types by their names.
 
-    def __init__(self) -> None:
+    What ``reads`` takes reports of earlier versions, which lack fields, and phases of later ones.
+    """
+
+    def __init__(self, *, reads: bool) -> None:
+        self.reads = reads
         self.known: dict[str, Schema] = {}
 
     def of(self, kind: Any) -> Schema:  # noqa: ANN401 - any annotation
@@ -74,11 +97,13 @@ class Schemas:
             return self._compound(get_origin(kind), get_args(kind))
         if is_dataclass(kind):
             return self._reference(kind)
+        if kind is Phase and self.reads:
+            return TEXT
         return {"enum": words_of(kind)} if issubclass(kind, Enum) else SCALARS[kind]
 
     def _compound(self, origin: Any, parts: tuple[Any, ...]) -> Schema:  # noqa: ANN401 - same
         if origin is Annotated:
-            return self.of(parts[0])
+            return self._marked(parts[0], parts[1:])
         if origin in (Union, UnionType):
             return {"anyOf": [self.of(part) for part in parts]}
         if origin is tuple:
@@ -105,15 +130,21 @@ class Schemas:
         required: list[str] = []
         for field, of, marked in markers(kind):
             form, key = form_of(marked), key_of(field, marked)
-            properties[key] = self._field(of, marked) if form is None else dict(form.schema)
+            properties[key] = self._marked(of, marked) if form is None else dict(form.schema)
+            needed = not (has_default(field) if self.reads else has(marked, OmitDefault))
             if has(marked, OneUnit):
                 properties["unit"] = {"enum": [unit.value for unit in Unit]}
-            if not has(marked, OmitDefault):
+                required += ["unit"] if needed and "unit" not in required else []
+            if needed:
                 required.append(key)
         return {"type": "object", "properties": properties, "required": required}
 
-    def _field(self, kind: Any, marked: tuple[Any, ...]) -> Schema:  # noqa: ANN401 - any annotation
-        return dict(NUMBER) if has(marked, OneUnit) else self.of(kind)
+    def _marked(self, kind: Any, marked: tuple[Any, ...]) -> Schema:  # noqa: ANN401 - any annotation
+        """Return the schema of a type with markers in its annotation."""
+        if has(marked, OneUnit):
+            return dict(NUMBER)
+        limits = next((one.schema for one in marked if isinstance(one, Within)), {})
+        return {**self.of(kind), **limits, **({"minItems": 1} if has(marked, NotEmpty) else {})}
 
     def _result(self) -> Schema:
         """Return the schema of a rule's result, which is flat."""
@@ -139,9 +170,9 @@ class Schemas:
             "fallbacks": self.of(tuple[Place, ...]),
             "stated": {"type": "object", "properties": stated},
         }
-        earlier = set(always) - {"title"}  # version 0.1.0 had none
+        needed = FIRST_FIELDS if self.reads else set(always) - {"title"}  # as in version 0.1.0
         properties = always | sometimes
-        return {"type": "object", "properties": properties, "required": sorted(earlier)}
+        return {"type": "object", "properties": properties, "required": sorted(needed)}
 
     def _remedy(self) -> Schema:
         remedy, edit = self.record(Remedy), self.record(Edit)
@@ -152,7 +183,7 @@ class Schemas:
     def _timeline(self) -> Schema:
         row: Schema = {
             "type": "array",
-            "prefixItems": [NUMBER, NUMBER, COUNT, COUNT, COUNT],
+            "prefixItems": [_time(least=-LONGEST_MS), _time(), COUNT, COUNT, COUNT],
             "minItems": 5,
             "maxItems": 5,
         }
@@ -162,9 +193,15 @@ class Schemas:
             "required": ["name", "bars"],
         }
         properties: Schema = {
-            **dict.fromkeys(("step", "hidden"), COUNT),
-            "total_ms": dict(NUMBER),
+            "step": self.of(Signed),
+            "hidden": COUNT,
+            "total_ms": _time(),
             **dict.fromkeys(("parts", "names"), TEXTS),
             "lanes": {"type": "array", "items": lane},
         }
         return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _time(least: float = 0.0) -> Schema:
+    """Return the schema of a known time, in us or ms."""
+    return {"type": "number", **Within(least, LONGEST_MS).schema}

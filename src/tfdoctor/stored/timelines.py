@@ -1,9 +1,10 @@
 """The timeline in a report: names once, and bars as short rows of numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
-from tfdoctor.terms.json_form import Json, expect, expect_number
+from tfdoctor.stored.check import Fault
+from tfdoctor.terms.json_form import Json
 
 US_PER_MS = 1000.0
 
@@ -33,29 +34,34 @@ def _row(bar: TimelineBar, name: int) -> list[float]:
     return [start, duration, part, name, bar.pieces]
 
 
-def read(value: Json) -> Timeline:
-    """Return the timeline.
+PLACES = ((2, "parts"), (3, "names"))
+"""The places in a row that are numbers of texts, and the lists of these."""
 
-    Raises:
-        ValueError, KeyError, IndexError: it is damaged.
-    """
-    found = expect(value, Mapping, "an object")
-    parts, names = (_texts(found[key]) for key in ("parts", "names"))
+
+def faults(value: Mapping[str, Json]) -> Iterator[Fault]:
+    """Yield what is wrong with a timeline that its schema does not say: a bar of no part, or of no name."""
+    for number, lane in enumerate(value["lanes"]):
+        for at, row in enumerate(lane["bars"]):
+            for place, texts in PLACES:
+                if row[place] >= len(value[texts]):
+                    path = f"timeline.lanes[{number}].bars[{at}][{place}]"
+                    yield Fault(path, f"expected the number of one of {texts}, not {row[place]}")
+
+
+def read(value: Mapping[str, Json]) -> Timeline:
+    """Return the timeline, which has no fault."""
     lanes = [
         TimelineLane(
-            expect(lane["name"], str, "a text"),
-            tuple(_bar(row, parts, names) for row in lane["bars"]),
+            lane["name"], tuple(_bar(row, value["parts"], value["names"]) for row in lane["bars"])
         )
-        for lane in found["lanes"]
+        for lane in value["lanes"]
     ]
-    total_ms = expect_number(found["total_ms"])
     return Timeline(
-        number=found["step"], total_ms=total_ms, lanes=tuple(lanes), hidden=found["hidden"]
+        number=value["step"],
+        total_ms=float(value["total_ms"]),
+        lanes=tuple(lanes),
+        hidden=value["hidden"],
     )
-
-
-def _texts(value: Json) -> list[str]:
-    return [expect(text, str, "a text") for text in expect(value, list, "a list")]
 
 
 def _bar(row: Sequence[Json], parts: Sequence[str], names: Sequence[str]) -> TimelineBar:

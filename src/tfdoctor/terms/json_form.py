@@ -61,6 +61,24 @@ class OneUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The least and the largest number that a field can have: a report with another one is damaged."""
+
+    least: float
+    most: float
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """What JSON Schema says of it."""
+        return {"minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class NotEmpty:
+    """Marks a list that has at least one item."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Milliseconds:
     def write(self, value: Quantity) -> float | None:
         return number(value.value)
@@ -70,7 +88,7 @@ class _Milliseconds:
 
     @property
     def schema(self) -> Mapping[str, Json]:
-        return NUMBER
+        return MILLISECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ class _Positive:
 
     @property
     def schema(self) -> Mapping[str, Json]:
-        return {**NUMBER, "exclusiveMinimum": 0}
+        return {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": LONGEST_MS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +127,12 @@ class AllOf:
         """Return the numbers; {} where none is known."""
         found = expect(value, Mapping, "an object")
         known = any(one is not None for one in found.values())
-        return {str(name): expect_number(one) for name, one in found.items() if known}
+        return {name: expect_number(found[name]) for name in self.names if known and name in found}
 
     @property
     def schema(self) -> Mapping[str, Json]:
         """An object with these names."""
-        properties = dict.fromkeys(self.names, NUMBER)
+        properties = dict.fromkeys(self.names, MILLISECONDS)
         return {"type": "object", "properties": properties, "required": list(self.names)}
 
 
@@ -177,7 +195,10 @@ class AsText:
     def read(self, value: Json) -> bytes:
         """Return the bytes."""
         found: str = expect(value, str, "a text")
-        return found.encode(errors="surrogateescape")
+        try:
+            return found.encode(errors="surrogateescape")
+        except UnicodeEncodeError as error:
+            raise ValueError("expected a text without halves of characters") from error
 
     @property
     def schema(self) -> Mapping[str, Json]:
@@ -185,8 +206,30 @@ class AsText:
         return {"type": "string"}
 
 
-NUMBER: Mapping[str, Json] = {"type": ["number", "null"]}
+LONGEST_MS = 1e15
+"""The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity."""
+
+LARGEST = 1e24
+"""The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it."""
+
+MOST = 2**53
+"""The largest whole number: JSON's readers in other languages keep no larger one exactly."""
+
+NUMBER: Mapping[str, Json] = {
+    "type": ["number", "null"],
+    **Within(-LARGEST, LARGEST).schema,
+}
 """Of a number that may be unknown."""
+
+MILLISECONDS: Mapping[str, Json] = {
+    "type": ["number", "null"],
+    **Within(-LONGEST_MS, LONGEST_MS).schema,
+}
+
+Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
+Share = Annotated[float, Within(0, LARGEST)]
+Signed = Annotated[int, Within(-MOST, MOST)]
+"""A whole number that may be negative, which others are not."""
 
 Milliseconds = Annotated[Quantity, _Milliseconds()]
 """A duration, whose field's name says the unit."""

@@ -71,6 +71,7 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
 def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
     try:
-        return plain().structure(json.loads(path.read_text("utf-8")), Trials)
+        content = json.loads(path.read_text("utf-8"))
+        return plain().structure(content, Trials) if isinstance(content, dict) else None
     except (OSError, ValueError, RecursionError, BaseValidationError):
         return None

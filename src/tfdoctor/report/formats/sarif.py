@@ -132,7 +132,7 @@ def _common(place: Placed, numbers: dict[str, int]) -> Object:
 
 
 def _artifact(path: str) -> Object:
-    return {"uri": quote(path), "uriBaseId": ROOT}
+    return {"uri": quote(path, errors="backslashreplace"), "uriBaseId": ROOT}
 
 
 def _fix(finding: PlacedFinding, edit: Edit) -> Object:
