@@ -27,7 +27,7 @@ from tfdoctor.stored.report import NoReportError, read, reports, settled, write
 from tfdoctor.stored.results import UNSAID
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.json_form import AllOf, AsText, OneUnit, Pairs, number
+from tfdoctor.terms.json_form import AllOf, AsText, NotEmpty, OneUnit, Pairs, number
 from tfdoctor.terms.units import Quantity, Unit, ms
 from tfdoctor.terms.verdict import Evidence, Finding, Healthy
 
@@ -187,7 +187,7 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
             field.name: draw(
                 (shared if NoneType not in get_args(of) else st.none() | shared)
                 if has(marked, OneUnit)
-                else of_form(of, form_of(marked))
+                else of_form(of, marked)
             )
             for field, of, marked in markers(kind)
         }
@@ -196,8 +196,11 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
     return record()
 
 
-def of_form(kind: Any, form: object) -> st.SearchStrategy[Any]:
-    """Return any values of a field."""
+def of_form(kind: Any, marked: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    """Return any values of a field with these markers."""
+    form = form_of(marked)
+    if has(marked, NotEmpty):
+        return st.lists(values(get_args(kind)[0]), min_size=1, max_size=2).map(tuple)
     if isinstance(form, AllOf):
         return st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS))
     if form is None or isinstance(form, AsText | Pairs) or kind is not Quantity:

@@ -41,7 +41,7 @@ LIMITS: Mapping[str, tuple[str, Callable[[Json, Json], bool]]] = MappingProxyTyp
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class JsonFault:
     """What is wrong in a file."""
 
     path: str  # "results[3].saving.ms_per_step"
@@ -54,13 +54,13 @@ class Checked:
     def __init__(self, known: Mapping[str, Json]) -> None:
         self.known = known
 
-    def faults(self, value: Json, of: Mapping[str, Json], path: str = "") -> Iterator[Fault]:
+    def faults(self, value: Json, of: Mapping[str, Json], path: str = "") -> Iterator[JsonFault]:
         """Yield the faults of a value, in the order of the schema's fields."""
         of = self._resolved(of)
         if "anyOf" in of:
             yield from self._any(value, of["anyOf"], path)
         elif not _fits(value, of):
-            yield Fault(path, f"expected {self._words(of)}, not {_shown(value)}")
+            yield JsonFault(path, f"expected {self._words(of)}, not {_shown(value)}")
         elif isinstance(value, Mapping):
             yield from self._object(value, of, path)
         elif isinstance(value, list):
@@ -72,12 +72,12 @@ class Checked:
         reference = of.get("$ref")
         return self.known[reference.rpartition("/")[2]] if reference else of
 
-    def _any(self, value: Json, choices: list[Json], path: str) -> Iterator[Fault]:
+    def _any(self, value: Json, choices: list[Json], path: str) -> Iterator[JsonFault]:
         """Yield the faults by the choice that is meant: the one of this type that has most of the fields."""
         own = [one for one in map(self._resolved, choices) if _fits(value, one)]
         if not own:
             words = " or ".join(dict.fromkeys(map(self._words, choices)))
-            yield Fault(path, f"expected {words}, not {_shown(value)}")
+            yield JsonFault(path, f"expected {words}, not {_shown(value)}")
             return
         names = set(value) if isinstance(value, Mapping) else set()
         meant = max(own, key=lambda one: len(names & set(one.get("properties", ()))))
@@ -85,20 +85,20 @@ class Checked:
 
     def _object(
         self, value: Mapping[str, Json], of: Mapping[str, Json], path: str
-    ) -> Iterator[Fault]:
+    ) -> Iterator[JsonFault]:
         fields, other = of.get("properties", {}), of.get("additionalProperties")
         for name in of.get("required", ()):
             if name not in value:
-                yield Fault(_below(path, name), "it is missing")
+                yield JsonFault(_below(path, name), "it is missing")
         for name, item in value.items():
             if (form := fields.get(name, other)) is not None:
                 yield from self.faults(item, form, _below(path, name))
 
-    def _list(self, value: list[Json], of: Mapping[str, Json], path: str) -> Iterator[Fault]:
+    def _list(self, value: list[Json], of: Mapping[str, Json], path: str) -> Iterator[JsonFault]:
         least, most = of.get("minItems", 0), of.get("maxItems", len(value))
         if not least <= len(value) <= most:
             words = f"a list of {least}" if least == most else "a list that is not empty"
-            yield Fault(path, f"expected {words}, not one of {len(value)}")
+            yield JsonFault(path, f"expected {words}, not one of {len(value)}")
             return
         forms = of.get("prefixItems") or [of.get("items", {})] * len(value)
         items = zip(value, forms, strict=True)
@@ -133,13 +133,13 @@ def _fits(value: Json, of: Mapping[str, Json]) -> bool:
     )
 
 
-def _number(value: Json, of: Mapping[str, Json], path: str) -> Iterator[Fault]:
+def _number(value: Json, of: Mapping[str, Json], path: str) -> Iterator[JsonFault]:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
     for keyword, (sign, holds) in LIMITS.items():
         if keyword in of and not holds(value, of[keyword]):  # never true of NaN
             what = "a whole number" if of["type"] == "integer" else "a number"
-            yield Fault(path, f"expected {what} {sign} {of[keyword]:g}, not {_shown(value)}")
+            yield JsonFault(path, f"expected {what} {sign} {of[keyword]:g}, not {_shown(value)}")
 
 
 def _below(path: str, name: str) -> str:

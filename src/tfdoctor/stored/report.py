@@ -11,7 +11,7 @@ from cattrs import BaseValidationError, Converter, transform_error
 from tfdoctor.diagnosis import Diagnosis, Result, Timeline
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored import timelines
-from tfdoctor.stored.check import Checked, Fault
+from tfdoctor.stored.check import Checked, JsonFault
 from tfdoctor.stored.converter import converter
 from tfdoctor.stored.results import ResultForms
 from tfdoctor.stored.schema import LIFTED, SCHEMA, schema
@@ -41,14 +41,14 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     return _structured(content, rules)
 
 
-def _faults(content: Mapping[str, Json]) -> Iterator[Fault]:
+def _faults(content: Mapping[str, Json]) -> Iterator[JsonFault]:
     """Yield what is wrong with the object of a report, by its schema and beyond it."""
     form = _schema()
     yield from Checked(form["$defs"]).faults(content, form)
     seen = set[str]()
     for at, result in enumerate(content["results"]):
         if result["rule"] in seen:
-            yield Fault(f"results[{at}]", f"a second result of the rule {result['rule']}")
+            yield JsonFault(f"results[{at}]", f"a second result of the rule {result['rule']}")
         seen.add(result["rule"])
     if content.get("timeline") is not None:
         yield from timelines.faults(content["timeline"])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
-from tfdoctor.stored.check import Fault
+from tfdoctor.stored.check import JsonFault
 from tfdoctor.terms.json_form import Json
 
 US_PER_MS = 1000.0
@@ -38,14 +38,16 @@ PLACES = ((2, "parts"), (3, "names"))
 """The places in a row that are numbers of texts, and the lists of these."""
 
 
-def faults(value: Mapping[str, Json]) -> Iterator[Fault]:
+def faults(value: Mapping[str, Json]) -> Iterator[JsonFault]:
     """Yield what is wrong with a timeline that its schema does not say: a bar of no part, or of no name."""
     for number, lane in enumerate(value["lanes"]):
         for at, row in enumerate(lane["bars"]):
             for place, texts in PLACES:
                 if row[place] >= len(value[texts]):
                     path = f"timeline.lanes[{number}].bars[{at}][{place}]"
-                    yield Fault(path, f"expected the number of one of {texts}, not {row[place]}")
+                    yield JsonFault(
+                        path, f"expected the number of one of {texts}, not {row[place]}"
+                    )
 
 
 def read(value: Mapping[str, Json]) -> Timeline:
