@@ -43,6 +43,11 @@ endless = iter(tf.data.Dataset.range(3).repeat().batch(2))
 found["endless"] = [next(endless).numpy().tolist() for _ in range(30)][-1]
 unknown = tf.data.Dataset.range(60).filter(lambda x: x % 2 == 0)
 found["unknown"] = len(list(unknown))
+filtered = []
+for _ in range(2):
+    for number in unknown:
+        filtered.append(int(number))  # train here
+found["filtered"] = filtered
 
 class Counting(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
@@ -104,14 +109,13 @@ print(json.dumps(found))
 """
 
 EVERYWHERE = {
-    kinds.INPUT: "",
     kinds.METRICS: "metrics",
     kinds.SUMMARIES: "tf.summary",
 }
 
 
 def plan(part: str, name: str, at: tuple[str, int] | None = None) -> Mapping[str, object]:
-    return {"part": part, "name": name, "at": at, "length": None}
+    return {"part": part, "name": name, "at": at, "length": 20}
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +138,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
             (kinds.EVALUATION, "evaluate"),
             (kinds.PREDICTION, "predict"),
             (kinds.SAVING, "save"),
+            (kinds.INPUT, "train"),
         )
     ]
     done = subprocess.run(
@@ -165,6 +170,10 @@ def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(
     assert len(found["endless"]) == 2
     assert found["unknown"] == 30
     assert "unknown" in found["refused"][kinds.INPUT]
+
+
+def test_the_training_loop_has_as_many_batches_as_were_recorded(found: Mapping[str, Any]) -> None:
+    assert found["filtered"] == 2 * ([*range(0, 16, 2)] * 3)[:20]
 
 
 def test_only_callbacks_of_the_class_are_silent(found: Mapping[str, Any]) -> None:

@@ -24,6 +24,20 @@ ENDS = frozenset(
 )
 """Instructions that the next one in a function's code never follows."""
 
+ITERATES = frozenset(
+    (
+        "GET_ITER",
+        "CALL",
+        "CALL_KW",
+        "CALL_FUNCTION",
+        "CALL_METHOD",
+        "PRECALL",
+        "CACHE",
+        "EXTENDED_ARG",
+    )
+)
+"""Instructions between one that makes the iterator of a loop and the loop: of `for n, x in enumerate(data)`."""
+
 WAITS = "JUMP_BACKWARD_NO_INTERRUPT"
 """How `await` and `yield from` go round: no loop of the user's."""
 
@@ -97,6 +111,23 @@ def around(code: CodeType, instruction: int) -> list[Loop]:
 @functools.lru_cache(maxsize=2000)
 def _loops(code: CodeType) -> tuple[Loop, ...]:
     return tuple(loops(code))
+
+
+def iterated_by_loop_of(code: CodeType, instruction: int, line: int) -> bool:
+    """Say whether an instruction makes the iterator of the loop that holds a line, itself or within `enumerate`."""
+    later = [loop for loop in _loops(code) if loop[0][0] > instruction]
+    first = min(later, default=None)
+    if first is None:
+        return False
+    between = (
+        each.opname
+        for each in dis.get_instructions(code)
+        if instruction < each.offset < first[0][0]
+    )
+    starts = dis.findlinestarts(code)
+    return all(name in ITERATES for name in between) and any(
+        number == line and holds(first, offset) for offset, number in starts
+    )
 
 
 def in_a_loop(frame: FrameType) -> bool:

@@ -13,8 +13,9 @@ from ..process import tensorflow_api
 from ..process.frames import hide
 from ..process.journal import guarded
 from ..process.nested import leaves
-from ..process.stack import user_line
+from ..process.stack import line_number, user_file, user_frame
 from ..program.registry import DATASETS
+from ..run.loops import iterated_by_loop_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,18 @@ class ReadyInput:
                 return INFINITE
             at = at.f_back
         seen = self.out.length
-        return seen if seen is not None and user_line(frame) == self.out.at else UNKNOWN
+        return seen if seen is not None and self._feeds(frame) else UNKNOWN
+
+    def _feeds(self, frame: FrameType | None) -> bool:
+        """Say whether what a frame iterates feeds the training: fit at its line, or the loop around it."""
+        users, at = user_frame(frame), self.out.at
+        if users is None or at is None or user_file(users.f_code.co_filename) != at[0]:
+            return False
+        line = at[1]
+        here = line_number(users) == line
+        return here or (
+            isinstance(line, int) and iterated_by_loop_of(users.f_code, users.f_lasti, line)
+        )
 
 
 def batches_kept(spec: Foreign) -> int:
