@@ -151,3 +151,39 @@ def test_it_is_no_program_to_run(stored: Path, command: str) -> None:
     done = CliRunner().invoke(cli.app, [command, str(stored)])
     assert done.exit_code == 2
     assert "is a report, which holds no program" in done.output.replace("\n", " ")
+
+
+def test_a_folder_with_only_a_report_is_that_report(stored: Path) -> None:
+    assert report(stored.parent, "--format", "md").exit_code == 0
+    assert (stored.parent / "report.md").is_file()
+    trace = stored.parent / "plugins" / "profile" / "run" / "host.xplane.pb"
+    trace.parent.mkdir(parents=True)
+    trace.write_bytes(b"\n\x7fbroken")
+    assert isinstance(report(stored.parent).exception, InputError)  # of the recording
+
+
+def test_a_report_is_a_baseline_and_has_one(stored: Path, tmp_path: Path) -> None:
+    options = ("--format", "md", "--fail-on", "note")
+    assert report(stored, *options).exit_code == 3
+    assert report(stored, *options, "--baseline", stored).exit_code == 0
+    assert (
+        report(stored, "--format", "md", "--write-baseline", tmp_path / "known.json").exit_code == 0
+    )
+    assert report(stored, *options, "--baseline", tmp_path / "known.json").exit_code == 0
+    other = json.loads(stored.read_text("utf-8"))
+    other["subject"]["command"] = ["python", "other.py"]
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    done = report(stored, *options, "--baseline", tmp_path / "other.json")
+    assert "is the baseline of other.py" in str(done.exception)
+
+
+def test_what_is_not_written_or_not_shown_is_said(stored: Path) -> None:
+    assert "stays as it is" in report(stored, "--format", "json").output
+    done = report(stored, "--format", "sarif", "--link", "https://ci.example.org/a")
+    assert "--link is shown by md" in done.output
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "https://a.b/)[x](y", "nope"])
+def test_a_stored_link_is_a_web_address(stored: Path, link: str) -> None:
+    stored.write_text(json.dumps(json.loads(stored.read_text("utf-8")) | {"link": link}))
+    assert "(link: expected a web address" in str(report(stored).exception)

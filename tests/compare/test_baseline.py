@@ -172,7 +172,7 @@ def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
         (b"[" * 100_000, "is not JSON"),
         (b"\xff\xfe", "is no baseline: it is not UTF-8."),
         (b"[]", "is no baseline"),
-        (json.dumps(REPORT).encode(), "is no baseline"),
+        (json.dumps(REPORT).encode(), "is damaged (subject: it is missing)"),
         (b'{"schema": 2, "program": "", "findings": []}', "has schema 2, and this tfdoctor reads"),
         (b'{"schema": "x", "program": "", "findings": []}', "has schema x"),
         (b'{"schema": 1, "program": "", "findings": []}', "is damaged: write it again"),

@@ -190,3 +190,28 @@ def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:
             f"{address}/a/one",
             f"{address}/a/two/plugins/profile/2026_11_01_10_00_00",
         ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("", ["a/one", "a/two", "b/three", "kept/report.json"]),
+        ("kept", ["kept/report.json"]),
+        ("a/one/report.json", ["a/one/report.json"]),
+        ("*/*/report.json", ["a/one/report.json"]),
+        ("kept/*.json", ["kept/report.json"]),
+        ("kept/other.json", ["kept/other.json"]),
+        ("a/one", ["a/one"]),
+    ],
+)
+def test_a_report_is_found_where_it_is_named_or_alone(
+    tree: Path, pattern: str, names: list[str]
+) -> None:
+    (tree / "kept").mkdir()
+    for name in ("a/one/report.json", "kept/report.json", "kept/other.json"):
+        (tree / name).write_text("{}")
+    places = {
+        one.place.removesuffix("/" + TRACE.rpartition("/")[0])
+        for one in found([str(tree / pattern)])[0]
+    }
+    assert places == {str(tree / name) for name in names}

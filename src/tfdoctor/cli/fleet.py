@@ -75,7 +75,8 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
         list[str],
         typer.Argument(
             metavar="WHERE...",
-            help="Folders or URLs above recordings or TensorBoard log directories, or patterns of these in quotes.",
+            help="Folders or URLs above recordings or TensorBoard log directories, report.json files, or patterns "
+            "of these in quotes.",
         ),
     ],
     out: Annotated[

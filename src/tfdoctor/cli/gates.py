@@ -22,7 +22,8 @@ KnownFindings = Annotated[
         "--baseline",
         parser=parse_file,
         metavar="FILE",
-        help="File of known findings, which do not count for --fail-on.",
+        help="File of known findings, or the report.json of an earlier run: its findings do not count for "
+        "--fail-on.",
     ),
 ]
 WriteBaseline = Annotated[
@@ -111,7 +112,8 @@ class Gates:
         from tfdoctor.compare.baseline import compared  # noqa: PLC0415 - keeps --help fast
         from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
 
-        diagnosis = checked(diagnosis, self.budget)
+        if self.budget.limits:  # a stored report may have others
+            diagnosis = checked(diagnosis, self.budget)
         self.say_what_is_unchecked(diagnosis)
         if self.baseline is None:
             return diagnosis

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
+from tfdoctor.cli.messages import say
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.report.formats import FORMATS
@@ -115,8 +116,10 @@ class SavingOptions:
     for_epochs: ForEpochs = None
 
 
-def parse_link(url: str) -> str:
-    """Return an address that can stand in Markdown; any other is a usage error."""
+def parse_link(url: str, formats: Sequence[str]) -> str:
+    """Return an address that can stand in Markdown; any other is a usage error. Say where no format has it."""
+    if url and not {"md", "json"} & set(formats):
+        say("note: --link is shown by md and stored by json, and neither is written")
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https"} or not parts.netloc):
         raise typer.BadParameter(

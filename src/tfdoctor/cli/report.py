@@ -39,7 +39,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             parser=parse_path,
             metavar="PATH",
             help="A recording, a folder above several (the newest is shown), a TensorBoard log directory, a run "
-            "folder, an *.xplane.pb file, or a report.json to write in other formats.",
+            "folder, an *.xplane.pb file, or a report.json, or a folder with only that, to write in other formats: "
+            "without --select, --ignore, --scrub, --usd-per-hour and --for-epochs, which need the recording.",
         ),
     ],
     out: Annotated[
@@ -69,23 +70,20 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
-    from tfdoctor.stored.files import is_report  # noqa: PLC0415 - same
+    from tfdoctor.stored.files import report_at  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
-    output = Output(wanted, parse_link(link), scrubbed=scrub, show=show, err=patch == "-")
-    if is_report(path):
+    output = Output(wanted, parse_link(link, wanted), scrubbed=scrub, show=show, err=patch == "-")
+    if stored := report_at(path):
         needing: dict[str, object] = {
             "--select": rules.select,
             "--ignore": rules.ignore,
             "--scrub": scrub,
             "--usd-per-hour": savings.usd_per_hour,
             "--for-epochs": savings.for_epochs,
-            "--baseline": demands.baseline,
-            "--write-baseline": demands.write_baseline,
         }
         must_need_no_recording(needing)
-        fail_on = demands.fail_on
-        again = report_again(path, chosen, output, out=out, fail_on=fail_on, patch=patch)
+        again = report_again(stored, chosen, output, demands, out=out, patch=patch)
         raise typer.Exit(again)
     recording = Recording.open(path)
     with ask_xprof(recording) as asked:

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.gates import GateOptions
+from tfdoctor.cli.messages import say
 from tfdoctor.cli.outcome import Output, exit_code, write
 from tfdoctor.cli.patching import check_target, write_patch
-from tfdoctor.cli.rule_selection import book, failing
+from tfdoctor.cli.rule_selection import book
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.config import Config
-
-STORED = ("report.json", "report.json.gz")
-"""Names of reports beside which others have their usual names."""
 
 
 def must_need_no_recording(options: Mapping[str, object]) -> None:
@@ -28,8 +25,13 @@ def must_need_no_recording(options: Mapping[str, object]) -> None:
     """
     given = next((name for name, value in options.items() if value), None)
     if given is not None:
+        why = (
+            "a stored report does not say which of its words are names"
+            if given == "--scrub"
+            else "a stored report is not examined again"
+        )
         raise typer.BadParameter(
-            f"{given} needs the recording: a stored report is not examined again"
+            f"{given} needs the recording: {why}; run `tfdoctor report RECORDING {given}`"
         )
 
 
@@ -37,28 +39,33 @@ def report_again(
     path: Path,
     chosen: "Config",
     output: Output,
+    demands: GateOptions,
     *,
     out: Path | None,
-    fail_on: FailOn | None,
     patch: str | None,
 ) -> int:
     """Write a stored report in these formats and return the exit code; budgets are those of the settings, if any.
 
     Raises:
-        InputError: it is no report.
-        OutputError: the folder or the patch cannot be written.
+        InputError: it is no report, or the baseline cannot be read, or is that of another program.
+        OutputError: the folder, the patch or the baseline cannot be written.
     """
-    from tfdoctor.stored.files import open_report  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of_report  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.stored.files import NAMES, open_report  # noqa: PLC0415 - keeps --help fast
 
     diagnosis = open_report(path, book(chosen).known)
-    gates = Gates(failing(fail_on, chosen), chosen.budget)
+    program, gates = program_of_report(diagnosis), demands.gates(chosen)
+    gates.check(program)
     if patch and patch != "-":
         check_target(Path(patch))
-    diagnosis = gates.applied(diagnosis) if gates.budget.limits else diagnosis
-    prefix = "" if path.name in STORED else f"{path.name.partition('.')[0]}-"
+    diagnosis = gates.applied(diagnosis)
+    prefix = "" if path.name in NAMES else f"{path.name.partition('.')[0]}-"
     folder = out or path.parent
     kept = [name for name in output.formats if folder / f"{prefix}report.{name}" != path]
+    if len(kept) < len(output.formats):
+        say(f"{path} is the report that is read, and stays as it is: --out names another folder")
     write(diagnosis, folder, replace(output, formats=kept), prefix)
     if patch is not None:
         write_patch(diagnosis, diagnosis.patch, patch)
+    gates.write(diagnosis, program)
     return exit_code(diagnosis, gates.fail_on)

@@ -10,9 +10,11 @@ from tfdoctor import __version__
 from tfdoctor.diagnosis import BaselineUse, Diagnosis, HostFinding, KnownFinding, Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.report.files import replace_file, why_unwritable
+from tfdoctor.stored.files import COMPRESSED, of_text, open_report
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
@@ -38,12 +40,22 @@ def program_of(recording: Recording) -> str:
     return Path(plan.script).name if plan else ""
 
 
+def program_of_report(diagnosis: Diagnosis) -> str:
+    """Return the same of a stored report, as far as its command says it."""
+    command = diagnosis.subject.command
+    script = next((word for word in command if word.endswith(SCRIPT)), "")
+    module = command[command.index("-m") + 1 :][:1] if "-m" in command else ()
+    return Path(next(iter(module), script)).name
+
+
 def read(path: Path) -> Baseline:
-    """Return the baseline in a file.
+    """Return the baseline in a file, or that of the findings of a stored report.
 
     Raises:
         InputError: there is none, or one of another schema.
     """
+    if path.is_file() and path.name.lower().endswith(COMPRESSED):
+        return _of_report(open_report(path, ()))
     try:
         written = path.read_bytes().decode()
     except FileNotFoundError as error:
@@ -54,7 +66,21 @@ def read(path: Path) -> Baseline:
         raise InputError(f"the baseline {path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is no baseline: it is not UTF-8.") from error
-    return _typed(_json(written, path), path)
+    content = _json(written, path)
+    if isinstance(content, dict) and set(content) >= REPORT:
+        return _of_report(of_text(written, path))
+    return _typed(content, path)
+
+
+REPORT = {"tfdoctor", "steps", "results"}
+"""Fields that a report has, and no baseline."""
+
+
+def _of_report(report: Diagnosis) -> Baseline:
+    """Return the baseline that all findings of a report are known by."""
+    found = {_known_as(report, one) for one in _findings(report)}
+    program = program_of_report(report)
+    return Baseline(BASELINE_SCHEMA, report.version, program, tuple(sorted(found)))
 
 
 def _json(written: str, path: Path) -> object:

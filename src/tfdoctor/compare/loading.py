@@ -7,7 +7,7 @@ from pathlib import Path
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
-from tfdoctor.stored.files import is_report, open_report
+from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import read, write
 from tfdoctor.terms.errors import InputError
 
@@ -23,8 +23,8 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
     Raises:
         InputError: there is none of these, or it is damaged.
     """
-    if is_report(path):
-        report = open_report(path, rules)
+    if stored := report_at(path):
+        report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
         report = read(write(examine(recording, recording.title(path))), rules)

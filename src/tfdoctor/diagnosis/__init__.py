@@ -53,7 +53,16 @@ from tfdoctor.diagnosis.work import (
     ProfileRow,
     WorkKind,
 )
-from tfdoctor.terms.json_form import AsText, Ms, Named, OmitDefault, OrBlank, Pairs, Signed
+from tfdoctor.terms.json_form import (
+    AsText,
+    Ms,
+    Named,
+    OmitDefault,
+    OrBlank,
+    Pairs,
+    Signed,
+    WebAddress,
+)
 from tfdoctor.terms.kinds import DeviceKind, TrustLevel
 from tfdoctor.terms.verdict import Measure
 
@@ -216,7 +225,7 @@ class Diagnosis:
     repository: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict
     )  # the path in the repository of each file that findings name, as far as it is in one
-    link: Annotated[str, OmitDefault()] = ""  # where the whole report can be read
+    link: Annotated[WebAddress, OmitDefault()] = ""  # where the whole report can be read
     patch: Annotated[bytes, AsText(), OmitDefault()] = (
         b""  # the edits that go together, as a unified diff
     )

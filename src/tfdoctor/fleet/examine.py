@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis.fleet_report import Failure
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.fleet import names
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.fleet.row import row
@@ -15,6 +16,7 @@ from tfdoctor.remote.filesystem import is_url
 from tfdoctor.report.formats import render
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.scrub import Secrets, paths, scrub
+from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import InputError
 
 
@@ -55,13 +57,14 @@ def digest_of(root: Path, files: tuple[str, ...]) -> str:
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
-    recording, book = Recording.open(at), rulebook(job.config)
+    book = rulebook(job.config)
+    if is_report(at):
+        return _stored(job, open_report(at, book.known), digest)
+    recording = Recording.open(at)
     title = names.title(job.found.place)
     diagnosis = diagnose(recording, book.rules, title, ask_xprof=False, settings=book.settings)
     known = replace(
-        job.failed(Failure.UNREADABLE, "").run,
-        failure="",
-        digest=digest,
+        _known(job, digest),
         script=names.script(recording.manifest),
         recorded=names.recorded(recording.manifest, tuple(map(PurePosixPath, recording.traces))),
     )
@@ -70,4 +73,22 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         users = (*secrets.users, *paths.of_text(job.found.place))
         diagnosis = scrub(diagnosis, replace(secrets, users=users).identifying())
     page = render("html", diagnosis) if job.page else ""
-    return ExaminedRecording(row(known, recording, diagnosis), page)
+    return ExaminedRecording(row(known, recording.manifest, diagnosis), page)
+
+
+def _stored(job: RecordingJob, diagnosis: Diagnosis, digest: str) -> ExaminedRecording:
+    """Return the row and the page of a stored report, as it was written.
+
+    Raises:
+        InputError: its names are to be removed, which only the recording tells from other words.
+    """
+    if job.scrubbed:
+        raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
+    known = replace(_known(job, digest), script=names.of_command(diagnosis.subject.command))
+    page = render("html", diagnosis) if job.page else ""
+    return ExaminedRecording(row(known, None, diagnosis), page)
+
+
+def _known(job: RecordingJob, digest: str) -> FleetRun:
+    """Return the row of a recording that can be read, without what it shows."""
+    return replace(job.failed(Failure.UNREADABLE, "").run, failure="", digest=digest)

@@ -2,12 +2,14 @@
 
 import posixpath
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from tfdoctor.recording import Manifest
 from tfdoctor.recording.collection import RUN
 from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.stored.files import NAMES
 
 DATED = re.compile(
     r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE
@@ -41,10 +43,20 @@ def script(manifest: Manifest | None) -> str:
         return ""
     words = (manifest.plan.script if manifest.plan else "", *manifest.command)
     path = next((word for word in words if word.endswith(SCRIPT)), "")
-    path = posixpath.normpath(posixpath.join(manifest.cwd, path)) if path else ""
     if not path:
         module = manifest.plan.script if manifest.plan else ""
         return f"{posixpath.basename(manifest.cwd)}/{module}".lstrip("/") if module else ""
+    return _last_two(posixpath.join(manifest.cwd, path))
+
+
+def of_command(command: Sequence[str]) -> str:
+    """Return the same of a stored report, whose working folder is not known."""
+    path = next((word for word in command if word.endswith(SCRIPT)), "")
+    return _last_two(path) if path else ""
+
+
+def _last_two(path: str) -> str:
+    path = posixpath.normpath(path)
     return "/".join(
         filter(None, (posixpath.basename(posixpath.dirname(path)), posixpath.basename(path)))
     )
@@ -82,7 +94,7 @@ def _folders(place: str) -> list[str]:
     """Return the folders of a place by which users tell it from others."""
     _, _, path = place.rpartition("://")
     parts = list(PurePosixPath(path).parts)
-    if parts and parts[-1].endswith(".pb"):
+    if parts and parts[-1].endswith((".pb", *NAMES)):
         parts = parts[:-1]
     if len(parts) > PARTS and parts[-2] == "profile":
         parts = parts[: -3 if parts[-3] == "plugins" else -2]

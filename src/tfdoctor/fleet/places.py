@@ -17,6 +17,7 @@ from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
 from tfdoctor.remote.fetching import TRACE, chosen
 from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
+from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
 
 MAGIC = re.compile(r"[*?\\[]")
@@ -24,6 +25,9 @@ MAGIC = re.compile(r"[*?\\[]")
 
 MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))
 """Files whose folder is a recording."""
+
+REPORTS = (".json", ".json.gz")
+"""How a place ends that means reports instead of recordings."""
 
 RUNS_OF = "/plugins/profile"
 """Where TensorBoard keeps run folders, below a log directory."""
@@ -70,7 +74,7 @@ def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[st
     if not places:
         raise InputError(
             f"No recording at {', '.join(empty)}: name a folder above recordings or TensorBoard log directories, "
-            "or a pattern in quotes, such as 'runs/**'."
+            "a report.json, or a pattern in quotes, such as 'runs/**'."
         )
     return tuple(places[place] for place in sorted(places)), tuple(empty)
 
@@ -91,7 +95,9 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
         for name, info in _files(place, scheme + _searched(path, is_pattern=is_pattern)).items()
     }
     wanted = re.compile(glob_translate(path) if is_pattern else re.escape(path))
-    for root, files in recordings(infos).items():
+    known = recordings(infos)
+    stored = [*reports(infos, known), *_named(infos, path)]
+    for root, files in {**known, **dict.fromkeys(stored, ("",))}.items():
         if _matches(wanted, root, files):
             yield _described(place, scheme, root, files, infos)
 
@@ -151,6 +157,7 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the roots of the recordings among these files, each with its files, relative to it.
 
     A root is a recording's folder, or else a run folder of TensorBoard, or else one trace file with the name "".
+    Stored reports are apart, in `reports`.
     """
     own = [PurePosixPath(path) for path in paths]
     folders = [path.parent for path in own if path.name in MARKS | {AGENT}]
@@ -165,6 +172,27 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
         for root, names in files.items()
     }
     return {str(root): names for root, names in picked.items() if names}
+
+
+def reports(paths: Iterable[str], roots: Iterable[str]) -> list[str]:
+    """Return the stored reports in folders that neither are, nor lie above or in, one of these recordings."""
+    own = {PurePosixPath(root) for root in roots}
+    above = {folder for root in own for folder in (root, *root.parents)}
+    files = [PurePosixPath(path) for path in paths]
+    return [
+        str(file)
+        for file in files
+        if file.name in NAMES and file.parent not in above and not own & set(file.parents)
+    ]
+
+
+def _named(paths: Iterable[str], pattern: str) -> list[str]:
+    """Return the reports that the last part of a path or a pattern means, also those in a recording's folder."""
+    last = PurePosixPath(pattern).name.lower()
+    if not last.endswith(REPORTS) or last in MARKS | {AGENT}:
+        return []
+    exact = None if MAGIC.search(pattern) else pattern
+    return [path for path in paths if path == exact or PurePosixPath(path).name.endswith(NAMES)]
 
 
 def _root(path: PurePosixPath, marked: set[PurePosixPath]) -> PurePosixPath | None:

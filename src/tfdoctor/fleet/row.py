@@ -6,7 +6,7 @@ from typing import Any
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetRun
 from tfdoctor.fleet import names
-from tfdoctor.recording import Recording
+from tfdoctor.recording import Manifest
 from tfdoctor.report.entries import entries
 from tfdoctor.scrub import paths
 from tfdoctor.terms.humanize import place
@@ -15,9 +15,9 @@ from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.verdict import Bound, Finding
 
 
-def row(known: FleetRun, recording: Recording, diagnosis: Diagnosis) -> FleetRun:
+def row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> FleetRun:
     """Return a row with what the diagnosis says; ``known`` has the place and the files."""
-    subject, steps, manifest = diagnosis.subject, diagnosis.steps, recording.manifest
+    subject, steps = diagnosis.subject, diagnosis.steps
     step_ms, together = steps.shown_ms, diagnosis.together
     share = together.share if together else _nothing_to_save(diagnosis)
     return replace(

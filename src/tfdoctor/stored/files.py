@@ -9,6 +9,7 @@ from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM
 from tfdoctor.stored.report import NoReportError, read
 from tfdoctor.stored.schema import SCHEMA
 from tfdoctor.terms.errors import InputError
@@ -22,6 +23,23 @@ SUFFIXES = (".json", COMPRESSED, ".html", ".htm")
 def is_report(path: Path) -> bool:
     """Say whether a path is that of a stored report, or of a page, instead of a recording."""
     return path.is_file() and path.name.lower().endswith(SUFFIXES)
+
+
+NAMES = ("report.json", "report.json.gz")
+"""Names of the report in a folder of its own."""
+
+RECORDED = (MANIFEST, PROGRAM, AGENT, "*/" + MANIFEST, "*/*/" + MANIFEST, "**/*.xplane.pb")
+"""What is in a folder with a recording, or above several."""
+
+
+def report_at(path: Path) -> Path | None:
+    """Return the stored report that a path names: itself, or that of a folder without a recording; else None."""
+    if is_report(path):
+        return path
+    own = [path / name for name in NAMES if (path / name).is_file()]
+    if not own or any(next(path.glob(pattern), None) for pattern in RECORDED):
+        return None
+    return own[0]
 
 
 def open_report(path: Path, rules: Iterable[Rule]) -> Diagnosis:

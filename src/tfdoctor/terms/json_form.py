@@ -74,6 +74,19 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class Matching:
+    """The pattern of a text, and what such a text is, in words."""
+
+    pattern: str
+    what: str
+
+    @property
+    def schema(self) -> Mapping[str, Json]:
+        """What JSON Schema says of it."""
+        return {"pattern": self.pattern, "description": self.what}
+
+
+@dataclass(frozen=True, slots=True)
 class NotEmpty:
     """Marks a list that has at least one item."""
 
@@ -225,6 +238,15 @@ MILLISECONDS: Mapping[str, Json] = {
     "type": ["number", "null"],
     **Within(-LONGEST_MS, LONGEST_MS).schema,
 }
+
+WebAddress = Annotated[
+    str,
+    Matching(
+        r"^([Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9%:=&?~#+!,;@._-][A-Za-z0-9%/:=&?~#+!,;@._-]*)?$",
+        "a web address: https://...",
+    ),
+]
+"""An address that can stand in Markdown, as ``--link`` takes it; or ""."""
 
 Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
 Share = Annotated[float, Within(0, LARGEST)]

@@ -1,0 +1,44 @@
+"""A stored report in a fleet: its row, without the recording."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.report import diagnoses
+from tfdoctor.fleet.examine import examine
+from tfdoctor.fleet.job import RecordingJob
+from tfdoctor.fleet.places import found
+from tfdoctor.report.formats import json as report_json
+from tfdoctor.rulebook.config import Config
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> RecordingJob:
+    path = tmp_path / "resnet" / "report.json"
+    path.parent.mkdir()
+    path.write_text(report_json.render(diagnoses.full()), "utf-8")
+    ((one,), _) = found([str(tmp_path)])
+    return RecordingJob(found=one, config=Config(), settings="", timeout_s=60.0)
+
+
+def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
+    made = diagnoses.full()
+    done = examine(job, tmp_path)
+    assert (done.run.failure, done.run.hours) == ("", None)
+    assert done.run.step_ms == made.steps.shown_ms
+    assert made.together is not None
+    assert done.run.saving_share == made.together.share
+    assert done.run.findings[0].rule == made.results[0].rule.name
+    assert "<html" in done.page
+
+
+def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:
+    done = examine(replace(job, scrubbed=True), tmp_path)
+    assert (done.run.failure, done.page) == ("unreadable", "")
+    assert "--scrub needs its recording" in done.run.error
+
+
+def test_a_damaged_one_says_what_is_damaged(job: RecordingJob, tmp_path: Path) -> None:
+    Path(job.found.place).write_text('{"schema": 1, "tfdoctor": "", "steps": {}}')
+    assert "is damaged (subject: it is missing)" in examine(job, tmp_path).run.error
