@@ -41,4 +41,4 @@ def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:
 
 def test_a_damaged_one_says_what_is_damaged(job: RecordingJob, tmp_path: Path) -> None:
     Path(job.found.place).write_text('{"schema": 1, "tfdoctor": "", "steps": {}}')
-    assert "is damaged (subject: it is missing)" in examine(job, tmp_path).run.error
+    assert "is damaged (results: it is missing)" in examine(job, tmp_path).run.error

@@ -27,7 +27,7 @@ from tfdoctor.stored.report import NoReportError, read, reports, settled, write
 from tfdoctor.stored.results import UNSAID
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.json_form import AllOf, AsText, Matching, NotEmpty, OneUnit, Pairs, number
+from tfdoctor.terms.json_form import AllOf, AsText, NotEmpty, OfPattern, OneUnit, Pairs, number
 from tfdoctor.terms.units import Quantity, Unit, ms
 from tfdoctor.terms.verdict import Evidence, Finding, Healthy
 
@@ -199,7 +199,7 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
 def of_form(kind: Any, marked: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     """Return any values of a field with these markers."""
     form = form_of(marked)
-    if has(marked, Matching):
+    if has(marked, OfPattern):
         return st.sampled_from(["", "https://ci.example.org/report.html"])
     if has(marked, NotEmpty):
         return st.lists(values(get_args(kind)[0]), min_size=1, max_size=2).map(tuple)

@@ -122,7 +122,7 @@ class Checked:
 def _fits(value: Json, of: Mapping[str, Json]) -> bool:
     """Say whether a value has the type of a schema, or is among its words; its items and limits are not asked."""
     if "enum" in of:
-        return any(type(word) is type(value) and word == value for word in of["enum"])
+        return value in of["enum"] and not isinstance(value, bool)
     if "const" in of:
         return type(value) is type(of["const"]) and value == of["const"]
     if "pattern" in of and isinstance(value, str) and not re.search(of["pattern"], value):

@@ -16,8 +16,8 @@ from tfdoctor.terms.json_form import (
     NUMBER,
     AllOf,
     Json,
-    Matching,
     NotEmpty,
+    OfPattern,
     OmitDefault,
     OneUnit,
     Signed,
@@ -144,7 +144,7 @@ class Schemas:
         """Return the schema of a type with markers in its annotation."""
         if has(marked, OneUnit):
             return dict(NUMBER)
-        limits = next((one.schema for one in marked if isinstance(one, Within | Matching)), {})
+        limits = next((one.schema for one in marked if isinstance(one, Within | OfPattern)), {})
         return {**self.of(kind), **limits, **({"minItems": 1} if has(marked, NotEmpty) else {})}
 
     def _result(self) -> Schema:

@@ -74,7 +74,7 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class OfPattern:
     """The pattern of a text, and what such a text is, in words."""
 
     pattern: str
@@ -241,7 +241,7 @@ MILLISECONDS: Mapping[str, Json] = {
 
 WebAddress = Annotated[
     str,
-    Matching(
+    OfPattern(
         r"^([Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9%:=&?~#+!,;@._-][A-Za-z0-9%/:=&?~#+!,;@._-]*)?$",
         "a web address: https://...",
     ),
