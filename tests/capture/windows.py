@@ -52,9 +52,15 @@ class Session:
         (run / "host.xplane.pb").write_text(self.folder.name)
 
 
+class ZeroRates:
+    def describe(self) -> list[dict[str, object]]:
+        return []
+
+
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
+        self.zero_rates = ZeroRates()
 
     def looped(self, iterator: object) -> None: ...
 

@@ -27,5 +27,6 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
     traced = untraced.traced_ms or inside  # of calls that contain several steps
     slower = traced / untraced.median_ms
-    mixed = untraced.of == "steps" and steps.percentile_ms(100 * FASTEST) <= untraced.median_ms
+    fast = traced * steps.percentile_ms(100 * FASTEST) / (steps.median_ms or 1.0)
+    mixed = untraced.of == "steps" and fast <= untraced.median_ms
     return 1.0 if mixed and slower > DISTORTED else slower
