@@ -292,3 +292,9 @@ def test_an_entry_with_a_new_symptom_is_not_known() -> None:
     known = tuple(replace(one, known=True) for one in marked)
     (first, *_) = results(replace(base, results=known, baseline=use))
     assert first["baselineState"] == "unchanged"
+
+
+@pytest.mark.parametrize("file_format", ["sarif", "gitlab", "github"])
+def test_a_path_that_is_no_unicode_is_written(file_format: str) -> None:
+    text = render(file_format, finding_at(Location("b\udce9.py", 3)))
+    assert text.encode()

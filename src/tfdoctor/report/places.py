@@ -41,7 +41,7 @@ class PlacedFinding:
     @property
     def fingerprint(self) -> str:
         """What identifies the finding in the next report: its rule and its file, but neither line nor figures."""
-        return hashlib.sha256(f"{self.result.rule.name}\0{self.path}".encode()).hexdigest()
+        return _digest(f"{self.result.rule.name}\0{self.path}")
 
     @property
     def message(self) -> str:
@@ -77,7 +77,7 @@ class PlacedBudget:
     @property
     def fingerprint(self) -> str:
         """What identifies it in the next report: no line and no figures."""
-        return hashlib.sha256(f"{self.name}\0{self.path}".encode()).hexdigest()
+        return _digest(f"{self.name}\0{self.path}")
 
     @property
     def message(self) -> str:
@@ -134,3 +134,8 @@ def _likely(path: str) -> str:
     """Return the path in the repository of a file that is not on this machine; "" if it cannot be in one."""
     outside = ELSEWHERE.match(path) or INSTALLED & set(PurePosixPath(path).parts)
     return "" if outside else path
+
+
+def _digest(text: str) -> str:
+    """Return the SHA-256 of a text; the name of a file on a disk may have halves of characters."""
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
