@@ -1,4 +1,4 @@
-"""The optimizers whose learning rate is zero from their making on, for as long as it stays so."""
+"""The optimizers whose learning rate is zero whenever it is looked at: after the window, and at the end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ class ZeroRates:
 
     @guarded("learning rate")
     def made(self, optimizer: Foreign) -> None:
-        """An optimizer was made; of two with the same name, the scopes of a graph are not told apart."""
-        name = str(optimizer.name)
+        """An optimizer was made; of two with the same name, the scopes of a graph are not told apart.
+
+        Its rate is read when the window is over: reading it makes a tensor, and functions traced after that have
+        other numbers in their names, which a script's messages show.
+        """
+        name, rate = str(optimizer.name), optimizer._learning_rate
         if name in self.names:
             self.rates.pop(name, None)
-        elif tensorflow_api.context().executing_eagerly() and _is_zero(optimizer._learning_rate):
-            self.rates[name] = (optimizer._learning_rate, here())
+        elif tensorflow_api.context().executing_eagerly() and hasattr(rate, "numpy"):
+            self.rates[name] = (rate, here())
         self.names.add(name)
 
     def describe(self) -> list[dict[str, object]]:
@@ -42,5 +46,5 @@ class ZeroRates:
 
 
 def _is_zero(rate: Foreign) -> bool:
-    """Say whether a rate is the number zero: a schedule is no variable."""
-    return hasattr(rate, "numpy") and float(rate.numpy()) == 0.0
+    """Say whether a rate is the number zero."""
+    return float(rate.numpy()) == 0.0
