@@ -198,7 +198,7 @@ def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["os._exit(5)", "os.kill(os.getpid(), 9)"])
 def test_a_hard_end_leaves_what_was_written(tmp_path: Path, end: str) -> None:
-    done = recorded(f"work(1.5)\n{end}\n", tmp_path)
+    done = recorded(f"work(2.5)\n{end}\n", tmp_path)
     assert done.returncode in {5, -signal.SIGKILL}
     assert done.stderr == ""
     assert {line["kind"] for line in lines(tmp_path)} >= {"process", "stack", "bucket"}
