@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
+from tests.capture.running import profiled
 
 
 class Rate:
@@ -31,8 +32,10 @@ def rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
 
-def optimizer(rate: object, name: str = "adam") -> Any:
-    return SimpleNamespace(name=name, _learning_rate=rate)
+def make(rates: Any, rate: object, name: str = "adam") -> None:
+    """Make an optimizer, given this rate; a number becomes a variable."""
+    given = rate.value if isinstance(rate, Rate) else rate
+    rates.made(SimpleNamespace(name=name, _learning_rate=rate), given)
 
 
 def names(rates: Any) -> list[str]:
@@ -41,8 +44,8 @@ def names(rates: Any) -> list[str]:
 
 def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(rates: Any) -> None:
     rate = Rate(0.0)
-    rates.made(optimizer(rate))
-    rates.made(optimizer(Rate(0.1), "sgd"))
+    make(rates, rate)
+    make(rates, Rate(0.1), "sgd")
     assert names(rates) == ["adam"]
     rate.value = 1e-4
     assert names(rates) == []
@@ -51,11 +54,44 @@ def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(rates: Any) -> None:
 
 
 def test_a_schedule_is_no_number(rates: Any) -> None:
-    rates.made(optimizer(lambda step: 0.0 * step))
+    make(rates, lambda step: 0.0 * step)
     assert names(rates) == []
 
 
 def test_two_optimizers_of_one_name_are_not_told_apart(rates: Any) -> None:
     for rate in (0.0, 0.0, 0.0):
-        rates.made(optimizer(Rate(rate)))
+        make(rates, Rate(rate))
     assert names(rates) == []
+
+
+def test_a_rate_that_falls_to_zero_has_trained(rates: Any) -> None:
+    rate = Rate(1e-3)
+    make(rates, rate)
+    rate.value = 0.0  # as at the end of a schedule that a callback sets
+    assert names(rates) == []
+
+
+OPTIMIZERS = """
+import keras, numpy as np
+optimizers = keras.optimizers
+never = optimizers.Adam(0.0, name="never")
+later = optimizers.SGD(learning_rate=0.0, name="later")
+until = optimizers.SGD(0.1, name="until")
+scaled = optimizers.LossScaleOptimizer(optimizers.Adam(0.1, name="inner"), name="scaled")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile(scaled, "mse")
+later.learning_rate = 0.1
+until.learning_rate = 0.0
+model.fit(np.ones((320, 8), "float32"), np.ones((320, 1), "float32"), batch_size=8, verbose=0)
+"""
+
+
+@pytest.mark.tensorflow
+def test_of_keras_optimizers_only_one_trains_nothing(tmp_path: Path) -> None:
+    """An optimizer around another is given a rate of 0 by Keras, which it does not use."""
+    script = tmp_path / "train.py"
+    script.write_text(OPTIMIZERS)
+    result = profiled(script, tmp_path / "out", warmup=8, steps=5)
+    zero_rates = result.manifest.steps.zero_rates
+    assert zero_rates is not None
+    assert [entry.name for entry in zero_rates] == ["never"]

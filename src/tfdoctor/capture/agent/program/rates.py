@@ -1,4 +1,4 @@
-"""The optimizers whose learning rate is zero whenever it is looked at: after the window, and at the end."""
+"""The optimizers whose learning rate is zero from their making on, for as long as it stays so."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class ZeroRates:
         self.rates: dict[str, tuple[Foreign, Line | None]] = {}
 
     @guarded("learning rate")
-    def made(self, optimizer: Foreign) -> None:
+    def made(self, optimizer: Foreign, given: object) -> None:
         """An optimizer was made; of two with the same name, the scopes of a graph are not told apart.
 
-        Its rate is read when the window is over: reading it makes a tensor, and functions traced after that have
-        other numbers in their names, which a script's messages show.
+        The rate that it was given is looked at, not its variable: reading that makes a tensor, and functions traced
+        later have other numbers in their names, which a script's messages show.
         """
-        name, rate = str(optimizer.name), optimizer._learning_rate
+        name = str(optimizer.name)
         if name in self.names:
             self.rates.pop(name, None)
-        elif tensorflow_api.context().executing_eagerly() and hasattr(rate, "numpy"):
-            self.rates[name] = (rate, here())
+        elif given == 0.0 and tensorflow_api.context().executing_eagerly():
+            self.rates[name] = (optimizer._learning_rate, here())
         self.names.add(name)
 
     def describe(self) -> list[dict[str, object]]:

@@ -120,10 +120,10 @@ class Registry:
         self._remember(self.graphs, graph)
 
     @guarded("optimizer")
-    def optimizer_made(self, optimizer: object) -> None:
-        """An optimizer, for loops that have no model to ask."""
+    def optimizer_made(self, optimizer: object, rate: object) -> None:
+        """An optimizer, for loops that have no model to ask; ``rate`` is the learning rate that it was given."""
         self._remember(self.optimizers, optimizer)
-        self.zero_rates.made(optimizer)
+        self.zero_rates.made(optimizer, rate)
 
     @guarded("dataset")
     def dataset_made(self, dataset: TfDataset) -> None:
@@ -208,7 +208,7 @@ def hooks(registry: Registry) -> Hooks:
     hook: dict[str, list[Hook]] = {
         GRAPHS: [lambda module: _after_init(module.FuncGraph, registry.graph_made)],
         DATASETS: [lambda module: _after_init(module.DatasetV2, registry.dataset_made)],
-        OPTIMIZERS: [lambda module: _after_init(module.BaseOptimizer, registry.optimizer_made)],
+        OPTIMIZERS: [lambda module: _after_optimizer(module.BaseOptimizer, registry)],
         STRATEGIES: [
             lambda module: _after_init(module.StrategyBase, registry.choices.strategy_made)
         ],
@@ -229,6 +229,21 @@ def _after_init(kind: Foreign, made: Callable[[Foreign], object]) -> None:
     def __init__(self: object, *args: object, **kwargs: object) -> None:
         original(self, *args, **kwargs)
         made(self)
+
+    kind.__init__ = hide(__init__)
+
+
+def _after_optimizer(kind: Foreign, registry: Registry) -> None:
+    """Note each new optimizer with the learning rate that it was given."""
+    original, own_rate = kind.__init__, kind.learning_rate
+
+    @functools.wraps(original)
+    def __init__(self: object, *args: object, **kwargs: object) -> None:
+        original(self, *args, **kwargs)
+        # An optimizer around others has their rates, and gives its base one that nothing uses.
+        has_rate = type(self).learning_rate is own_rate  # type: ignore[attr-defined] # Keras' property
+        given = args[0] if args else kwargs.get("learning_rate")
+        registry.optimizer_made(self, given if has_rate else None)
 
     kind.__init__ = hide(__init__)
 
