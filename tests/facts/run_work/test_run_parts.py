@@ -81,10 +81,12 @@ def test_saves_and_summaries_that_only_samples_show_come_nobody_knows_how_often(
         run.steps(100, 5.0, "t.py:5")
         run.python(1.0, "t.py:30", calls="tensorflow.train.CheckpointManager.save", **SAVING)
         run.python(1.0, "t.py:31", calls="tensorflow.summary.histogram", **SAVING)
+        run.python(3.0, "t.py:32", calls="keras.Model.summary", **SAVING)
     parts = parts_of(run)
     assert parts["CheckpointManager.save"].line == place("t.py:30")
     assert parts["CheckpointManager.save"].in_step is None
     assert parts["tf.summary"].part is Part.SUMMARIES
+    assert parts["tf.summary"].at == Location("t.py", 31)
 
 
 def test_shares_are_of_what_recurs() -> None:

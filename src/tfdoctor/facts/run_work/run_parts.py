@@ -28,8 +28,8 @@ CALLED = {
 }
 """Calls of the user's lines that can be answered at once."""
 
-SUMMARY = "summary"
-"""A part of the names of TensorFlow's modules and functions that write summaries."""
+TENSORFLOW, SUMMARY = "tensorflow.", "summary"
+"""Beginning and part of the names of what writes summaries; `keras.Model.summary` prints the layers of a model."""
 
 FLUSHES = ("flush_summary_writer", "SummaryWriter")
 
@@ -230,4 +230,5 @@ def _summaries(phases: RunPhases) -> Iterator[RunPart]:
 
 def _writes(line: RunLine) -> bool:
     """Say whether a line writes summaries, or has them written to their file."""
-    return SUMMARY in line.calls or any(name in line.runs for name in FLUSHES)
+    own = line.calls.startswith(TENSORFLOW) and SUMMARY in line.calls
+    return own or any(name in line.runs for name in FLUSHES)
