@@ -85,11 +85,9 @@ from tfdoctor.terms.verdict import (
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 BY_HAND = (
-    "moving a stage changes which examples the later stages get, unless each example stays the same"
+    "in the other order the images differ slightly, or the later stages get other elements, so the accuracy has to "
+    "be compared"
 )
-
-
-BY_HAND = "the images differ slightly in the other order, so the accuracy has to be compared"
 
 
 @dataclass(frozen=True, slots=True)
