@@ -97,8 +97,8 @@ class TrialOptions:
         bool,
         typer.Option(
             "--keep-model-changes",
-            help="Also write changes of the batch size and of layer widths with --keep: they change what is "
-            "trained, and are tried only if --only names them.",
+            help="With --keep, also write the changes that alter what is trained: the batch size and the widths "
+            "of layers. They are tried only if --only names them.",
         ),
     ] = False
     layer: Annotated[

@@ -58,7 +58,7 @@ class Limits:
 
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "Smallest input work in ms per step, done while the step waits, for which a missing prefetch is reported; "
+        "Smallest time in ms per step that the step waits for input work which a prefetch would do ahead; "
         "handing over a batch that is ready takes about 0.1 ms",
     )
 

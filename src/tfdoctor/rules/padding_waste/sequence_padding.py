@@ -19,7 +19,7 @@ BEGINS = 0.98
 """Least share of rows whose first position is not padding: images and right-aligned series begin with zeros."""
 
 FITTING = 0.9
-"""Least share that cutting batches to their own longest row leaves of those that have no fixed length: some
+"""Batches of changing lengths fit their longest rows if cutting them to these leaves at least this share: some
 pipelines round lengths up to a few that are compiled."""
 
 GAPS = 0.05

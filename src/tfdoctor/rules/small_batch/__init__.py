@@ -106,8 +106,8 @@ class Limits:
     )
     examples: float = limit(
         16.0,
-        "Largest batch, on a CPU, for which the time to start operations counts: half of the default of Keras' "
-        "fit, as a larger one is often chosen on purpose",
+        "Largest batch, on a CPU, for which the time to start operations is reported: half of the default of "
+        "Keras' fit, because users often choose a larger batch on purpose",
     )
     values: float = limit(
         10_000.0,
