@@ -17,6 +17,8 @@ model = keras.Sequential([keras.layers.Dense(4)])
 opt = keras.optimizers.Adam(1e-3)
 loss_fn = keras.losses.MeanSquaredError()
 seen, array, counter = [], np.zeros(3), 0
+table = tf.random.normal((3, 3))
+table = table / 2.0
 
 
 def scaled(x):
@@ -55,6 +57,7 @@ PURE = [
     "z = tf.where(x > 0.5, x, -x)",
     "for v in model.trainable_variables:\n        v.assign(v * RATE)",
     "if y is None:\n        y = x",
+    "x = x @ table",
 ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.edits.editing import KINDS, git_apply
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import splices_of
 from tfdoctor.edits.source import SourceFile
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
 
@@ -31,6 +32,11 @@ STATEMENTS = st.sampled_from(
         "# d.map(f)",
         "",
         "@tf.function\ndef step(x):\n    with tf.GradientTape() as tape:\n        return x",
+        "d = d / max(d)",
+        "x = d / 2\nd = x + d\nwith tf.GradientTape() as tape:\n    y = x @ d\ntape.gradient(y, x)",
+        "def again(n):\n    return again(n - 1)\nmodel = again(2)\nmodel.compile('adam', 'mse')\nmodel.fit(d)",
+        "def step(a, b):\n    with tf.GradientTape() as tape:\n        return step(b, a)",
+        "for b in d:\n    a = b\n    b = a\n    with tf.GradientTape() as tape:\n        b(a)",
     ]
 )
 
@@ -54,7 +60,7 @@ def all_edits(source: SourceFile) -> str:
     for line in range(len(module.lines.starts) + 1):
         for kind in KINDS.values():
             try:
-                splices = kind(module, line, "options.autotune.enabled = False")
+                splices = splices_of(kind, module, line, "options.autotune.enabled = False")
             except Declined:
                 continue
             before_and_after(source.text, splices)

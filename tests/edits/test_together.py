@@ -109,3 +109,19 @@ def test_other_fixes_count_only_where_they_are_in_the_patch(folder: Path) -> Non
     results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, unneeded)
     assert missing(results)[0] == ""
     assert b"num_parallel_calls" in patch
+
+
+def test_a_defect_in_one_edit_costs_that_edit_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edit fails as one of a rule in the user's folder may."""
+    (tmp_path / "edits_of_mine.py").write_text("EDITS = {'mine': lambda *_: [][1]}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    broken = finding("mine", remedy("mine", line=3))
+    broken = replace(broken, rule=replace(broken.rule, edit_modules=("edits_of_mine",)))
+    results, patch = edited(recorded(folder, ["train.py"], EPOCH), [broken, finding(*JIT)], None)
+    defect, made = missing(results)
+    assert "IndexError" in defect
+    assert "report this defect" in defect
+    assert made == ""
+    assert b"jit_compile=True" in patch

@@ -18,6 +18,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Finding, Location, Remedy
 
 if TYPE_CHECKING:
+    from tfdoctor.edits.by_id import Kind
     from tfdoctor.edits.module import SyntaxTree
 
 
@@ -52,7 +53,7 @@ class Draft:
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
-        splices = kind(module, at.line, remedy.code)
+        splices = splices_of(kind, module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         replacements = replaced(source.text, splices)
@@ -91,6 +92,20 @@ class Draft:
             for name, source in changed.items()
         ]
         return unified(changes, next((source.within for source in changed.values()), ""))
+
+
+def splices_of(kind: "Kind", module: "SyntaxTree", line: int, code: str) -> list[Splice]:
+    """Return what an edit changes in a file.
+
+    Raises:
+        Declined: why it cannot be made.
+    """
+    try:
+        return kind(module, line, code)
+    except (
+        RecursionError
+    ) as error:  # a = f(b) and b = f(a), or a function that returns its own result
+        raise Declined("names of the file stand for each other") from error
 
 
 def edited(
@@ -136,6 +151,9 @@ def _edit(remedy: Remedy, rule: Rule, draft: Draft, conflict: str, taken: str) -
         edit, source, splices = draft.edit(remedy, rule)
     except Declined as reason:
         return Edit(remedy.at, missing=str(reason)), taken
+    except Exception as error:  # noqa: BLE001 - without this edit the report is as good as with it
+        why = f"tfdoctor failed to make it ({error!r}): please report this defect"
+        return Edit(remedy.at, missing=why), taken
     if conflict:
         missing = conflict
     elif taken not in ("", remedy.edit_id):

@@ -48,9 +48,14 @@ class Values(Tensors):
     def _settled(self, name: cst.Name) -> tuple[cst.CSTNode, BoundValue] | None:
         """Return the only binding of a name, or the last of those that all run before the name is read.
 
-        Those are statements of the file itself, in no block, above the name.
+        Those are statements of the file itself, in no block, above the name. ``x = x / 2`` reads an earlier ``x``.
         """
-        bound = sorted(self.module.bound(name), key=self.module.span)
+        own = next(self.module.around(name, cst.SimpleStatementLine), None)
+        bound = [
+            node
+            for node in sorted(self.module.bound(name), key=self.module.span)
+            if own is None or own is not next(self.module.around(node, type(own)), None)
+        ]
         before = all(
             self._is_top_level(node) and self.module.span(node) < self.module.span(name)
             for node in bound

@@ -152,7 +152,10 @@ def _table(lines: LoopLines, time_ms: float) -> Table:
 
 RARELY = "Do this work every 100 steps"
 
-IF_NOT_NEEDED = "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function"
+IF_NOT_NEEDED = (
+    "Do this work every 100 steps if the next step does not need it, once before the loop if its result stays the "
+    "same, otherwise in a tf.function"
+)
 
 LOOP = """\
 for step, batch in enumerate(batches):
