@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.rules.python_in_loop import HISTOGRAM, example
+from tfdoctor.rules.python_in_loop import HISTOGRAM, IF_NOT_NEEDED, example
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
 from tfdoctor.terms.verdict import (
     Bound,
@@ -57,7 +57,7 @@ def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
     """Trap: the loop of reinforcement learning plays a game between its steps, and cannot do without."""
     finding = as_finding(check(5.0, aside=False))
     assert finding.effects[0].bound is Bound.AT_MOST
-    assert finding.remedies[0].action.startswith("If the next step does not need")
+    assert finding.remedies[0].action == IF_NOT_NEEDED
 
 
 def test_waiting_after_a_read_is_left_to_host_sync() -> None:
