@@ -187,6 +187,31 @@ class DebugAid:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingLibrary:
+    """A library that TensorFlow needs for a GPU and cannot load, and the loader's message."""
+
+    name: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAccess:
+    """What TensorFlow knows of NVIDIA GPUs, and what keeps it from them where it has registered none."""
+
+    registered: Count = 0
+    cuda: bool | None = None  # the build has CUDA
+    rocm: bool | None = None  # AMD's
+    targets: tuple[str, ...] = ()  # that the build has kernels for: "sm_80", "compute_90"
+    capabilities: tuple[str, ...] = ()  # of the GPUs: "9.0"
+    files: Count | None = None  # device files of GPUs
+    readable: bool | None = None  # the process may open one of them
+    shown: str | None = None  # CUDA_VISIBLE_DEVICES as the process has it
+    package: str = ""  # of a build without CUDA: "tensorflow-cpu 2.21.0"
+    driver: str = ""  # its error, or the loader's message
+    missing: tuple[MissingLibrary, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """The settings of the run; None is unknown."""
 
@@ -211,6 +236,8 @@ class RunSettings:
     intra_op_variable: str | None = None  # TF_NUM_INTRAOP_THREADS as the process has it
     affinity: Count | None = None  # the processors that the process may run on
     debugging: tuple[DebugAid, ...] | None = None
+    backend: str | None = None  # of Keras: "tensorflow", "jax", "torch"
+    gpus: GpuAccess | None = None
 
 
 @dataclass(frozen=True, slots=True)

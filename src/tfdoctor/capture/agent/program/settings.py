@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from . import gpu_access
 from .chosen import homes
 from .datasets import batch_of
 
@@ -25,6 +26,7 @@ def describe(registry: Registry) -> dict[str, object]:
     feeds = registry.feeds()
     settings = {
         "policy": _policy(),
+        "backend": _backend(),
         **_optimizer(model, registry.optimizers),
         # Of a model or a tf.function:
         "jit_compile": getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None)),
@@ -65,6 +67,13 @@ def _policy() -> object:
     return keras.mixed_precision.global_policy().name
 
 
+def _backend() -> str | None:
+    """Return what Keras computes with; None where it is not in use."""
+    config = getattr(sys.modules.get("keras"), "config", None)
+    backend = getattr(config, "backend", None)
+    return str(backend()) if backend is not None else None
+
+
 def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
     """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
@@ -82,6 +91,7 @@ def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
         "intra_op_variable": os.environ.get("TF_NUM_INTRAOP_THREADS"),
         "affinity": len(os.sched_getaffinity(0)),
         "devices": [device.name for device in config.list_logical_devices()],
+        "gpus": gpu_access.describe(config),
     }
 
 

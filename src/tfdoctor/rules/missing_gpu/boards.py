@@ -1,0 +1,93 @@
+"""The NVIDIA GPUs of the machine, those that TensorFlow registers, and what lies between them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import GpuAccess, MissingLibrary
+from tfdoctor.terms.kinds import DeviceKind
+
+__all__ = ["Boards", "MissingLibrary", "Obstacle"]
+
+NONE_SHOWN = ("", "-1", "NoDevFiles")
+"""Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list)."""
+
+TENSORFLOW = "tensorflow"
+
+
+class Obstacle(StrEnum):
+    """What keeps TensorFlow from the GPUs; the first that applies."""
+
+    VARIABLE = "CUDA_VISIBLE_DEVICES hides them"
+    PROGRAM = "the program hides them"
+    BUILD = "this build of TensorFlow has no CUDA"
+    DRIVER = "the driver does not answer"
+    LIBRARY = "libraries cannot be loaded"
+    UNKNOWN = "the reason was not recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Boards:
+    """The boards that NVML lists, by name, or the device files; ``usable`` are those that the program gets.
+
+    ``readable`` says whether the process may open a device file, None where it has none. ``obstacle`` is None
+    where a GPU is usable. ``foreign`` is the backend of Keras where that is not TensorFlow.
+    """
+
+    names: tuple[str, ...] = ()
+    files: int = 0
+    readable: bool | None = None
+    usable: int = 0
+    obstacle: Obstacle | None = None
+    detail: str = ""  # of the obstacle: the variable's value, the package, the driver's error
+    libraries: tuple[MissingLibrary, ...] = ()
+    foreign: str = ""
+
+    @property
+    def count(self) -> int:
+        """The number of boards."""
+        return len(self.names) or self.files
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Compare the samples and the device files with the devices of TensorFlow.
+
+        Raises:
+            Unavailable: it was not recorded which GPUs TensorFlow registers.
+        """
+        run = recording.program.run if recording.program else None
+        if run is None or run.gpus is None or run.devices is None:
+            raise Unavailable(
+                "which GPUs TensorFlow registers was not recorded; record with `tfdoctor profile`"
+            )
+        access = run.gpus
+        boards = {gpu.index: gpu.name for sample in recording.samples for gpu in sample.gpu}
+        usable = sum(
+            any(kind in name for kind in (DeviceKind.GPU, DeviceKind.TPU)) for name in run.devices
+        )
+        obstacle, detail = (None, "") if usable else _obstacle(access)
+        return cls(
+            names=tuple(name or "GPU" for _, name in sorted(boards.items())),
+            files=access.files or 0,
+            readable=access.readable if access.files else None,
+            usable=usable,
+            obstacle=obstacle,
+            detail=detail,
+            libraries=access.missing,
+            foreign="" if run.backend in {None, TENSORFLOW} else run.backend or "",
+        )
+
+
+def _obstacle(access: GpuAccess) -> tuple[Obstacle, str]:
+    """Return what comes first between TensorFlow and the GPUs, and its details."""
+    if access.registered:
+        return Obstacle.PROGRAM, ""
+    if access.shown is not None and access.shown.split(",")[0].strip() in NONE_SHOWN:
+        return Obstacle.VARIABLE, access.shown
+    if access.cuda is False:
+        return Obstacle.BUILD, access.package
+    if access.driver:
+        return Obstacle.DRIVER, access.driver
+    return (Obstacle.LIBRARY, "") if access.missing else (Obstacle.UNKNOWN, "")

@@ -1,0 +1,103 @@
+"""missing-gpu: what is told of each obstacle, and when nothing can be said."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding, as_not_applicable
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.device import Device
+from tfdoctor.rules.missing_gpu import example
+from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
+from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity, Table
+
+MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
+
+
+def boards(samples: Any = MACHINE, devices: Any = ("/device:CPU:0",), **gpus: Any) -> Boards:
+    """The fact of a recording with these samples and this record of the run."""
+    run = {"devices": list(devices), "gpus": {"registered": 0, "cuda": True, **gpus}}
+    return chart(trace([]), recording({"run": run}, samples)).fact(Boards)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "obstacle", "detail"),
+    [
+        ({"shown": "-1"}, Obstacle.VARIABLE, "-1"),
+        ({"shown": ""}, Obstacle.VARIABLE, ""),
+        ({"registered": 1}, Obstacle.PROGRAM, ""),
+        (
+            {"cuda": False, "package": "tensorflow-cpu 2.21.0"},
+            Obstacle.BUILD,
+            "tensorflow-cpu 2.21.0",
+        ),
+        (
+            {"driver": "CUDA_ERROR_NO_DEVICE (100)"},
+            Obstacle.DRIVER,
+            "CUDA_ERROR_NO_DEVICE (100)",
+        ),
+        ({"missing": [{"name": "libcudnn.so.9", "why": "not found"}]}, Obstacle.LIBRARY, ""),
+        ({"shown": "0"}, Obstacle.UNKNOWN, ""),
+    ],
+)
+def test_each_obstacle_is_known(gpus: Any, obstacle: Obstacle, detail: str) -> None:
+    found = boards(**gpus)
+    assert (found.obstacle, found.detail) == (obstacle, detail)
+    finding = as_finding(example(found))
+    assert "Tesla T4" in finding.summary
+    assert detail in finding.summary
+    assert finding.remedies
+    chosen = obstacle in {Obstacle.VARIABLE, Obstacle.PROGRAM}
+    assert finding.severity is (Severity.NOTE if chosen else Severity.WARNING)
+
+
+def test_what_somebody_chose_comes_before_what_is_also_true() -> None:
+    assert boards(shown="-1", cuda=False).obstacle is Obstacle.VARIABLE
+
+
+def test_a_library_is_shown_with_the_message_of_the_loader() -> None:
+    finding = as_finding(example())
+    (table,) = [item for item in finding.evidence if isinstance(item, Table)]
+    assert "cannot open shared object file" in str(table.rows)
+
+
+def test_gpus_and_tpus_in_use_are_healthy() -> None:
+    for kind in ("GPU", "TPU"):
+        verdict = example(boards(devices=("/device:CPU:0", f"/device:{kind}:0")))
+        assert isinstance(verdict, Healthy)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Boards(obstacle=Obstacle.DRIVER), "no NVIDIA GPU"),
+        (Boards(files=8, readable=False, obstacle=Obstacle.DRIVER), "may not open"),
+        (Boards(("T4",), obstacle=Obstacle.DRIVER, foreign="jax"), "jax"),
+    ],
+)
+def test_a_machine_without_a_gpu_for_this_run_is_not_judged(found: Boards, said: str) -> None:
+    """Trap: device files of the host that are in a container which may not use them."""
+    assert said in as_not_applicable(example(found)).reason
+
+
+def test_device_files_that_can_be_opened_are_enough() -> None:
+    found = boards((), files=2, readable=True, driver="libcuda.so.1: cannot open")
+    assert "2" in str(as_finding(example(found)).evidence)
+
+
+def test_work_on_an_accelerator_contradicts_it() -> None:
+    device = Device(DeviceKind.GPU, 1, 1)
+    assert isinstance(example(boards(), device=device), NotApplicable)
+
+
+def test_a_program_that_trains_nothing_needs_no_gpu() -> None:
+    preparing = RunPhases.divided(1000.0, {Phase.PREPARING: 1000.0})
+    assert isinstance(example(boards(), phases=preparing), NotApplicable)
+
+
+def test_recordings_that_do_not_tell_are_not_judged() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        chart(trace([]), recording({"run": {"devices": ["/device:CPU:0"]}}, MACHINE)).fact(Boards)
