@@ -5,13 +5,13 @@ import pytest
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_reads
 from tfdoctor.rules.serial_reads import AHEAD, example
-from tfdoctor.rules.serial_reads.source_files import SourceFiles
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 

@@ -141,6 +141,19 @@ class DatasetParameters:
     num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
     compression_type: str = ""  # "GZIP", "ZLIB"; "" is none or not recorded
+    cycle_length: int | None = None  # files that an interleave reads from; -1 is AUTOTUNE
+
+
+NETWORKS = {
+    "nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "lustre": "Lustre", "ceph": "CephFS",
+    "fuse.ceph": "CephFS", "fuse.ceph-fuse": "CephFS", "glusterfs": "GlusterFS", "fuse.glusterfs": "GlusterFS",
+    "beegfs": "BeeGFS", "gpfs": "GPFS", "afs": "AFS", "wekafs": "WekaFS", "fuse.juicefs": "JuiceFS",
+    "fuse.gcsfuse": "Cloud Storage FUSE", "fuse.mountpoint-s3": "Mountpoint for S3", "fuse.s3fs": "s3fs",
+    "fuse.goofys": "goofys", "fuse.blobfuse": "BlobFuse", "fuse.blobfuse2": "BlobFuse",
+    "fuse.rclone": "rclone", "fuse.sshfs": "SSHFS",
+}  # fmt: skip
+"""File systems across a network, by the type of their mount (proc_pid_mountinfo(5)). What hands a folder of the
+host to a container or a virtual machine (9p, virtiofs, overlay) is none: what lies beneath is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +166,12 @@ class FileList:
     image: tuple[
         int, ...
     ] = ()  # height and width in pixels, the median of a few; () is unknown or none
+    file_system: str = ""  # of local paths: the type of the mount, "ext4"; "" is unknown
+
+    @property
+    def network(self) -> str:
+        """What holds the files across a network: "gs://", "NFS"; "" is none, or unknown."""
+        return f"{self.scheme}://" if self.scheme else NETWORKS.get(self.file_system, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,9 @@ def check(
     if not compressed:
         return Healthy(summary="The pipeline reads no compressed records")
     kinds = ", ".join(sorted({data.parameters.compression_type for data in compressed}))
-    schemes = {data.files.scheme for data in properties.chain if data.files}
-    if schemes != {""}:
-        where = f"remote ({', '.join(sorted(schemes))})" if schemes else "unknown"
+    places = {data.files.network for data in properties.chain if data.files}
+    if places != {""}:
+        where = f"remote ({', '.join(sorted(places))})" if places else "unknown"
         return NotApplicable(
             reason=f"the records are compressed ({kinds}), but their place is {where}"
         )

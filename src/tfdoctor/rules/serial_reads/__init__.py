@@ -39,10 +39,10 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
+from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.serial_reads.source_files import SourceFiles
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
@@ -139,7 +139,7 @@ def _finding(
     limits: Limits,
 ) -> Finding:
     openers = _openers(pipeline, reader)
-    source = f" from {files.scheme}://" if files and files.scheme else ""
+    source = f" from {files.network}" if files and files.network else ""
     label = "share of the pipeline's slowest segment spent reading"
     spreads = not (files and files.remote)
     spread = (reader, *openers[:-1])  # the outermost opener stays alone

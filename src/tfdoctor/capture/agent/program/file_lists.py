@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from . import image_sizes
+from . import image_sizes, mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_SIZES = 16
 
 
 def describe(dataset: TfDataset) -> dict[str, object] | None:
-    """Return {count, scheme, bytes, image} of a list of paths, or None; bytes is the median of a few sizes.
+    """Return {count, scheme, bytes, image, file_system} of a list of paths, or None; bytes is the median of a few.
 
     image is the median [height, width] of a few files, None where they are not images.
 
@@ -57,6 +57,7 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
         "scheme": "",
         "bytes": sizes[len(sizes) // 2],
         "image": image_sizes.median(paths),
+        "file_system": mounts.file_system(paths[0]),
     }
 
 

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.run.program import Dataset, FileList, Program
 
 OPENER = re.compile(r"_?(?:FlatMap|(?:Parallel)?Interleave)Dataset")
 """Datasets that open a file for each element that they take."""
 
 PATHS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 """The elements of a list of paths."""
+
+HANDED_IN = frozenset({"9p", "virtiofs", "overlay", "fuse"})
+"""File systems that hand a folder on: what lies beneath is not known."""
 
 FOREVER = -1
 """tf.data's cardinality of an infinite dataset."""
@@ -22,7 +25,8 @@ class SourceFiles:
     """Files of one list of paths; None is unknown."""
 
     count: int | None = None
-    scheme: str = ""  # "gs", "s3": a remote file system; "" is local or unknown
+    network: str = ""  # "gs://", "NFS": what holds them across a network; "" is local or unknown
+    local: bool = False  # known to be on a file system of this machine
 
     @classmethod
     def measure(cls, program: Program) -> Self:
@@ -32,19 +36,24 @@ class SourceFiles:
             Unavailable: the pipeline does not begin with one list of files, or that was not recorded.
         """
         files = (dataset.files for dataset in program.feeding if dataset.files)
-        listed = {(one.count, one.scheme) for one in files}
+        listed = {(one.count, one.network, _local(one)) for one in files}
         openers = (dataset for dataset in program.feeding if OPENER.fullmatch(dataset.kind))
         opened = {_opened(dataset, program) for dataset in openers}
-        counts = listed or {(count, "") for count in opened - {None}}
+        counts = listed or {(count, "", False) for count in opened - {None}}
         if len(counts) != 1:
             raise Unavailable("the files that the pipeline reads were not recorded")
-        ((count, scheme),) = counts
-        return cls(count, scheme)
+        ((count, network, local),) = counts
+        return cls(count, network, local)
 
     @property
     def remote(self) -> bool:
-        """Whether the files are remote, by their paths."""
-        return bool(self.scheme)
+        """Whether the files lie across a network, by their paths and mounts."""
+        return bool(self.network)
+
+
+def _local(files: FileList) -> bool:
+    """Say whether the mount is known, and is none of a network or of a folder handed in."""
+    return bool(files.file_system) and not files.network and files.file_system not in HANDED_IN
 
 
 def _opened(opener: Dataset, program: Program) -> int | None:

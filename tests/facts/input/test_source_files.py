@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.source_files import PATHS, SourceFiles
 from tfdoctor.facts.run.program import Dataset, FileList, Program
-from tfdoctor.rules.serial_reads.source_files import PATHS, SourceFiles
 
 
 def measured(*datasets: Dataset) -> SourceFiles:
@@ -24,7 +24,26 @@ RECORDS = dataset(2, "_InterleaveDataset")
 def test_a_list_of_files_says_how_many_and_where() -> None:
     listed = dataset(0, "_TensorSliceDataset", files=FileList(count=40, scheme="gs", nbytes=None))
     found = measured(listed, dataset(1, "_RepeatDataset"), RECORDS)
-    assert (found.count, found.scheme, found.remote) == (40, "gs", True)
+    assert (found.count, found.network, found.remote) == (40, "gs://", True)
+
+
+@pytest.mark.parametrize(
+    ("file_system", "network", "local"),
+    [
+        ("nfs4", "NFS", False),
+        ("fuse.gcsfuse", "Cloud Storage FUSE", False),
+        ("ext4", "", True),
+        ("overlay", "", False),
+        ("9p", "", False),
+        ("", "", False),
+    ],
+)
+def test_a_mount_says_whether_its_files_lie_across_a_network(
+    file_system: str, network: str, *, local: bool
+) -> None:
+    files = FileList(count=40, file_system=file_system)
+    found = measured(dataset(0, "_TensorSliceDataset", files=files), dataset(1, "_MapDataset"))
+    assert (found.network, found.local) == (network, local)
 
 
 def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:

@@ -1,0 +1,129 @@
+"""The type of the file system that holds a path, by tables of mounts, and a run whose files answer slowly."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.capture import agent
+from tests.capture.running import environment, profiled
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Finding
+
+mounts = agent.load("program.mounts")
+
+TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:40 / /data rw,relatime shared:7 - nfs4 server:/export rw,vers=4.2
+31 30 0:41 / /data/local rw - xfs /dev/nvme0n1 rw
+32 22 0:42 / /with\040space rw - fuse.gcsfuse bucket rw
+33 22 0:43 / /s3 rw - fuse mountpoint-s3 ro
+34 22 0:44 / /other rw - fuse /home/me/secret rw
+35 22 0:45 / /twice rw - ext4 /dev/vdb rw
+36 22 0:46 / /twice rw - lustre 10.0.0.1@tcp:/fs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me/a.tfrecord", "ext4"),
+        ("/data/a.tfrecord", "nfs4"),
+        ("/data/local/a.tfrecord", "xfs"),
+        ("/database/a.tfrecord", "ext4"),
+        ("/with space/a.tfrecord", "fuse.gcsfuse"),
+        ("/s3/a.tfrecord", "fuse.mountpoint-s3"),
+        ("/other/a.tfrecord", "fuse"),
+        ("/twice/a.tfrecord", "lustre"),
+    ],
+)
+def test_the_innermost_and_latest_mount_holds_a_file(tmp_path: Path, path: str, kind: str) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(TABLE)
+    assert mounts.file_system(path, str(table)) == kind
+
+
+def test_without_a_table_the_type_is_unknown(tmp_path: Path) -> None:
+    assert mounts.file_system("/data/a", str(tmp_path / "none")) == ""
+
+
+def test_this_machine_has_a_table() -> None:
+    assert mounts.file_system("/proc/self") == "proc"
+
+
+TRAIN = """
+import sys
+
+import tensorflow as tf
+
+weights = tf.Variable(tf.zeros((250, 1)))
+
+
+def parse(record):
+    return tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32)
+
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
+    weights.assign_sub(1e-9 * tape.gradient(loss, weights))
+
+
+files = [f"{sys.argv[1]}/{number % 40:02}.tfrecord" for number in range(1200)]
+paths = tf.data.Dataset.from_tensor_slices(files)
+data = paths.interleave(
+    tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8
+)
+for x in data.map(parse).batch(32, drop_remainder=True).prefetch(2):
+    step(x)
+"""
+
+WRITE = """
+import sys
+
+import tensorflow as tf
+
+for number in range(40):
+    with tf.io.TFRecordWriter(f"{sys.argv[1]}/{number:02}.tfrecord") as writer:
+        for _ in range(8):
+            writer.write(bytes(250))
+"""
+
+
+@pytest.mark.tensorflow
+def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None:
+    """Three files at a time, each of whose reads takes 20 ms: most of the time no core is busy."""
+    stub, compiler = Path(__file__).with_name("slow_files_stub.c"), shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library, folder = tmp_path / "slow.so", tmp_path / "data"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", str(library), str(stub), "-ldl"], check=True
+    )
+    folder.mkdir()
+    write, train = tmp_path / "write.py", tmp_path / "train.py"
+    write.write_text(WRITE)
+    train.write_text(TRAIN)
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n"
+    )
+    slow = {"LD_PRELOAD": str(library), "SLOW_MS": "20", "MOUNTINFO": str(table)}
+    done = profiled(write, tmp_path / "written", str(folder), trace=False)
+    assert done.code == 0, done.stderr
+    env = environment(**slow, SLOW_FOLDER=str(folder.resolve()))
+    run = profiled(
+        train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50
+    )
+    assert run.code == 0, run.stderr
+    kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
+    assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])
+    results = diagnose(run.recording, all_rules(), "").results
+    verdict = next(one.outcome for one in results if one.rule.name == "slow-storage")
+    assert isinstance(verdict, Finding), verdict
+    assert "NFS" in verdict.summary
+    assert verdict.remedies[0].at is not None
+    assert verdict.remedies[0].at.path.endswith("train.py")

@@ -1,0 +1,108 @@
+"""slow-storage: reads across a network that wait, and what only looks like it."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, manifest, recording, trace
+from tests.rules.verdicts import as_finding, as_not_applicable
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.rules.slow_storage import LITTLE_MORE, MOST_READS, example
+from tfdoctor.rules.slow_storage.read_rate import ReadRate
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
+
+NFS = SourceFiles(1024, "NFS")
+
+
+def values(verdict: Any) -> dict[str, float]:
+    return {one.label: one.value.value for one in verdict.evidence if isinstance(one, Measure)}
+
+
+def test_more_reads_at_a_time_shorten_them_as_far_as_was_shown() -> None:
+    finding = as_finding(example(threads=8.0))
+    (effect,) = finding.effects
+    assert effect.scales == pytest.approx(8.0 / MOST_READS)
+    assert effect.bound is Bound.AT_MOST
+    assert not effect.spreads
+    assert "gs://" in finding.summary
+    assert "cycle_length" in finding.remedies[0].code
+
+
+def test_no_more_files_can_be_read_than_there_are() -> None:
+    (effect,) = as_finding(example(threads=8.0, files=SourceFiles(16, "gs://"))).effects
+    assert effect.scales == pytest.approx(0.5)
+
+
+def test_where_enough_reads_are_under_way_only_larger_or_nearer_ones_help() -> None:
+    threads = MOST_READS / LITTLE_MORE + 1.0
+    finding = as_finding(example(threads=threads, work=threads * 40.0))
+    assert all("cycle_length" not in remedy.code for remedy in finding.remedies)
+    assert "buffer_size" in finding.remedies[0].code
+
+
+@pytest.mark.parametrize(("busy", "kind"), [(3.8, Finding), (3.9, Healthy)])
+def test_threads_that_keep_cores_busy_do_not_wait(busy: float, kind: type) -> None:
+    """Trap: decompression and checksums take cores, and look like reading in the trace."""
+    assert isinstance(example(cores=Cores(16.0, busy=busy)), kind)
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(1.2, NotApplicable), (1.3, Finding)])
+def test_one_file_at_a_time_does_not_show_what_the_storage_delivers(
+    threads: float, kind: type
+) -> None:
+    assert isinstance(example(threads=threads, cores=Cores(16.0, busy=0.5), work=50.0), kind)
+
+
+@pytest.mark.parametrize(("batch", "kind"), [(39.0, Finding), (41.0, Healthy)])
+def test_reading_has_to_take_most_of_the_slowest_segment(batch: float, kind: type) -> None:
+    stages = (
+        StageTime.of("Root::Prefetch::BatchV2", batch),
+        StageTime.of("Root::Prefetch::BatchV2::TFRecord", 320.0, 8.0),
+    )
+    assert isinstance(example(*stages), kind)
+
+
+def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
+    assert isinstance(example(wait=0.0), Healthy)
+
+
+def test_what_is_not_known_to_lie_across_a_network_is_not_judged() -> None:
+    assert isinstance(example(files=SourceFiles(8, local=True)), Healthy)
+    assert isinstance(example(files=SourceFiles(8)), NotApplicable)
+    assert "listed" in as_not_applicable(example(files=Unavailable("not listed"))).reason
+    assert "sampled" in as_not_applicable(example(cores=Unavailable("not sampled"))).reason
+
+
+def test_whole_files_are_read_by_a_function_which_does_other_work_too() -> None:
+    line = Dataset(id=1, kind="_ParallelMapDataset", at=Location("train.py", 9))
+    stage = StageTime.of(
+        "Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line
+    )
+    finding = as_finding(example(stage, files=NFS))
+    (effect,) = finding.effects
+    assert effect.scales == pytest.approx(0.2 + 0.8 / 8.0)
+    assert finding.remedies[0].at == Location("train.py", 9)
+    assert "map" in finding.remedies[0].code
+    assert values(finding)["time per record or file"] == pytest.approx(10.0)
+
+
+def test_bytes_are_told_of_mounts_alone() -> None:
+    rate = ReadRate(80e6, 131_072.0)
+    assert values(example(files=NFS, rate=rate))["bytes that the process read"] == 80e6
+    assert "bytes that the process read" not in values(example(rate=rate))
+
+
+def test_the_rate_is_that_of_the_window() -> None:
+    window = TracedWindow(
+        started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100
+    )
+    made = chart(trace([]), recording(manifest=manifest(window=window))).fact(ReadRate)
+    assert (made.bytes_per_s, made.bytes_per_call) == (2e6, 40_000.0)
+    for lacking in (TracedWindow(), None):
+        with pytest.raises(Unavailable):
+            chart(trace([]), recording(manifest=manifest(window=lacking))).fact(ReadRate)
