@@ -131,29 +131,36 @@ class Run:
             self.python(seconds, at)
 
     def trace(
-        self, seconds: float, at: str, name: str, *, trains: bool = False, made: int = 1
+        self,
+        seconds: float,
+        at: str,
+        name: str,
+        *,
+        trains: bool = False,
+        made: int = 1,
+        **stack: Any,
     ) -> None:
-        """Call a function that is traced then; a training one is a step as well."""
+        """Call a function that is traced then; a training one is a step as well; ``stack`` as for python."""
         outer = RunCall.FUNCTION
         if trains:
             self._begins(at)
             self.entered.append((self.now, self._step(at).id))
             outer = outer if self._source == OWN_LOOP else RunCall.STEP
         elif self.under_way[-1].call is not RunCall.SCRIPT:
-            self._trace(seconds, at, name, made)
+            self._trace(seconds, at, name, made, **stack)
             return
         with self.call(outer, at, name if outer is RunCall.FUNCTION else self._source):
-            self._trace(seconds, at, name, made)
+            self._trace(seconds, at, name, made, **stack)
         self._after_step(trains=trains)
 
-    def _trace(self, seconds: float, at: str, name: str, made: int) -> None:
+    def _trace(self, seconds: float, at: str, name: str, made: int, **stack: Any) -> None:
         with self.call(RunCall.TRACE, at, name):
             self.traces.append(
                 FunctionTrace(
                     name, place(at), self.now, seconds * 1000, made, self.under_way[-1].id
                 )
             )
-            self.python(seconds, at)
+            self.python(seconds, at, **stack)
 
     def steps(
         self, count: int, ms: float, at: str, *, between_ms: float = 0.0, traced: bool = False,

@@ -103,6 +103,25 @@ def test_device_files_count_only_where_they_can_be_opened(
         assert access.device_files() == (2, False)
 
 
+def test_the_cache_of_cuda_tells_what_was_added_to_it(tmp_path: Path) -> None:
+    cache = agent.load("program.kernel_cache")
+    (tmp_path / "a").mkdir()
+    for name, size, at in (("index", 10, 900.0), ("a/old", 100, 500.0), ("a/new", 1000, 960.0)):
+        (tmp_path / name).write_bytes(bytes(size))
+        os.utime(tmp_path / name, (at, at))
+    known = {"CUDA_CACHE_PATH": str(tmp_path), "CUDA_CACHE_MAXSIZE": "4294967296"}
+    assert cache.describe(900.0, known) == {
+        "disabled": False,
+        "bytes": 1110,
+        "limit": "4294967296",
+        "written": 2,
+        "seconds": 60.0,
+    }
+    assert cache.describe(1000.0, known)["written"] == 0
+    assert cache.describe(0.0, {"CUDA_CACHE_PATH": str(tmp_path / "none")})["bytes"] == 0
+    assert cache.describe(0.0, {"CUDA_CACHE_DISABLE": "1"}) == {"disabled": True}
+
+
 @pytest.mark.tensorflow
 def test_a_run_beside_a_gpu_that_tensorflow_does_not_get_is_told(tmp_path: Path) -> None:
     """TensorFlow asks the stand-in for the driver, NVML the one for its library."""

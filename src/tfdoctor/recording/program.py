@@ -214,6 +214,20 @@ class MissingLibrary:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCache:
+    """CUDA's folder of compiled kernels: its bytes, and the files that were written since TensorFlow was imported.
+
+    ``seconds`` is the time from then to the last of them; ``limit`` is CUDA_CACHE_MAXSIZE, in bytes.
+    """
+
+    disabled: bool = False
+    nbytes: Count = field(default=0, metadata={KEY: "bytes"})
+    limit: str | None = None
+    written: Count = 0
+    seconds: Amount = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class GpuAccess:
     """What TensorFlow knows of NVIDIA GPUs, and what keeps it from them where it has registered none."""
 
@@ -228,6 +242,7 @@ class GpuAccess:
     package: str = ""  # of a build without CUDA: "tensorflow-cpu 2.21.0"
     driver: str = ""  # its error, or the loader's message
     missing: tuple[MissingLibrary, ...] = ()
+    cache: KernelCache | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class RunWork(StrEnum):
     TRACING = "tracing"  # a graph
     SAVING = "saving"  # models, weights, checkpoints, summaries
     INPUT = "input"  # datasets, adapters, iterators
+    WEIGHTS = "weights"  # looking through sample weights, in Keras 2
     MODEL = "model"  # a call of a Keras model or layer
     OTHER = "other"
 

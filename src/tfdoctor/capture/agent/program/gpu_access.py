@@ -6,7 +6,10 @@ import ctypes
 import os
 import re
 import sys
+import time
 from importlib import metadata
+
+from . import kernel_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from ..process.declared import Foreign
 
 DEVICES = "/dev"
+
+STARTED = time.time()
+"""When TensorFlow was imported, and no kernel was compiled yet."""
 
 DRIVER = "libcuda.so.1"
 """The driver's library (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
@@ -54,7 +60,8 @@ def describe(config: Foreign) -> dict[str, object]:
         "targets": list(build.get("cuda_compute_capabilities") or ()),
     }
     if gpus:
-        return {**described, "capabilities": list(_capabilities(config, gpus))}
+        cache = kernel_cache.describe(STARTED)
+        return {**described, "capabilities": list(_capabilities(config, gpus)), "cache": cache}
     files, readable = device_files()
     absent = {
         "files": files,

@@ -14,4 +14,4 @@ ALONE = frozenset((FIT, EPOCH, EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE))
 """Calls that are told one by one."""
 
 IMPORTING, BUILDING, TRACING, SAVING = "importing", "building", "tracing", "saving"
-INPUT, MODEL, OTHER = "input", "model", "other"
+INPUT, WEIGHTS, MODEL, OTHER = "input", "weights", "model", "other"

@@ -6,7 +6,7 @@ import functools
 import re
 
 from ..process.stack import user_file
-from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING
+from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING, WEIGHTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ IMPORT_SYSTEM = "<frozen importlib"
 KERAS = r"^(tf_keras|keras)(\.src)?\."
 
 WORK = (
+    (
+        WEIGHTS,
+        re.compile(KERAS + r"engine\.training_utils$"),
+        frozenset(("handle_partial_sample_weights",)),
+    ),
     (
         SAVING,
         re.compile(

@@ -1,0 +1,114 @@
+"""What is compiled when a run starts: CUDA's kernels from PTX, and XLA's programs."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import GpuAccess
+from tfdoctor.terms.kinds import Phase
+
+KERNELS = re.compile(r"sm_(\d+)(\d)[af]?")
+"""A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such."""
+
+PTX = re.compile(r"compute_(\d+)(\d)")
+"""One for which it has PTX, which newer GPUs compile."""
+
+USUAL_LIMIT = 1 << 30
+"""Bytes that CUDA's cache holds unless CUDA_CACHE_MAXSIZE says otherwise (CUDA C++ Programming Guide)."""
+
+PERSISTENT = "--tf_xla_persistent_cache_directory="
+"""The flag of TensorFlow that keeps XLA's programs in a folder (tensorflow/compiler/jit/flags.cc)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PtxKernels:
+    """Kernels that CUDA compiles from PTX, for want of ones for the GPU: their number, and where they are kept.
+
+    ``ms`` is the time until the last was compiled, as far as it is in tracing and building.
+    """
+
+    capability: str  # of the GPU: "12.0"
+    written: int = 0  # files of the cache that were written in this run
+    ms: float = 0.0
+    disabled: bool = False  # the cache
+    nbytes: int = 0  # of the cache
+    limit: int = USUAL_LIMIT
+
+    @property
+    def lost(self) -> bool:
+        """Whether the next run compiles them again."""
+        return self.disabled or self.nbytes >= FULL * self.limit
+
+
+FULL = 0.9
+"""Share of the cache's limit from which on new kernels push out old ones soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartCompiling:
+    """Times in ms of the run.
+
+    ``xla_ms`` is the time within calls that trace a function in which TensorFlow's executor ran, where the training
+    function is compiled by XLA: compiling and the first execution. ``kept`` says that XLA's programs are kept.
+    """
+
+    ptx: PtxKernels | None = None
+    xla: bool = False
+    xla_ms: float = 0.0
+    kept: bool = False
+
+    @classmethod
+    def measure(cls, recording: Recording, phases: RunPhases) -> Self:
+        """Compare the build with the GPU, and add up what the traced calls executed.
+
+        Raises:
+            Unavailable: the settings of the run were not recorded.
+        """
+        run = recording.program.run if recording.program else None
+        if run is None:
+            raise Unavailable("the settings of the run were not recorded")
+        xla = run.jit_compile is True
+        traced = phases.at(Phase.TRACING)
+        flags = recording.manifest.environment.get("TF_XLA_FLAGS", "") if recording.manifest else ""
+        return cls(
+            ptx=_ptx(run.gpus, phases) if run.gpus else None,
+            xla=xla,
+            xla_ms=sum(line.executes_ms for line in traced) if xla else 0.0,
+            kept=PERSISTENT in flags,
+        )
+
+
+def _ptx(gpus: GpuAccess, phases: RunPhases) -> PtxKernels | None:
+    """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
+    lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None)
+    if lacking is None or gpus.cache is None:
+        return None
+    cache, limit = gpus.cache, gpus.cache.limit or ""
+    held = phases.of(Phase.TRACING, Phase.BUILDING)
+    return PtxKernels(
+        capability=lacking,
+        written=cache.written,
+        ms=min(cache.seconds * 1000.0, held),
+        disabled=cache.disabled,
+        nbytes=cache.nbytes,
+        limit=int(limit) if limit.isdecimal() else USUAL_LIMIT,
+    )
+
+
+def needs_ptx(capability: str, targets: tuple[str, ...]) -> bool:
+    """Return whether a build has PTX for a GPU, and no kernels.
+
+    Kernels run on GPUs of the same major and an equal or higher minor number, PTX on all that are not older (CUDA
+    C++ Programming Guide, binary and PTX compatibility).
+    """
+    major, _, minor = capability.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        return False
+    gpu = int(major), int(minor)
+    kernels = [(int(m[1]), int(m[2])) for m in map(KERNELS.fullmatch, targets) if m]
+    ptx = [(int(m[1]), int(m[2])) for m in map(PTX.fullmatch, targets) if m]
+    fits = any(one[0] == gpu[0] and one[1] <= gpu[1] for one in kernels)
+    return not fits and any(one <= gpu for one in ptx)

@@ -1,0 +1,61 @@
+"""sample-weight-scan: both sides of its limits, and which samples count."""
+
+import pytest
+
+from tests.rules.verdicts import as_finding, as_healthy
+from tests.run_logs import Run
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.rules.sample_weight_scan import Limits, check, example
+from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
+from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.terms.verdict import Finding, Healthy, Location
+
+
+@pytest.mark.parametrize(
+    ("ms", "total_ms", "kind"),
+    [
+        (2_000.0, 100_000.0, Finding),
+        (1_990.0, 100_000.0, Healthy),
+        (500.0, 5_000.0, Finding),
+        (490.0, 5_000.0, Healthy),
+    ],
+)
+def test_both_limits(ms: float, total_ms: float, kind: type) -> None:
+    assert Limits() == Limits(0.02, 500.0)
+    assert isinstance(example(ms, total_ms), kind)
+
+
+def measured(run: Run) -> tuple[WeightScans, RunPhases]:
+    recording = run.recording()
+    phases = RunPhases.measure(recording, None)
+    return WeightScans.measure(recording, phases), phases
+
+
+def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:
+    """A run recorded by hand, through the facts to the verdict."""
+    run = Run()
+    run.python(2.0, "train.py:1", work=RunWork.IMPORTING)
+    with run.fit("train.py:20"):
+        run.python(6.0, "train.py:20", work=RunWork.WEIGHTS, runs="keras.engine.training_utils.x")
+        run.python(1.0, "train.py:20", work=RunWork.INPUT)
+        with run.epoch("train.py:20"):
+            run.steps(100, ms=10.0, at="train.py:20")
+    scans, phases = measured(run)
+    (line,) = scans.lines
+    assert (line.at, line.phase) == (Location("train.py", 20), Phase.PREPARING)
+    assert line.ms == pytest.approx(6_000.0, rel=0.05)
+    finding = as_finding(check(scans, phases))
+    (effect,) = finding.run_effects
+    assert effect.phase is Phase.PREPARING
+    assert finding.remedies[0].at == line.at
+
+
+def test_other_work_before_the_first_step_is_no_scan() -> None:
+    """Trap: a long way into fit, which copies or shuffles the data."""
+    run = Run()
+    with run.fit("train.py:20"):
+        run.python(6.0, "train.py:20", work=RunWork.INPUT)
+        with run.epoch("train.py:20"):
+            run.steps(100, ms=10.0, at="train.py:20")
+    scans, phases = measured(run)
+    assert "No sample" in as_healthy(check(scans, phases)).summary
