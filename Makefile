@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs site screenshot bench compat samples dist rule fact chromium clean
+.PHONY: help demo test check docs site screenshot bench compat plotly samples dist rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,9 @@ bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this ma
 
 compat: $(READY) ## Try the recorder in each supported TensorFlow (some GB of downloads, in .compat).
 	@$(BIN)/python -m benchmarks.compat
+
+plotly: $(READY) ## Build the plotly.js that reports contain, after an update of plotly (needs npm).
+	@$(BIN)/python -m scripts.plotly_bundle
 
 samples: $(READY) ## Record sample_traces/ again: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from tests.report import diagnoses
@@ -31,6 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "tried",
             "run",
             "hostile-run",
+            "several-hosts",
         )
     }
     for kind, path in written.items():
@@ -64,6 +66,25 @@ class Visit:
         return [url for url in self.asked if not url.startswith(inner)]
 
 
+def unfold(page: Page, charts: int) -> None:
+    """Open everything that is folded, and wait for the charts in it."""
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    drawn = "count => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count"
+    page.wait_for_function(drawn, arg=charts)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(browser: Browser, files: dict[str, Path], scheme: Scheme) -> None:
+    """https://github.com/dequelabs/axe-core: WCAG 2 A and AA, and its best practices."""
+    for kind in ("full", "run", "tried", "several-hosts"):
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+        Visit(page, files[kind])
+        unfold(page, 1)
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{kind}: {found.generate_report()}"
+        page.close()
+
+
 NARROW = ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts", "tried", "hostile-run")
 """What may be too wide for a phone."""
 
@@ -82,6 +103,8 @@ def test_all_charts_are_drawn_in_silence(
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         visit = Visit(page, files[kind])
         charts = 4 if 'id="picture-roofline"' in files[kind].read_text("utf-8") else 3
+        assert page.locator(".js-plotly-plot").count() == 1, kind  # the others are folded
+        unfold(page, charts)
         assert page.locator(".js-plotly-plot").count() == charts, kind
         assert page.locator(".js-plotly-plot .main-svg").count() >= 3, kind
         assert (visit.messages, visit.outward) == ([], []), kind

@@ -8,7 +8,7 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.report import tables
+from tfdoctor.report import sentences, tables
 from tfdoctor.report.formats import html
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, PHASE_COLOURS
@@ -19,7 +19,8 @@ from tfdoctor.terms.verdict import Bound, Concern, Finding, Measure
 
 
 def verdict(diagnosis: Diagnosis) -> str:
-    return " ".join(page(diagnosis).verdict)
+    shown = page(diagnosis)
+    return " ".join((*shown.verdict, *shown.remarks))
 
 
 def with_steps(**changes: Any) -> Diagnosis:
@@ -32,6 +33,26 @@ def test_the_verdict_says_what_a_step_takes_and_what_changes_it() -> None:
         "Each step takes 52.0 ms, including 43.1 ms waiting for input. "
         "Three changes would reduce it to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
     )
+
+
+def test_the_headline_is_two_sentences_about_the_untraced_step() -> None:
+    full = diagnoses.full()
+    assert len(page(diagnoses.run()).verdict) == len(page(diagnoses.unexplained()).verdict) == 2
+    outside = replace(full, conditions=replace(full.conditions, untraced_ms=40.0))
+    first, second = page(outside).verdict
+    assert (
+        first
+        == "Each step takes 40.0 ms (52.0 ms while it was traced), 83 % of it waiting for input."
+    )
+    assert second.startswith("Three changes would make it about 83 % shorter")
+    near = replace(full, conditions=replace(full.conditions, untraced_ms=51.0))
+    assert page(near).verdict == page(full).verdict
+
+
+def test_what_was_measured_stands_before_what_was_predicted() -> None:
+    shown = page(diagnoses.tried())
+    assert shown.verdict[1].startswith("Measured: ")
+    assert "would reduce it to" in " ".join(shown.remarks)
 
 
 def test_a_ceiling_is_called_one() -> None:
@@ -64,9 +85,9 @@ def test_the_cause_of_long_steps_comes_before_the_saving_of_typical_ones() -> No
     assert isinstance(outcome, Finding)
     about_long_steps = replace(outcome, concern=Concern.LONG_STEPS)
     compiled = replace(mixed.results[0], outcome=about_long_steps, saving=None)
-    words = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
-    assert words.startswith(f"{outcome.summary} Three changes")
-    assert "would reduce typical steps" in words
+    shown = page(replace(mixed, results=(*mixed.results, compiled)))
+    assert shown.verdict[1] == outcome.summary
+    assert "Three changes would reduce typical steps" in " ".join(shown.remarks)
 
 
 @pytest.mark.parametrize("mean", [64.9, None])
@@ -148,7 +169,7 @@ def test_no_steps_says_why_and_claims_no_health() -> None:
 
 
 def test_healthy_counts_what_was_and_was_not_checked() -> None:
-    assert page(diagnoses.healthy()).verdict[1] == (
+    assert " ".join(sentences.changes(diagnoses.healthy())) == (
         "Nothing to change: two rules healthy, one rule not checked. "
         "Most of a step takes Conv2D: 2.40 ms (5 %), at 83 % of what this hardware allows."
     )

@@ -178,7 +178,7 @@ def test_a_traced_window_is_not_called_the_run() -> None:
 
 
 def test_changes_save_of_the_run_then_of_a_step() -> None:
-    assert sentences.verdict(diagnoses.run())[-1] == (
+    assert " ".join(sentences.changes(diagnoses.run())) == (
         "Three changes would reduce the run from 131 s to 85 s at best (1.55×), and a run of 90 epochs by 41 %. "  # noqa: RUF001 - as it is shown
         "Three changes would reduce a step to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
     )
@@ -211,9 +211,9 @@ def test_slow_steps_are_told_by_the_account() -> None:
 
 def test_too_few_steps_forbid_savings_of_the_step_alone() -> None:
     base = diagnoses.run()
-    few = sentences.verdict(replace(base, steps=replace(base.steps, too_few=True)))[-1]
-    assert few.startswith("Three changes would reduce the run")
-    assert few.endswith(sentences.FEW_STEPS)
+    first, *_, last = sentences.changes(replace(base, steps=replace(base.steps, too_few=True)))
+    assert first.startswith("Three changes would reduce the run")
+    assert last == sentences.FEW_STEPS
 
 
 def test_of_a_run_without_a_trace_no_traced_steps_are_missed() -> None:
@@ -224,7 +224,7 @@ def test_of_a_run_without_a_trace_no_traced_steps_are_missed() -> None:
 
 
 def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
-    said = sentences.verdict(replace(diagnoses.run(), run_together=None))[-1]
+    said, *_ = sentences.changes(replace(diagnoses.run(), run_together=None))
     assert "problems found; the largest saving is at most 19.8 s of the run (15 %)." in said
 
 
@@ -234,7 +234,7 @@ def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     assert base.run_together is not None
     fewer = replace(base.run_together, rules=("slow-preparation", "compile-in-loop"))
     short = replace(base, run_together=fewer, order=None)
-    assert "Two changes would reduce the run" in sentences.verdict(short)[-1]
+    assert "Two changes would reduce the run" in sentences.changes(short)[0]
     shown = " ".join(terminal.render(short, width=100, color=False).split())
     assert "included in input-bound, float32-matmul and between-steps" in shown
     assert json.contract(short)["entries"][1]["in_run_together"] is False

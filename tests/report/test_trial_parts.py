@@ -90,7 +90,7 @@ def test_all_formats_have_the_experiments_and_call_none_a_saving(diagnosis: Diag
 def test_a_trial_of_parts_alone_names_the_largest() -> None:
     section = trials.section(without(INPUT, CHECKPOINT))
     assert section is not None
-    assert section.verdict == (
+    assert " ".join(section.verdict) == (
         "Measured: Without ModelCheckpoint, 47 % less of the whole run (44 to 50 %)."
     )
     assert not section.lines
@@ -99,7 +99,7 @@ def test_a_trial_of_parts_alone_names_the_largest() -> None:
 def test_a_trial_of_parts_alone_without_a_figure_says_so() -> None:
     section = trials.section(without(BROKEN))
     assert section is not None
-    assert section.verdict == "No part was shown to take time."
+    assert section.verdict == ("No part was shown to take time.",)
 
 
 def test_parts_change_nothing_that_is_said_of_changes() -> None:

@@ -39,7 +39,7 @@ def main() -> None:
     # What every recording needs is loaded here, so that no process does it again.
     all_rules()
     html.prepare()
-    bundle.plotly()  # packed by a thread, which would not go on in a process that is forked meanwhile
+    bundle.plotly()
     serve(sys.stdin.buffer, answers)
 
 

@@ -91,7 +91,8 @@ class Page:
     title: str
     version: str
     link: str  # where the whole report can be read, or ""
-    verdict: tuple[str, ...]
+    verdict: tuple[str, ...]  # at most two sentences: what it takes, and what would change it
+    remarks: tuple[str, ...]  # what else is to be known of the figures
     run: RunSection | None  # the account of the run, where one is known
     segments: tuple[BarSegment, ...]
     bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
@@ -120,13 +121,15 @@ def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
     results, budgets = findings.grouped(diagnosis, tried), gates.budget_section(diagnosis.budgets)
-    also = [part.verdict for part in (tried, compared, budgets) if part and part.verdict]
+    headline, remarks = _said(diagnosis, tried)
+    remarks += [part.verdict for part in (compared, budgets) if part and part.verdict]
     merged = {related.rule for fault in results.faults for related in fault.symptoms}
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
         link=diagnosis.link,
-        verdict=(*sentences.verdict(diagnosis), *also),
+        verdict=headline,
+        remarks=tuple(remarks),
         run=run_section.section(diagnosis.run),
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
@@ -145,6 +148,13 @@ def page(diagnosis: Diagnosis) -> Page:
         settings=_settings(diagnosis.settings),
         about=_about(diagnosis),
     )
+
+
+def _said(diagnosis: Diagnosis, tried: TrialSection | None) -> tuple[tuple[str, ...], list[str]]:
+    """Return the headline and the remarks: what was measured stands before what was predicted."""
+    (first, *more), changes = sentences.account(diagnosis), sentences.changes(diagnosis)
+    told = (*(tried.verdict if tried else ()), *changes)
+    return (first, *told[:1]), [*more, *told[1:]]
 
 
 def _settings(settings: Settings) -> UserSettings:

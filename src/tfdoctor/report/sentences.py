@@ -91,6 +91,11 @@ _UNEXPLAINED = {
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the sentences of the verdict: what run and step take, what no rule explains, what would change it."""
+    return (*account(diagnosis), *changes(diagnosis))
+
+
+def account(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return what run and step take, the most important sentence first, and what no rule explains."""
     run, steps = whole_run(diagnosis), diagnosis.steps
     told: list[str] = []
     if run is not None:
@@ -102,7 +107,7 @@ def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
     told += _step_sentences(diagnosis)
     if run is None or run_verdict.steps_matter(run):
         told += _unexplained_sentence(diagnosis)
-    return (*told, _change_sentence(diagnosis))
+    return tuple(told)
 
 
 def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
@@ -124,7 +129,7 @@ def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         return
     elif not run_verdict.steps_matter(run):
         return
-    yield _step_sentence(steps)
+    yield _step_sentence(steps, pace_ms(diagnosis))
     if run is not None and (traced := run_verdict.traced_steps(run)):
         yield traced
 
@@ -137,7 +142,7 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step that no rule explains."""
-    of_step = f"of {each(diagnosis.steps)} are"
+    of_step = f"of {each(diagnosis)} are"
     return tuple(
         f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} that no rule explains."
         for account in unexplained(diagnosis)
@@ -148,7 +153,7 @@ def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return one sentence for all unexplained parts: "6.9 ms of each step are host time that no rule explains."."""
     if not (accounts := unexplained(diagnosis)):
         return ()
-    of_step = f" of {each(diagnosis.steps)} are"
+    of_step = f" of {each(diagnosis)} are"
     *most, last = [
         f"{milliseconds(account.unexplained_ms)}{'' if at else of_step} {_unexplained_part(account)}"
         for at, account in enumerate(accounts)
@@ -161,11 +166,11 @@ def _unexplained_part(account: Account) -> str:
     return _UNEXPLAINED.get(account.part, text.name(account.part))
 
 
-def each(steps: StepsSummary) -> str:
+def each(diagnosis: Diagnosis) -> str:
     """Return which steps the figures are of: of one or two traced steps none is typical."""
-    count = step_count(steps)
+    count = step_count(diagnosis.steps)
     if count > FEW:
-        return "each step"
+        return "each traced step" if pace_ms(diagnosis) else "each step"
     return "the traced step" if count == 1 else "each of the two traced steps"
 
 
@@ -222,19 +227,37 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(part, time) for part, time in times if is_known(time) and time > 0]
 
 
-def _step_sentence(steps: StepsSummary) -> str:
+TRACED_LONGER = 1.05
+"""Times the untraced step, from which on the verdict says both: less is within the spread of steps."""
+
+
+def pace_ms(diagnosis: Diagnosis) -> float | None:
+    """Return the median step outside of the traced window, where the parts and savings are of longer, traced ones.
+
+    None where tracing made no step longer, where a step without the profiler's cost is shown anyway, and where no
+    step is typical.
+    """
+    steps, outside = diagnosis.steps, diagnosis.conditions.untraced_ms
+    typical = step_count(steps) > FEW and not steps.stalled and not steps.slow
+    if not typical or steps.untraced_ms is not None or not outside or not steps.shown_ms:
+        return None
+    return outside if steps.shown_ms >= TRACED_LONGER * outside else None
+
+
+def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step found: {reason}." if reason else "No training step found."
-    start = _step_time(steps)
+    start = _step_time(steps, outside_ms)
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
-    amount = "all" if len(parts) == 1 else f"including {milliseconds(time)}"
+    of_it = f"{share(time / sum(ms for _, ms in parts))} of it" if outside_ms else ""
+    amount = "all" if len(parts) == 1 else of_it or f"including {milliseconds(time)}"
     return f"{start}, {amount} {_LARGEST[part]}{_unlike(steps)}."
 
 
-def _step_time(steps: StepsSummary) -> str:
+def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
     """Return of which steps the time is, then the time: "A typical step takes 18.5 ms".
 
     What traced steps took is beside it, where the verdict is about the step without the profiler's cost.
@@ -249,10 +272,10 @@ def _step_time(steps: StepsSummary) -> str:
         which = "On average, a step takes"
     else:
         which = "A typical step takes" if is_mixed(steps) or steps.slow else "Each step takes"
-    if steps.untraced_ms is not None:
+    if steps.untraced_ms is not None or outside_ms:
         traced_ms = steps.median_ms if steps.step_ms is None else steps.step_ms
         beside = f" ({milliseconds(traced_ms)} while it was traced)"
-    return f"{which} {milliseconds(steps.shown_ms)}{beside}"
+    return f"{which} {milliseconds(outside_ms or steps.shown_ms)}{beside}"
 
 
 FAR = 1.25
@@ -287,7 +310,8 @@ def _unlike(steps: StepsSummary) -> str:
     return found
 
 
-def _change_sentence(diagnosis: Diagnosis) -> str:
+def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return what would change it, or that nothing was found, the most important sentence first."""
     findings = [
         result
         for result in diagnosis.results
@@ -296,15 +320,16 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
         and not is_about_money(result)
     ]
     if not findings:
-        return " ".join(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))
-    told = [*map(_of_long_steps, findings)]
+        return tuple(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))
+    long = map(_of_long_steps, findings)
     if of_run := _run_change(diagnosis, findings):
-        told += of_run
+        told = (*of_run, *long)
     elif diagnosis.steps.too_few:
-        return _too_few(diagnosis)
+        told = (_too_few(diagnosis),)
     else:
-        told.append(_together(diagnosis) or _best_alone(findings, each(diagnosis.steps)))
-    return " ".join(filter(None, told))
+        # A saving of typical steps says nothing of long ones.
+        told = (*long, *(_together(diagnosis) or (_best_alone(findings, each(diagnosis)),)))
+    return tuple(filter(None, told))
 
 
 def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, ...]:
@@ -317,7 +342,7 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
         return (of_run or run_verdict.without_savings(findings),)
     if not of_run:
         return ()
-    return (of_run, _too_few(diagnosis) if diagnosis.steps.too_few else _together(diagnosis))
+    return (of_run, *([_too_few(diagnosis)] if diagnosis.steps.too_few else _together(diagnosis)))
 
 
 def _too_few(diagnosis: Diagnosis) -> str:
@@ -351,23 +376,27 @@ def _of_long_steps(result: Result) -> str:
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
-def _together(diagnosis: Diagnosis) -> str:
+def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
     if together is None or now is None or not together.rules or not _gains(together.per_step):
-        return ""
+        return ()
     after = now - together.per_step.value
     if not 0 < after < now:
-        return ""
+        return ()
     made = [entry for entry in entries(diagnosis) if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
+    if pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
+        most = "at most " if together.bound is Bound.AT_MOST else "about "
+        text = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
+        return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
     step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
     if together.bound is Bound.AT_MOST:
         text = f"{changes} would reduce {step} to {about_ms(after)} at best{times}."
     else:
         text = f"{changes} would reduce {step} to about {about_ms(after)}{times}."
-    return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
+    return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
 
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
-from tfdoctor.report.sentences import PART_LABELS, parts_of
+from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.verdict import Bound
 
@@ -44,7 +44,7 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     whole = sum(now.values())
     if not whole:
         return ()
-    bars = [("now", milliseconds(whole), now)]
+    bars = [("traced" if pace_ms(diagnosis) else "now", milliseconds(whole), now)]
     together = diagnosis.together
     after = together.after_ms if together else {}
     if together and 0 < sum(after.values()) < whole:

@@ -11,6 +11,8 @@ from tfdoctor.terms.humanize import cell, quantity
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Table
 
+FEW_MORE = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -25,6 +27,11 @@ class Grid:
         """Return the first rows, and the number of those left out."""
         left_out = max(0, len(self.rows) - limit)
         return replace(self, rows=self.rows[:limit], omitted=self.omitted + left_out)
+
+    def cut(self, limit: int) -> tuple["Grid", "Grid"]:
+        """Return the rows that are shown at once, and the others: one or two of those are worth no click."""
+        at = limit if len(self.rows) > limit + FEW_MORE else len(self.rows)
+        return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
 
 
 @dataclass(frozen=True, slots=True)

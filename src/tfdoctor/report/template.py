@@ -18,7 +18,10 @@ from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.prose import coded, to_html
 
 ROWS = 200
-"""Rows of a table that a page shows; the JSON in it has all."""
+"""Rows of a table that a page contains; the JSON in it has all."""
+
+UNFOLDED_ROWS = 10
+"""Rows of a table that a page shows at once."""
 
 _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
@@ -36,8 +39,9 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"prose": to_html, "coded": coded}
-    made.filters |= {"in_script": in_script, "unbroken": _unbroken}
+    made.filters |= {"in_script": in_script, "unbroken": _unbroken, "breakable": breakable}
     made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
+    made.globals |= {"unfolded_rows": UNFOLDED_ROWS}
     made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}
     return made
 
@@ -74,6 +78,11 @@ def script_hash(script: str) -> str:
 def in_script(json_text: str) -> Markup:
     """Return JSON that cannot end the script element it stands in."""
     return Markup(json_text.translate(_IN_SCRIPT))  # noqa: S704 - no "<" is left
+
+
+def breakable(cell: str) -> Markup:
+    """Return a cell whose long words may end a line after a separator, and nowhere else."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/,.:\])])(?=\w)", cell))
 
 
 def _unbroken(sentence: str) -> str:

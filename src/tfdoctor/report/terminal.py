@@ -114,6 +114,7 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
     reasons = " ".join(shorten(reason, 240) for reason in shown.trust)
     return [
         Text(" ".join(shown.verdict), style="bold"),
+        Text(" ".join(shown.remarks)),
         run_terminal.drawn(shown.run, width) if shown.run else None,
         _step(shown, width) if shown.segments else None,
         Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),

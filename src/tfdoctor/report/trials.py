@@ -76,7 +76,7 @@ class TrialLine:
 class TrialSection:
     """The trials as text, with the figures of a chart."""
 
-    verdict: str
+    verdict: tuple[str, ...]  # the most important sentence first
     lines: tuple[TrialLine, ...]
     ticks: tuple[ScaleTick, ...]
     losses: Grid | None  # of variants compared by losses
@@ -116,7 +116,7 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         return None
     scale = SavingScale.of(trials.rows)
     return TrialSection(
-        " ".join(filter(None, (verdict(trials), _untried(diagnosis, trials)))),
+        tuple(filter(None, (*verdict(trials), _untried(diagnosis, trials)))),
         tuple(_line(row, scale) for row in trials.rows),
         scale.ticks,
         _losses(trials.rows),
@@ -125,14 +125,14 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
     )
 
 
-def verdict(trials: Trials) -> str:
+def verdict(trials: Trials) -> tuple[str, ...]:
     """Return what was proved, in one sentence, and which short steps are none."""
     rows = trials.rows
     if trials.parts and not rows:
         part = trial_parts.largest(trials.parts)
-        return f"Measured: {part}." if part else "No part was shown to take time."
+        return (f"Measured: {part}." if part else "No part was shown to take time.",)
     if not any(row.measured for row in rows):
-        return f"Nothing was measured: {_why(trials)}"
+        return (f"Nothing was measured: {_why(trials)}",)
     kept = [row for row in rows if row.kept]
     best = next((row for row in rows if row.name == trials.together), next(iter(kept), None))
     tried = sum(bool(row.runs) for row in rows if not row.parts)
@@ -146,8 +146,8 @@ def verdict(trials: Trials) -> str:
     else:
         none = "neither" if tried == PAIR else "none"
         proved = f"{none} of the {counted(tried, 'change')} tried was shown to save time."
-    parts = (proved, _changing(other), no_savings(rows))
-    return f"Measured: {' '.join(filter(None, parts))}"
+    first, *rest = filter(None, (proved, _changing(other), no_savings(rows)))
+    return (f"Measured: {first}", *rest)
 
 
 def _untried(diagnosis: Diagnosis, trials: Trials) -> str:

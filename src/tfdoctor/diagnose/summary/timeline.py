@@ -1,5 +1,6 @@
 """One typical step as a timeline: what each part of it did when, from the facts that the figures are made of."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -18,7 +19,7 @@ from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 
-MOST_BARS = 4000
+MOST_BARS = 2500
 """Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left."""
 
 MOST_ROWS = 8
@@ -147,12 +148,20 @@ def _bars_of(work: Work, step: Step, stage: Stage) -> list[TimelineBar]:
     ]
 
 
+CALLS = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
+"""What TensorFlow writes before the operations of a function that is called within another."""
+
+COPY_NUMBER = re.compile(r"_\d+$")
+"""What makes the name of an operation unique in its graph."""
+
+
 def _named(label: tuple[str, str, str]) -> str:
-    """Return the name of an operation with its type; without them what ran."""
+    """Return the name of an operation as the model has it, with its type; without them what ran."""
     name, kind, ran = label
     if not name:
         return ran or kind
-    return f"{name} ({kind})" if kind and kind != name else name
+    name = COPY_NUMBER.sub("", CALLS.sub("", name))
+    return f"{name} ({kind})" if kind and kind != name.rpartition("/")[2] else name
 
 
 def _packed(bars: Sequence[TimelineBar]) -> list[list[TimelineBar]]:
@@ -191,14 +200,26 @@ class Merging:
     end_ms: float
     longest: TimelineBar
     pieces: int
+    alike: bool = True  # all have one name
+
+    def join(self, bar: TimelineBar, end_ms: float) -> None:
+        """Add a neighbour."""
+        self.end_ms, self.pieces = max(self.end_ms, end_ms), self.pieces + bar.pieces
+        self.alike = self.alike and bar.name == self.longest.name
+        if bar.duration_ms > self.longest.duration_ms:
+            self.longest = bar
 
     def bar(self) -> TimelineBar:
-        """Return them as one."""
+        """Return them as one: of one name with their number, else as the longest with the number of pieces."""
+        several = self.alike and self.pieces > 1
         return replace(
             self.longest,
             start_ms=self.start_ms,
             duration_ms=self.end_ms - self.start_ms,
-            pieces=self.pieces,
+            name=f"{self.longest.name} \N{MULTIPLICATION SIGN}{self.pieces}"
+            if several
+            else self.longest.name,
+            pieces=1 if several else self.pieces,
         )
 
 
@@ -208,9 +229,7 @@ def _merged(bars: Iterable[TimelineBar], shortest_ms: float) -> Iterator[Timelin
     for bar in bars:
         end_ms = bar.start_ms + bar.duration_ms
         if held is not None and _joins(held, bar, shortest_ms):
-            held.end_ms, held.pieces = max(held.end_ms, end_ms), held.pieces + bar.pieces
-            if bar.duration_ms > held.longest.duration_ms:
-                held.longest = bar
+            held.join(bar, end_ms)
             continue
         if held is not None:
             yield held.bar()

@@ -48,9 +48,10 @@ function themed(layout) {
   };
 }
 
+// A chart in a folded element has no width: it is drawn when it is unfolded.
 function draw() {
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
-  const charts = [...document.querySelectorAll(".chart")];
+  const charts = [...document.querySelectorAll("details[open] > figure > .chart")];
   return Promise.all(charts.map((chart) => {
     const figure = JSON.parse(document.getElementById(chart.dataset.figure).textContent);
     return window.Plotly.react(chart, figure.data, themed(figure.layout), config);
@@ -61,7 +62,7 @@ function draw() {
 function showTables(reason) {
   for (const chart of document.querySelectorAll(".chart")) {
     chart.hidden = true;
-    chart.parentElement.querySelector("details").open = true;
+    for (const details of [chart.closest("details"), chart.parentElement.querySelector("details")]) details.open = true;
   }
   console.warn(`charts are not drawn: ${reason.message}`);
 }
@@ -80,10 +81,14 @@ function unfoldForPrint() {
   });
 }
 
+// Pixels from which a bar has its name on it.
+const LABELLED = 48;
+
 // The bars of one lane on a canvas; bars are sorted and do not overlap, so those in view are found by bisection.
 class Lane {
-  constructor(svg, bars, colours, parts) {
+  constructor(svg, bars, colours, parts, names) {
     this.bars = bars;
+    this.names = names;
     this.colours = bars.map((bar) => colours[parts[bar[2]]]);
     this.canvas = document.createElement("canvas");
     for (const name of ["role", "aria-label"]) this.canvas.setAttribute(name, svg.getAttribute(name));
@@ -116,7 +121,20 @@ class Lane {
       context.fillStyle = this.colours[at];
       const wide = length * scale;
       context.fillRect((begin - start) * scale, 0, Math.max(wide > 3 * ratio ? wide - ratio : wide, ratio), height);
+      if (wide > LABELLED * ratio) this.write(context, this.names[this.bars[at][3]], (begin - start) * scale, wide, ratio);
     }
+  }
+
+  // The name on its bar: as much of its end as fits, for the end says what it is.
+  write(context, name, left, wide, ratio) {
+    context.font = `${10 * ratio}px system-ui, sans-serif`;
+    const parts = name.split("/");
+    while (parts.length > 1 && context.measureText(parts.join("/")).width > wide - 8 * ratio) parts.shift();
+    const text = parts.join("/");
+    if (context.measureText(text).width > wide - 8 * ratio) return;
+    context.fillStyle = "#fff";
+    context.textBaseline = "middle";
+    context.fillText(text, Math.max(left, 0) + 4 * ratio, this.canvas.height / 2 + ratio / 2);
   }
 }
 
@@ -141,7 +159,7 @@ class Timeline {
     const colours = {};
     for (const path of root.querySelectorAll("path")) colours[path.classList[0].slice(5)] = getComputedStyle(path).fill;
     const pictures = [...root.querySelectorAll(".lane svg")];
-    this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts));
+    this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts, data.names));
     root.querySelector(".controls").hidden = false;
     this.listen();
     this.view(0, this.total);
@@ -233,13 +251,22 @@ function drawTimeline() {
   if (data) new Timeline(root, data);
 }
 
+// A link to what is folded shows it.
+function unfoldTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let details = target?.closest("details"); details; details = details.parentElement.closest("details")) details.open = true;
+}
+
 unfoldForPrint();
+addEventListener("hashchange", unfoldTarget);
+unfoldTarget();
 drawTimeline();
 if (document.querySelector(".chart")) {
   loadPlotly()
     .then(draw)
     .then(() => {
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+      for (const details of document.querySelectorAll("#pictures ~ details")) details.addEventListener("toggle", draw);
       document.documentElement.dataset.charts = "drawn";
     })
     .catch(showTables);

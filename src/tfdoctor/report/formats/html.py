@@ -1,7 +1,6 @@
 """The report as one HTML file that works offline: text first, charts where the browser runs scripts."""
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from markupsafe import Markup
@@ -28,24 +27,22 @@ TEMPLATE = "report.html.jinja"
 
 
 def prepare() -> None:
-    """Begin to pack the code that draws the pictures, and compile the template."""
-    bundle.packing()
+    """Compile the template."""
     environment().get_template(TEMPLATE)
 
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the whole page."""
-    return _render(diagnosis, bundle.packing)
+    return _render(diagnosis, drawn=True)
 
 
 def render_without_plotly(diagnosis: Diagnosis) -> str:
-    """Return the page without the code that draws its pictures: 1.8 MB less to compare."""
-    return _render(diagnosis, None)
+    """Return the page without the code that draws its pictures: 0.5 MB less to compare."""
+    return _render(diagnosis, drawn=False)
 
 
-def _render(diagnosis: Diagnosis, packing: Callable[[], Future[str]] | None) -> str:
+def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
     pictures = charts(diagnosis)
-    packed = packing() if packing and pictures else None
     why_missing = {
         "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
         "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,
@@ -58,7 +55,7 @@ def _render(diagnosis: Diagnosis, packing: Callable[[], Future[str]] | None) -> 
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
-        plotly=Markup(packed.result() if packed else ""),  # noqa: S704 - of an alphabet without "<"
+        plotly=Markup(bundle.plotly() if drawn and pictures else ""),  # noqa: S704 - of an alphabet without "<"
         alphabet=bundle.ALPHABET,
         contract=json.render_for_page(diagnosis),
     )

@@ -64,6 +64,7 @@ def _head(shown: Page) -> Iterator[str]:
     link = f"[Whole report]({shown.link})." if shown.link else ""
     about = (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link)
     yield " ".join(filter(None, about))
+    yield escaped(" ".join(shown.remarks))
     if shown.run:
         yield _run(shown.run)
     if shown.segments:
