@@ -22,7 +22,7 @@ from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.report import sentences
 from tfdoctor.report.run.verdict import steps_matter
-from tfdoctor.terms.humanize import about_ms, milliseconds
+from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Stage
 
@@ -186,7 +186,8 @@ def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
     words = sentences.verdict(replace(diagnosis, run=None, run_together=None))
     silent = len(words) < 3
-    return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in words[-1])
+    said = " ".join(sentences.changes(diagnosis))
+    return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in said)
 
 
 WITHIN = 0.02
@@ -225,5 +226,7 @@ def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
         return
     if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
         after = about_ms(steps.shown_ms - together.per_step.value)
-        if after not in verdict[-1]:
-            yield f"the verdict does not say that {after} remain: {verdict[-1]}"
+        if sentences.pace_ms(diagnosis):  # what remains is of a traced step
+            after = f"{share(together.share)} shorter"
+        if not any(after in words for words in sentences.changes(diagnosis)):
+            yield f"the verdict does not say that {after} remain: {verdict}"
