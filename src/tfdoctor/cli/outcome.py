@@ -3,6 +3,7 @@
 Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -62,6 +63,9 @@ def report_after(
         diagnosis = without_names(found, recording) if output.scrubbed else found
         write(diagnosis, recording.root or Path(), output)
         gates.write(diagnosis, program_of(recording), quiet=output.quiet)
+        following = next_steps(diagnosis, recording.root or Path())
+        if following and not output.quiet and not output.scrubbed:
+            typer.echo(following, err=True)
     except KeyboardInterrupt:
         say(f"report interrupted: run `tfdoctor report {recording.root}`")
         return INTERRUPTED
@@ -72,6 +76,20 @@ def report_after(
         say(str(error))
         return error.exit_code
     return exit_code(diagnosis, gates.fail_on)
+
+
+def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
+    """Return how to apply the changes that are edits, and how to measure them; "" where there is none."""
+    from tfdoctor.terms.humanize import counted  # noqa: PLC0415 - keeps --help fast
+
+    ready = sum(any(not edit.missing for edit in result.edits) for result in diagnosis.results)
+    if not ready:
+        return ""
+    at, them = shlex.quote(str(folder)), "it" if ready == 1 else "them"
+    return (
+        f"{counted(ready, 'change').capitalize()} can be applied automatically: `tfdoctor report {at} "
+        f"--patch fix.diff` writes {them}, `tfdoctor try {at}` measures {them}."
+    )
 
 
 def noted(recording: "Recording", *, quiet: bool = False) -> "Recording":

@@ -1,5 +1,6 @@
 """``tfdoctor profile``: run a script and report on it."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +156,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         raise typer.Exit(error.script_code or (error.exit_code if unchecked else 0)) from None
     code = outcome.exit_code
     if not no_report:
-        title = Path(script).name if kind == "script" else plan.name
+        title = shlex.join((Path(script).name, *args)) if kind == "script" else plan.name
         applied = applied or book(chosen)
         failed = report_after(outcome.recording, title, applied, gates, output, savings)
         code = code or failed
