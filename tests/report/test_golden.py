@@ -6,9 +6,12 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.report import terminal
-from tfdoctor.report.formats import html, json, md
+from tfdoctor.report.formats import html, json, llm, md
 
 Compare = Callable[[str, str], None]
+CUT_FOR_A_MODEL = {"hostile", "hostile-run"}
+"""Diagnoses that are too long for it."""
+
 KINDS = [
     "full",
     "healthy",
@@ -34,6 +37,18 @@ def test_json(kind: str, golden: Compare) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
 def test_markdown(kind: str, golden: Compare) -> None:
     golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
+
+
+@pytest.mark.parametrize("kind", ["full", "tried", "gated", "run", "hostile"])
+def test_text_for_a_language_model(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.llm.txt", llm.render(diagnoses.ALL[kind]()))
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_text_for_a_language_model_is_short(kind: str) -> None:
+    text = llm.render(diagnoses.ALL[kind]())
+    assert len(text.encode()) <= llm.LIMIT
+    assert text.endswith(llm.CUT) is (kind in CUT_FOR_A_MODEL)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run", "run-window"])

@@ -13,7 +13,7 @@ from tfdoctor.report.formats import FORMATS, render
 
 
 def test_a_module_is_a_format() -> None:
-    assert FORMATS == ("github", "gitlab", "html", "json", "md", "sarif")
+    assert FORMATS == ("github", "gitlab", "html", "json", "llm", "md", "sarif")
 
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)

@@ -174,7 +174,8 @@ def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = ""
     for name in filter(is_streamed, output.formats):
         typer.echo(render(name, diagnosis), nl=False)
     if not output.quiet:
-        _print(diagnosis, written, output)
+        apart = output.err or any(map(is_streamed, output.formats))
+        _print(diagnosis, written, replace(output, err=apart))
     for page in (path for path in written if output.show and path.suffix == ".html"):
         open_page(page)
 
