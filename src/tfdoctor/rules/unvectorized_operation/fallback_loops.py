@@ -1,0 +1,121 @@
+"""The operations that tf.vectorized_map runs in a loop over the elements, for want of a vectorized form."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Places
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RecordedGraph
+from tfdoctor.terms.verdict import Location
+
+LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
+"""The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter)."""
+
+DATASET = "dataset"
+"""The kind of the graphs that tf.data runs."""
+
+WHILES = frozenset({"While", "StatelessWhile"})
+
+CONTROL = frozenset({*WHILES, "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"})
+"""Operations that hold others; the loop of one of these is the user's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackLoop:
+    """A loop in place of an operation; times in ms per step.
+
+    ``loop`` is what was measured of it in the step, on a CPU; ``rows`` are its operations, on any device; ``stage``
+    is the stage of the pipeline that runs it, and ``stage_ms`` its time outside of operations that are in no such
+    loop.
+    """
+
+    name: str  # of the operation: "loop_body/histogram_fixed_width"
+    type: str  # "HistogramFixedWidth"
+    at: Location | None = None
+    layer: str = ""
+    of_data: bool = False  # in a function of the pipeline
+    loop: GraphLoop | None = None
+    rows: tuple[OperationTime, ...] = ()
+    stage: StageTime | None = None
+    stage_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackLoops:
+    """The loops that ran in the traced steps, in the step and in the pipeline.
+
+    ``scheduling_ms`` is what a CPU's executor takes to start operations in them, where the step has no other loop.
+    """
+
+    loops: tuple[FallbackLoop, ...] = ()
+    scheduling_ms: float = 0.0
+
+    @classmethod
+    def measure(
+        cls,
+        recording: Recording,
+        work: LoopWork | Unavailable,
+        operations: Operations | None,
+        pipeline: InputPipeline | None,
+    ) -> Self:
+        """Look for them in the recorded graphs, and for their time in the trace.
+
+        Raises:
+            Unavailable: the program was not recorded.
+        """
+        if recording.program is None:
+            raise Unavailable("the program was not recorded; record with `tfdoctor profile`")
+        place = Places.of(recording)
+        known = [loop for graph in recording.program.graphs for loop in _of(graph, place)]
+        measured = () if isinstance(work, Unavailable) else work.loops
+        rows = operations.rows if operations else ()
+        stages = pipeline.stages if pipeline else ()
+        timed = (_timed(loop, measured, rows, stages) for loop in dict.fromkeys(known))
+        ran = tuple(loop for loop in timed if loop.loop or loop.rows or loop.stage)
+        in_step = sum(loop.loop is not None for loop in ran)
+        alone = not isinstance(work, Unavailable) and 0 < in_step == len(work.loops)
+        scheduling = work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0
+        return cls(ran, scheduling)
+
+
+def _of(graph: RecordedGraph, place: Places) -> Iterator[FallbackLoop]:
+    """Yield the loops of a graph, by the operations that they replace."""
+    types = {one.name: one.type for one in graph.operations}
+    for one in graph.operations:
+        found = LOOP.fullmatch(one.name) if one.type in WHILES else None
+        replaced = types.get(found[1], "") if found else ""
+        if found and replaced and replaced not in CONTROL:
+            yield FallbackLoop(
+                name=found[1],
+                type=replaced,
+                at=place(one.at),
+                layer=one.layer,
+                of_data=graph.kind == DATASET,
+            )
+
+
+def _timed(
+    loop: FallbackLoop,
+    measured: Sequence[GraphLoop],
+    rows: Sequence[OperationTime],
+    stages: Sequence[StageTime],
+) -> FallbackLoop:
+    """Return the loop with what the trace shows of it; the step and the pipeline use the same names."""
+    scope = f"{loop.name}/pfor/"
+    if not loop.of_data:
+        loops = (one for one in measured if one.name.startswith(f"{scope}while"))
+        own = tuple(row for row in rows if scope in row.name)
+        return replace(loop, loop=next(loops, None), rows=own)
+    stage = next((one for one in stages if any(scope in name for name in one.operations)), None)
+    if stage is None:
+        return loop
+    others = sum(ms for name, ms in stage.operations.items() if "/pfor/while" not in name)
+    return replace(loop, stage=stage, stage_ms=max(0.0, stage.work_ms - others))

@@ -1,0 +1,132 @@
+"""unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import graph_operation, recording
+from tests.capture.running import profiled
+from tests.rules.verdicts import as_finding
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.operations.loop_work import LoopWork
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules import all_rules
+from tfdoctor.rules.unvectorized_operation import NAME, Limits, example
+from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Severity, Stage, StepWork
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(10 * Limits().share, Finding), (0.49, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(example(scheduling_ms=ms), kind)
+
+
+def test_the_step_loses_what_starting_the_loops_operations_takes() -> None:
+    finding = as_finding(example())
+    (effect,) = finding.effects
+    assert (effect.stage, effect.subject) == (Stage.HOST, StepWork.SCHEDULING)
+    assert effect.bound is Bound.AT_MOST
+    assert finding.remedies[0].at == Location("train.py", 13)
+    assert "AdjustContrastv2" in finding.summary
+
+
+AUGMENT = StageTime.of("Root::ParallelMapV2", 30.0)
+IN_DATA = FallbackLoop(name=NAME, type="AdjustContrastv2", stage=AUGMENT, stage_ms=27.0)
+
+
+def test_a_stage_that_limits_the_pipeline_loses_all_but_its_other_operations() -> None:
+    step, pipeline = Breakdown.of(input=25.0, device=5.0), InputPipeline.of(AUGMENT)
+    finding = as_finding(example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step))
+    (effect,) = finding.effects
+    assert (effect.stage, effect.subject) == (Stage.INPUT, AUGMENT.path)
+    assert effect.scales == pytest.approx(0.1)
+
+
+def test_a_pipeline_that_keeps_up_is_healthy() -> None:
+    step, pipeline = Breakdown.of(device=30.0), InputPipeline.of(AUGMENT)
+    verdict = example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step)
+    assert isinstance(verdict, Healthy)
+
+
+def test_on_a_gpu_the_loop_is_named_and_not_priced() -> None:
+    row = OperationTime(name=f"{NAME}/pfor/while/body/Mul", type="Mul", ms=0.2)
+    loop = FallbackLoop(name=NAME, type="AdjustContrastv2", rows=(row,))
+    finding = as_finding(example(loop, scheduling_ms=0.0, kind=DeviceKind.GPU))
+    assert (finding.effects, finding.severity) == ((), Severity.NOTE)
+
+
+def found(*operations: dict[str, Any]) -> tuple[FallbackLoop, ...]:
+    """The loops of a recorded graph that a stage of the pipeline is seen to run."""
+    ran = recording({"graphs": [{"name": "f", "kind": "dataset", "operations": operations}]})
+    inside = {f"{NAME}/pfor/while/body/_1/Mul": 1.0, "Cast": 2.0}
+    pipeline = InputPipeline.of(StageTime.of("Root::Map", 9.0, operations=inside))
+    return FallbackLoops.measure(ran, LoopWork(()), None, pipeline).loops
+
+
+REPLACED = graph_operation(NAME, "AdjustContrastv2")
+WHILE = graph_operation(f"{NAME}/pfor/while", "StatelessWhile")
+
+
+def test_a_loop_has_the_operation_that_it_replaces_and_the_stage_that_runs_it() -> None:
+    (loop,) = found(REPLACED, WHILE)
+    assert (loop.type, loop.stage_ms) == ("AdjustContrastv2", 7.0)
+
+
+def test_other_loops_are_the_users_own() -> None:
+    """Trap: a loop in the function that is vectorized, whose vectorized form is a loop as well."""
+    assert found(graph_operation(NAME, "StatelessWhile"), WHILE) == ()
+    assert found(REPLACED, graph_operation("map/while", "StatelessWhile")) == ()
+    assert found(WHILE) == ()
+
+
+SCRIPT = """
+import tensorflow as tf
+
+weights = tf.Variable(tf.zeros((16, 1)))
+
+
+def histogram(image):
+    return tf.cast(tf.histogram_fixed_width(image, [0.0, 1.0], nbins=16), tf.float32)
+
+
+def features(images):
+    return images, tf.vectorized_map(histogram, images)
+
+
+images = tf.random.uniform((512, 32, 32, 1))
+data = tf.data.Dataset.from_tensor_slices(images).repeat().batch(64).map(features).take(60)
+
+
+@tf.function
+def step(images, first):
+    again = tf.vectorized_map(histogram, images)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(first + again, weights) - 1.0) ** 2)
+    weights.assign_sub(1e-7 * tape.gradient(loss, weights))
+
+
+for images, first in data:
+    step(images, first)
+"""
+
+
+@pytest.mark.tensorflow
+def test_both_loops_of_a_run_are_found_with_their_lines(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    run = profiled(script, tmp_path / "out", steps=20, warmup=3)
+    assert run.code == 0, run.stderr
+    results = diagnose(run.recording, all_rules(), "").results
+    verdict = next(one.outcome for one in results if one.rule.name == "unvectorized-operation")
+    assert isinstance(verdict, Finding), verdict
+    assert verdict.summary == (
+        "vectorized_map runs HistogramFixedWidth once for each element, in two loops"
+    )
+    told = str(verdict.evidence)
+    assert "line=12" in told
+    assert "line=21" in told
