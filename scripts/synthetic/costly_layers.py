@@ -1,5 +1,6 @@
 """Layers and updates that cost more than necessary, and their cheaper replacements."""
 
+from dataclasses import replace
 from math import prod
 
 from scripts.synthetic.operation import Kind, Layer, Op, Shape
@@ -48,6 +49,12 @@ def pooling(name: str, x: Shape, line: int, kind: str) -> Layer:
     return [Op(f"{name}/{forward}2d", forward, Kind.POOLING, (x,), y, prod(x), line)], [
         Op(back_name, back, Kind.POOLING, operands, x, prod(x), line)
     ]
+
+
+def slow_groups(layer: Layer) -> Layer:
+    """Return a grouped convolution whose kernels are as slow as those without groups."""
+    forward, backward = ([replace(op, kind=Kind.GROUPED) for op in ops] for ops in layer)
+    return forward, backward
 
 
 def scale(name: str, x: Shape, line: int, *, tiled: bool) -> Layer:

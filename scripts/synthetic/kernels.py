@@ -33,9 +33,14 @@ MMA_CONVOLUTION = {
     "tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
 }  # fmt: skip
 
+SCALAR_CONVOLUTION = {("gtx1660", "fp16"): "volta_fp16_scudnn_fp16_128x64_{}_interior_nn_v1"}
+SCALAR_GEMM = {("gtx1660", "fp16"): "volta_fp16_sgemm_fp16_128x64_nn"}
+"""Both of GPUs without Tensor Cores."""
+
 GEMM = {
     ("v100", "fp32"): "volta_sgemm_128x64_nn",
     ("v100", "fp16"): "volta_h884gemm_128x64_ldg8_nn",
+    ("gtx1660", "fp32"): "volta_sgemm_128x64_nn",
     ("t4", "fp32"): "volta_sgemm_128x64_nn",
     ("t4", "fp16"): "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn",
     ("a100", "fp32"): "ampere_sgemm_128x64_nn",
@@ -71,6 +76,12 @@ OTHERS = {
 CONVERSION = "void cudnn::ops::nchwToNhwcKernel<{0}, {0}, float, false, true, 0>(cudnnTensorStruct)"
 """What cuDNN runs before and after a convolution whose images it wants in another layout."""
 
+GROUPED = (
+    "void conv2d_grouped_direct_kernel<false, true, false, false, 0, 0, int, {0}, {0}, {0}, float, "
+    "true, false, 1, cudnnTensorFormat_t>({0} const*, cudnnTensorStruct)"
+)
+"""Seen in real traces, with a few of its parameters."""
+
 EIGEN = (
     "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
     "Eigen::internal::scalar_{1}_op<{0}>>, Eigen::GpuDevice>, int>(...)"
@@ -82,10 +93,12 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
     value = {"fp16": "Eigen::half", "bf16": "Eigen::bfloat16"}.get(precision, "float")
     if op.kind is Kind.LAYOUT and op.type != "Transpose":
         return CONVERSION.format(value)
+    if op.kind is Kind.GROUPED:
+        return GROUPED.format(value)
     if op.kind is Kind.CONVOLUTION:
         return _convolution(op.type, gpu, precision)
     if op.kind is Kind.MATMUL:
-        return GEMM[gpu, precision]
+        return (GEMM | SCALAR_GEMM)[gpu, precision]
     if op.kind is Kind.DEPTHWISE:
         part = op.type.removeprefix("DepthwiseConv2dNative")
         return (
@@ -96,9 +109,9 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
 
 def _convolution(kind: str, gpu: str, precision: str) -> str:
     if precision == "fp32":
-        family = "volta" if gpu in ("v100", "t4") else "ampere"
+        family = "volta" if gpu in ("v100", "t4", "gtx1660") else "ampere"
         return VOLTA_CONVOLUTION[kind].replace("volta", family)
-    return MMA_CONVOLUTION[gpu, precision].format(ROLE[kind])
+    return (MMA_CONVOLUTION | SCALAR_CONVOLUTION)[gpu, precision].format(ROLE[kind])
 
 
 def details(op: Op) -> str:

@@ -5,10 +5,10 @@ from math import prod
 from scripts.synthetic.operation import Kind, Layer, Op, Shape
 
 
-def convolution(name: str, x: Shape, y: Shape, kernel: int, line: int) -> Layer:
+def convolution(name: str, x: Shape, y: Shape, kernel: int, line: int, groups: int = 1) -> Layer:
     """Return a convolution and its two gradients; the first layer has no input gradient."""
-    w = (kernel, kernel, x[-1], y[-1])
-    flops = 2 * prod(y) * kernel**2 * x[-1]
+    w = (kernel, kernel, x[-1] // groups, y[-1])
+    flops = 2 * prod(y) * kernel**2 * x[-1] // groups
     tape = f"gradient_tape/{name}/convolution"
     back = [
         Op(f"{tape}/Conv2DBackpropFilter", "Conv2DBackpropFilter", Kind.CONVOLUTION, (x, y), w, flops, line),

@@ -28,6 +28,8 @@ class Network:
     width: int = 128  # channels
     batch_norm: str = "fused"  # "unfused", "none"
     depthwise: bool = False
+    groups: int = 1  # into which the blocks' convolutions divide the channels
+    slow_groups: bool = False  # they take as long as without groups
     pointwise: bool = False  # the blocks' convolutions are 1 x 1, as behind depthwise ones
     activation: str = "relu"  # "gelu" of single operations, "compiled" gelu
     pooling: str = ""  # "max" or "average" ends each block
@@ -73,7 +75,8 @@ class Network:
         if self.depthwise:
             yield depthwise(f"depthwise_conv2d_{number}", shape, line)
         kernel = 1 if self.pointwise else 3
-        yield convolution(f"conv2d_{number}", shape, shape, kernel, line)
+        layer = convolution(f"conv2d_{number}", shape, shape, kernel, line, self.groups)
+        yield costly.slow_groups(layer) if self.slow_groups else layer
         if self.batch_norm != "none":
             make = fused_batch_norm if self.batch_norm == "fused" else unfused_batch_norm
             yield make(f"batch_normalization_{number}", shape, line + 1)

@@ -12,6 +12,7 @@ class Kind(StrEnum):
     CONVOLUTION = "convolution"
     MATMUL = "matmul"
     DEPTHWISE = "depthwise"
+    GROUPED = "grouped"  # a convolution in groups, whose kernels are as slow as without them
     BATCH_NORM = "batch norm"
     ELEMENTWISE = "elementwise"
     POOLING = "pooling"
@@ -42,7 +43,7 @@ class Op:
     @property
     def is_matrix(self) -> bool:
         """Whether a matrix unit runs it."""
-        return self.kind in (Kind.CONVOLUTION, Kind.MATMUL)
+        return self.kind in (Kind.CONVOLUTION, Kind.MATMUL, Kind.GROUPED)
 
 
 Layer = tuple[list[Op], list[Op]]

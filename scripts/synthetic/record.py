@@ -97,7 +97,7 @@ def _rows(steps: Iterable[Op], dtype: str) -> list[dict[str, Any]]:
 
 def _inputs(op: Op, dtype: str) -> list[tuple[str, list[int]]]:
     tensors = [_tensor(shape, dtype) for shape in op.operands]
-    if op.kind in (Kind.CONVOLUTION, Kind.DEPTHWISE) and "Backprop" in op.type:
+    if op.kind in (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.GROUPED) and "Backprop" in op.type:
         tensors.insert(1 if op.type.endswith("Filter") else 0, SIZES)
     return tensors
 

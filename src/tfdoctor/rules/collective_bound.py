@@ -20,6 +20,9 @@ and so do the exchanged gradients.) Then exchange faster: NCCL over NVLink inste
 can overlap the backward pass and the updates. On several hosts, set `AutoShardPolicy.DATA` or `FILE` so that each
 host reads only its own shard.
 
+Over a network, even with NCCL, a second host may cost more than it adds where gradients are large and steps are
+short: measure the bandwidth between the hosts with NVIDIA's nccl-tests first.
+
 ## Holds for
 
 GPUs with NCCL or RCCL, TPUs, and CPU workers whose collective operations are in the trace.
@@ -30,6 +33,9 @@ GPUs with NCCL or RCCL, TPUs, and CPU workers whose collective operations are in
 - [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
 - [Distributed input, TensorFlow tutorial: sharding](https://www.tensorflow.org/tutorials/distribute/input)
 - [Optimize GPU performance, TensorFlow guide: gradient AllReduce](https://www.tensorflow.org/guide/gpu_performance_analysis)
+- TensorFlow issues [42200](https://github.com/tensorflow/tensorflow/issues/42200) and
+  [50178](https://github.com/tensorflow/tensorflow/issues/50178): workers over a slow network, without NCCL;
+  [103564](https://github.com/tensorflow/tensorflow/issues/103564): eight A100 of one host
 - [NCCL user guide, NVIDIA: operations](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/operations.html)
 """
 

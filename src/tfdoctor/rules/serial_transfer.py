@@ -16,6 +16,9 @@ Copy the next batch while the GPU trains on the current one: `tf.data.experiment
 transformation. Copy smaller data types (uint8 images, cast on the device). Keep data that is the same in each
 step on the device, as a `tf.Variable` or as a constant that is created once.
 
+`prefetch_to_device` overlaps only copies from pinned memory. Tensors that come straight from NumPy, as those of
+`from_generator` in issue 43905, are in pageable memory: the rule shows which kind it was.
+
 ## Holds for
 
 NVIDIA and AMD GPUs, TensorFlow 2.3 and later, with the GPU's work in the trace. The kind of memory is known
@@ -25,6 +28,7 @@ with CUDA, from TensorFlow 2.6 on.
 
 - [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
 - [tf.data.experimental.prefetch_to_device](https://www.tensorflow.org/api_docs/python/tf/data/experimental/prefetch_to_device)
+- [TensorFlow issue 43905: prefetch_to_device and pinned memory](https://github.com/tensorflow/tensorflow/issues/43905)
 - [CUDA C++ Best Practices Guide](https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html)
 """
 

@@ -25,6 +25,8 @@ batch of each replica itself (`distribute_datasets_from_function`), that batch c
 
 - [Distributed training with Keras, TensorFlow tutorial](https://www.tensorflow.org/tutorials/distribute/keras)
 - [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
+- TensorFlow issues [35095](https://github.com/tensorflow/tensorflow/issues/35095) and
+  [33809](https://github.com/tensorflow/tensorflow/issues/33809): two GPUs with the batch of one are slower than one
 - [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
 - [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
 """

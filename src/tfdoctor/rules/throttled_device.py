@@ -18,6 +18,8 @@ check the power supply and its cables. Power cap: `nvidia-smi -q -d POWER` shows
 allowed one; a laptop's GPU shares its power with the processor. `nvidia-smi -q -d PERFORMANCE` shows the reasons
 at any time.
 
+One user, whose steps became longer and longer, needed no more than a cooling pad (issue 40042).
+
 ## Holds for
 
 NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards; most GeForce), recorded with
@@ -26,6 +28,7 @@ NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards
 ## Sources
 
 - [NVML, clocks event reasons, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html)
+- [TensorFlow issue 40042: steps become slower and slower](https://github.com/tensorflow/tensorflow/issues/40042)
 - [nvidia-smi documentation, NVIDIA](https://docs.nvidia.com/deploy/nvidia-smi/index.html)
 """
 

@@ -342,3 +342,13 @@ def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
     ):
         device = chart(told).fact(Device)
         assert (device.missing, device.used) == (reason, 0)
+
+
+@pytest.mark.parametrize(
+    ("capability", "flops_per_clock"), [((6, 1), 256), ((5, 2), 256), ((6, 0), 0), ((3, 7), 0)]
+)
+def test_the_rate_in_float32_is_known_where_float16_is_no_faster(
+    capability: tuple[int, int], flops_per_clock: int
+) -> None:
+    found = capable(*capability, clock_rate=1_000_000, core_count=10)
+    assert (found.float32_flop_s or 0) == flops_per_clock * 10 * 1e9

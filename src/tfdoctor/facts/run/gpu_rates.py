@@ -3,6 +3,7 @@
 import re
 
 GPU_RATES: dict[tuple[int, int], tuple[int, int, str]] = {
+    (5, 2): (256, 0, ""),
     (6, 0): (128, 0, ""),
     (6, 1): (256, 0, ""),
     (7, 0): (128, 1024, "float16"),
@@ -33,6 +34,10 @@ PLAIN_TURING = re.compile(r"GTX 16|MX[45]50|\bT(?:400|500|600|1000|1200|2000)\b"
 
 FIRST_TENSOR_CORES = (7, 0)
 """The compute capability of Volta, the first NVIDIA generation with Tensor Cores."""
+
+FAST_FLOAT16 = frozenset([(5, 3), (6, 0), (6, 2)])
+"""Compute capabilities without Tensor Cores that compute float16 at twice the rate of float32; that of 6.1 is 1/64.
+NVIDIA, CUDA C++ Programming Guide, throughput of native arithmetic instructions."""
 
 FP64_CORES = ((8, 0), (9, 0), (10, 0))
 """Compute capabilities whose Tensor Cores multiply float64 (A100, H100, B200)."""

@@ -20,6 +20,7 @@ from tfdoctor.facts.run.gpu_chips import (
 from tfdoctor.facts.run.gpu_rates import (
     AMD_RATES,
     AMD_TYPES,
+    FAST_FLOAT16,
     FIRST_TENSOR_CORES,
     GPU_RATES,
     PLAIN_TURING,
@@ -65,6 +66,7 @@ class Hardware:
     float32: Float32Time = FLOAT32  # what float32 saves of the time in float64
     reached: float = 1.0  # share of the peak above which no matmul was measured; 1 where none was
     without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
+    float32_flop_s: float | None = None  # of a GPU without one that computes float16 no faster
 
     @classmethod
     def measure(cls, device: Device, recording: Recording, framework: Framework) -> Self:
@@ -127,9 +129,19 @@ class Hardware:
             before_tensor_cores = capability < FIRST_TENSOR_CORES
             why_none = "have no Tensor Cores" if before_tensor_cores else "are unknown to tfdoctor"
             why = f"GPUs of compute capability {number} {why_none}"
-            return replace(unknown_unit, missing=why, without_unit=before_tensor_cores)
+            return replace(
+                unknown_unit,
+                missing=why,
+                without_unit=before_tensor_cores,
+                float32_flop_s=_float32_rate(stats, capability),
+            )
         if capability == (7, 5) and PLAIN_TURING.search(name):
-            return replace(unknown_unit, missing=f"{name} has no Tensor Cores", without_unit=True)
+            return replace(
+                unknown_unit,
+                missing=f"{name} has no Tensor Cores",
+                without_unit=True,
+                float32_flop_s=peak_rate(stats, rates[0]),
+            )
         full, half, dtype = board_rates(rates, name, capability)
         source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
         scalar = SCALAR_RATES.get(capability)
@@ -159,3 +171,10 @@ class Hardware:
             peak_rate(stats, half), bandwidth * transfers if bandwidth else None, cores,
             multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip
+
+
+def _float32_rate(stats: Stats, capability: tuple[int, int]) -> float | None:
+    """Return the peak in float32 of a GPU without Tensor Cores; None where it is unknown or float16 is faster."""
+    if capability in FAST_FLOAT16 or capability not in GPU_RATES:
+        return None
+    return peak_rate(stats, GPU_RATES[capability][0])

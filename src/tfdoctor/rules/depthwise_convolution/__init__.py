@@ -19,9 +19,14 @@ A matrix unit cannot help, and many implementations do not even reach the memory
 
 In the early stages of a network, replace a depthwise plus a pointwise convolution with one regular convolution
 (fused MBConv, as in EfficientNetV2). It has more FLOPs but takes less time on a matrix unit. On a GPU also
-train in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The
-saving is an upper bound: it removes the whole time of the depthwise convolution and adds nothing for the
-regular one. Depthwise convolutions that are as fast as the memory bandwidth allows save nothing.
+train in float16 where cuDNN runs the convolution. TensorFlow uses it for 16 bits, square kernels of 1, 3, 5 or 7
+and a depth multiplier of 1 only: channels-first from cuDNN 7.6.3 on, channels-last with strides of 1 or 2 from
+cuDNN 8 on. Elsewhere its own kernels run (`DepthwiseConv2d...GPUKernel` in the trace), of which the gradient of the
+filter was 50 times as slow in float16 as in float32 with TensorFlow 2.2: give such layers `dtype="float32"`.
+
+Check the accuracy: this changes the model. The saving is an upper bound: it removes the whole time of the depthwise
+convolution and adds nothing for the regular one. Depthwise convolutions that are as fast as the memory bandwidth
+allows save nothing.
 
 Where a constant kernel is a column times a row, convolve with the column and then with the row: k x k
 multiplications per value become 2k, and the result differs by rounding only. The saving is that of the arithmetic,
@@ -41,6 +46,9 @@ ones are faster. Where one of these rates is unknown, it reports the time as a n
 - [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
 - CPU figures: one network per case, two cores each, November 2026; on AMX timed without a profiler (65.5 and
   26.8 ms per step), with avx512_bf16 while traced (60.4 and 62.3 ms)
+- TensorFlow issues [41715](https://github.com/tensorflow/tensorflow/issues/41715) and
+  [27780](https://github.com/tensorflow/tensorflow/issues/27780): float16 without cuDNN (not measured here)
+- [TensorFlow source: when cuDNN runs a depthwise convolution](https://github.com/tensorflow/tensorflow/blob/v2.8.0/tensorflow/core/kernels/depthwise_conv_op.cc)
 - [Separable filter](https://en.wikipedia.org/wiki/Separable_filter)
 """
 

@@ -14,9 +14,10 @@ Compiling takes from a fraction of a second to minutes; a step takes millisecond
 
 ## How to fix
 
-XLA compiles a program for each shape. Keep shapes constant: `drop_remainder=True`, sequences padded to a few
-lengths (`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. Keep operations whose
-shape depends on the data (`tf.where` with one argument, `tf.boolean_mask`) outside of the compiled function.
+XLA compiles a program for each shape. Keep shapes constant, also that of the last batch of an epoch, for which a
+TPU compiles once more: `drop_remainder=True`, sequences padded to a few lengths
+(`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. Keep operations whose shape depends
+on the data (`tf.where` with one argument, `tf.boolean_mask`) outside of the compiled function.
 
 ## Holds for
 
@@ -27,6 +28,7 @@ for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA
 
 - [Optimize GPU performance, TensorFlow guide: enable XLA](https://www.tensorflow.org/guide/gpu_performance_analysis)
 - [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla/tf2xla)
+- [TensorFlow issue 29825: a TPU compiles for the last batch](https://github.com/tensorflow/tensorflow/issues/29825)
 - [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
 """
 

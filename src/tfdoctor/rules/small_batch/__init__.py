@@ -20,7 +20,8 @@ for any batch size. If the operations of a step take about as long, half of the 
 With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every 20th
 batch. Choose a number that divides the steps of an epoch: Keras fills up the last call of an epoch, and trains on
 more batches than before. In a custom loop, let the `tf.function` process several batches. A larger batch gives
-each step more work, where memory allows. It changes the training: raise the learning rate too (a common
+each step more work, where memory allows. Where the model itself is so small that a step stays short, a faster
+precision or a faster GPU gains nothing. A larger batch changes the training: raise the learning rate too (a common
 start: in proportion, with a warm-up) and compare the accuracy.
 
 ## Holds for
@@ -33,6 +34,7 @@ and steps that run eagerly are not checked.
 - [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
 - [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
 - [Distributed training with Keras, TensorFlow tutorial: batch size and learning rate](https://www.tensorflow.org/tutorials/distribute/keras)
+- [TensorFlow issue 34406: a model that is too small to gain from mixed precision](https://github.com/tensorflow/tensorflow/issues/34406)
 - [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 """
 

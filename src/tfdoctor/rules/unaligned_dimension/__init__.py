@@ -41,6 +41,7 @@ the MXU).
 - [Matrix multiplication background, NVIDIA, table 1](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
 - [Cloud TPU performance guide: padding](https://cloud.google.com/tpu/docs/performance-guide)
 - [Google Cloud, TPU v6e: matrix units of 256 by 256](https://cloud.google.com/tpu/docs/v6e)
+- [TensorFlow issue 34406: sizes that are no multiples of 8 take the gain of mixed precision](https://github.com/tensorflow/tensorflow/issues/34406)
 - CPU figures: benchmarks/channels.py of this project
 """
 
