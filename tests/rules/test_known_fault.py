@@ -1,0 +1,81 @@
+"""known-fault: a version and its sign together make a finding."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import manifest, recording
+from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.recording.agent import StepsSeen, TracedFunction
+from tfdoctor.rules.known_fault import Limits, check, example
+from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
+from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
+
+
+@pytest.mark.parametrize(
+    ("keras", "kind"),
+    [
+        ("2.15.0", Healthy),
+        ("3.0.0", Finding),
+        ("3.6.0", Finding),
+        ("3.7.0", Healthy),
+        ("3.10.0", Healthy),
+    ],
+)
+def test_the_table_says_which_versions(keras: str, kind: type) -> None:
+    assert isinstance(example(keras), kind)
+
+
+@pytest.mark.parametrize(
+    ("calls", "tracings", "kind"),
+    [(10, 9, Finding), (9, 9, Healthy), (100, 90, Finding), (100, 89, Healthy), (100, 1, Healthy)],
+)
+def test_a_version_alone_is_no_finding(calls: int, tracings: int, kind: type) -> None:
+    """Trap: Keras 3.6 that trains with fit, or with new shapes in its first calls."""
+    assert Limits() == Limits(0.9, 10.0)
+    assert isinstance(example(calls=calls, tracings=tracings), kind)
+
+
+def test_the_time_is_that_of_the_traces() -> None:
+    finding = as_finding(example())
+    (effect,) = finding.run_effects
+    assert (effect.phase, effect.of.value) == (Phase.TRACING, 6_400.0)
+    assert effect.subject == "one_step_on_iterator train.py:9"
+    without = as_finding(example(again_ms=None))
+    assert (without.run_effects, without.severity) == ((), Severity.WARNING)
+
+
+LINE = ("/home/me/train.py", 9)
+
+
+def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:
+    """As the agent recorded a run of Keras 3.6."""
+    function = TracedFunction(name="one_step_on_iterator", at=LINE, calls=60, tracings=60)
+    other = TracedFunction(name="my_step", at=LINE, calls=90, tracings=90)
+    steps = StepsSeen(source=source, seen=60, functions=(other, function))
+    found: dict[str, Any] = {"versions": versions, "steps": steps}
+    at = Location("train.py", 9)
+    traced = TracedDefinition(
+        name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0
+    )
+    return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
+
+
+def test_a_recorded_run_has_the_calls_of_keras_own_function() -> None:
+    found = measured(keras="3.6.0", tensorflow="2.16.1", python="3.11.7")
+    assert (found.calls, found.tracings, found.again_ms) == (60, 60, 6_400.0)
+    assert found.at == Location("train.py", 9)
+    assert "60 of 60" in as_finding(check(found)).summary
+
+
+def test_other_loops_are_not_concerned() -> None:
+    found = measured(StepSource.KERAS_FIT, keras="3.6.0")
+    assert "does not show" in as_healthy(check(found)).summary
+
+
+def test_without_versions_nothing_is_judged() -> None:
+    with pytest.raises(Unavailable, match="versions"):
+        measured()
