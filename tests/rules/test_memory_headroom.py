@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, recording, trace, v100
+from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.memory_headroom import Limits, example
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
 
@@ -40,6 +43,23 @@ def test_waiting_is_a_warning_and_being_full_a_note() -> None:
     assert isinstance(full, Finding)
     assert isinstance(waiting, Finding)
     assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
+
+
+TUNED = TunedBuffers(
+    (Dataset.of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168
+)
+
+
+def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -> None:
+    finding = as_finding(example(None, HostMemory(1e9, 0.99e9), TUNED))
+    assert "ram_budget" in finding.remedies[-1].code
+    assert finding.remedies[-1].at == Location("train.py", 22)
+    assert "largest element" in str(finding.evidence)
+
+
+def test_buffers_have_no_part_in_a_full_device() -> None:
+    finding = as_finding(example(tuned=TUNED))
+    assert all("ram_budget" not in remedy.code for remedy in finding.remedies)
 
 
 def test_without_figures_nothing_is_judged() -> None:

@@ -6,10 +6,12 @@ import pytest
 
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
+from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.out_of_memory import GPU_FULL, example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import (
@@ -137,6 +139,16 @@ def test_growth_is_a_reason_only_where_it_filled_the_memory(
     memory = MemoryTrends((FillingMemory(trend=trend),))
     verdict = example(replace(DIED, limit_bytes=limit), memory=memory)
     assert actions(verdict).startswith("Find what grows") is grows
+
+
+def test_buffers_that_tf_data_sizes_may_have_filled_the_hosts_memory() -> None:
+    tuned = TunedBuffers((Dataset.of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
+    killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
+    finding = as_finding(example(killed, tuned=tuned))
+    assert finding.remedies[-1].at == Location("train.py", 22)
+    assert "ram_budget" in finding.remedies[-1].code
+    device = as_finding(example(DIED, tuned=tuned))
+    assert all("ram_budget" not in remedy.code for remedy in device.remedies)
 
 
 def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:

@@ -18,7 +18,9 @@ A GPU that is mostly empty has room for a larger batch.
 
 On the accelerator: use a smaller batch or a 16-bit policy, recompute activations (`tf.recompute_grad`), and check
 what else runs on it. On the host: use smaller shuffle and prefetch buffers, `.cache(path)` on disk instead
-of `.cache()` in memory, and fewer worker processes.
+of `.cache()` in memory, and fewer worker processes. `AUTOTUNE` lets tf.data's tuner take up to half of the free
+memory of the machine for its buffers, whatever the limit of a container: where the pipeline has such stages, the
+report names them, and `options.autotune.ram_budget` limits them.
 
 ## Holds for
 
@@ -29,6 +31,8 @@ Linux 4.20 or later).
 
 - [Use a GPU, TensorFlow guide: limiting GPU memory growth](https://www.tensorflow.org/guide/gpu)
 - [tf.recompute_grad](https://www.tensorflow.org/api_docs/python/tf/recompute_grad)
+- [tf.data.experimental.AutotuneOptions: ram_budget](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions)
+- [TensorFlow issue 33516: AUTOTUNE takes all memory](https://github.com/tensorflow/tensorflow/issues/33516)
 - [PSI, pressure stall information, Linux](https://docs.kernel.org/accounting/psi.html)
 """
 
@@ -37,6 +41,7 @@ from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.terms.humanize import percent
@@ -78,7 +83,10 @@ class Limits:
 
 
 def check(
-    device: DeviceMemory | Unavailable, host: HostMemory | Unavailable, limits: Limits = Limits()
+    device: DeviceMemory | Unavailable,
+    host: HostMemory | Unavailable,
+    tuned: TunedBuffers | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
@@ -93,10 +101,14 @@ def check(
     if not faults:
         summary = " and ".join(memory.state for memory in memories)
         return Healthy(summary=summary[0].upper() + summary[1:], evidence=evidence)
+    buffers = tuned if any(memory.of_the_host for memory in faults) else None
     return Finding(
         summary="Memory is nearly full: " + "; ".join(memory.fault for memory in faults),
-        evidence=evidence,
-        remedies=tuple(memory.remedy for memory in faults),
+        evidence=(*evidence, *(buffers.evidence if buffers else ())),
+        remedies=(
+            *(memory.remedy for memory in faults),
+            *((buffers.remedy,) if buffers else ()),
+        ),
         severity=Severity.WARNING if any(memory.waits for memory in faults) else Severity.NOTE,
     )
 
@@ -110,6 +122,7 @@ class Filled:
     evidence: tuple[Measure, ...]
     remedy: Remedy
     waits: bool = False  # whether tasks wait for it
+    of_the_host: bool = False
 
     @classmethod
     def of_device(cls, memory: Allocator, limits: Limits) -> Self:
@@ -140,7 +153,7 @@ class Filled:
         elif host.share < limits.host:
             fault = ""
         remedy = Remedy("Reduce the memory used on the host", ON_HOST)
-        return cls(state, fault, tuple(evidence), remedy, waits)
+        return cls(state, fault, tuple(evidence), remedy, waits, of_the_host=True)
 
 
 ON_DEVICE = """\
@@ -155,10 +168,11 @@ dataset = dataset.shuffle(1000)  # a smaller buffer; or shuffle the file names""
 def example(
     allocator: Allocator | None = Allocator("GPU_0_bfc", 15.5e9, 15.4e9, 15.4e9),
     host: HostMemory | Unavailable = HostMemory(64e9, 20e9),
+    tuned: TunedBuffers | None = None,
 ) -> Verdict:
     """On a GPU, 15.4 of 15.5 GB are in use."""
     device = DeviceMemory((allocator,)) if allocator else Unavailable("no accelerator")
-    return check(device, host)
+    return check(device, host, tuned)
 
 
 sick = example

@@ -16,7 +16,9 @@ On the device: a smaller batch, several small batches for one update (gradient a
 which halves the activations. In the host's memory: read files and convert arrays in batches with tf.data instead of
 one array, keep `uint8` and `float32` instead of `float64`, and class numbers with a sparse loss instead of one-hot
 rows. In `predict` and `evaluate`: a smaller `batch_size`, and a loop that writes results to a file. Where models
-are built one after another: `keras.backend.clear_session()` before each.
+are built one after another: `keras.backend.clear_session()` before each. Where the kernel killed the run, also
+`options.autotune.ram_budget`: tf.data's tuner takes up to half of the machine's free memory for its buffers,
+whatever the limit of a container.
 
 ## Holds for
 
@@ -28,6 +30,8 @@ counts it for the run's cgroup. A process that catches the error and goes on is 
 - [Use a GPU: limiting GPU memory growth](https://www.tensorflow.org/guide/gpu)
 - [Mixed precision](https://www.tensorflow.org/guide/mixed_precision)
 - [Memory controller: events, Linux](https://docs.kernel.org/admin-guide/cgroup-v2.html)
+- [tf.data.experimental.AutotuneOptions: ram_budget](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions)
+- [TensorFlow issue 33516: AUTOTUNE takes all memory](https://github.com/tensorflow/tensorflow/issues/33516)
 - [SparseCategoricalCrossentropy](https://www.tensorflow.org/api_docs/python/tf/keras/losses/SparseCategoricalCrossentropy)
 """
 
@@ -36,6 +40,7 @@ from math import prod
 
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.growth.filling_memory import MemoryTrends
+from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -81,13 +86,20 @@ def check(
     calls: RunCalls | None,
     memory: MemoryTrends | None,
     program: Program | None,
+    tuned: TunedBuffers | None,
 ) -> Verdict:
     """Report the end of the run, if it was for lack of memory."""
     if ending.kind is EndKind.OUT_OF_MEMORY:
+        buffers = (
+            tuned if ending.killed_by_kernel else None
+        )  # the host's memory, and no single tensor
         return Finding(
             summary=_summary(ending),
-            evidence=tuple(_evidence(ending, phases)),
-            remedies=remedies(ending, _fit(ending, phases, calls, memory, program)),
+            evidence=(*_evidence(ending, phases), *(buffers.evidence if buffers else ())),
+            remedies=(
+                *remedies(ending, _fit(ending, phases, calls, memory, program)),
+                *((buffers.remedy,) if buffers else ()),
+            ),
             severity=Severity.CRITICAL,
             concern=Concern.RUN,
             failure=RunFailure.HAPPENED,
@@ -205,10 +217,11 @@ def example(
     *lines: RunLine,
     calls: RunCalls | None = None,
     memory: MemoryTrends | None = None,
+    tuned: TunedBuffers | None = None,
 ) -> Verdict:
     """The activations of a batch of 512 do not fit on the GPU."""
     phases = RunPhases.divided(60e3, {}, *lines) if lines else None
-    return check(ending, phases, calls, memory, None)
+    return check(ending, phases, calls, memory, None, tuned)
 
 
 sick = example

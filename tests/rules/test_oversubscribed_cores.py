@@ -1,0 +1,70 @@
+"""oversubscribed-cores: threads of several processes, and whether the cores are busy with them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import manifest, recording
+from tests.rules.verdicts import as_finding
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.cores import CROWDED, Cores
+from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.recording.agent import WorkerRank
+from tfdoctor.rules.oversubscribed_cores import example
+from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(12, Finding), (11, Healthy)])
+def test_both_sides_of_the_threads_per_core(threads: int, kind: type) -> None:
+    assert isinstance(example(WorkerThreads(8, threads)), kind)
+
+
+@pytest.mark.parametrize(("busy", "kind"), [(64 * CROWDED, Finding), (47.0, Healthy)])
+def test_threads_that_do_not_work_take_no_core(busy: float, kind: type) -> None:
+    """Trap: eight processes that launch kernels on GPUs, and leave most cores idle."""
+    assert isinstance(example(cores=Cores(64.0, busy=busy)), kind)
+
+
+def test_the_remedy_divides_the_cores() -> None:
+    finding = as_finding(example())
+    assert "TF_NUM_INTRAOP_THREADS=8" in finding.remedies[0].code
+    assert (finding.effects, finding.severity) == ((), Severity.NOTE)
+
+
+def test_cores_that_nobody_counted_tell_nothing() -> None:
+    assert isinstance(example(cores=Unavailable("not sampled")), NotApplicable)
+    assert isinstance(example(cores=Cores(64.0, busy=60.0, sampled=False)), Healthy)
+
+
+def measured(
+    busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **settings: Any
+) -> WorkerThreads:
+    """A job of some workers, whose processes use so much of a core, in percent."""
+    shares = {str(pid): pct for pid, pct in enumerate(busy)}
+    samples = [{"unix_ns": at, "host": {"processes_pct": shares}} for at in (1, 2)]
+    described = manifest(worker=WorkerRank("worker-0", 0, size, 0))
+    made = replace(
+        recording(None, samples, manifest=described), workers=(Path("a"), Path("b"))[:size]
+    )
+    return WorkerThreads.measure(made, Program(settings=RunSettings(**settings)))
+
+
+def test_workers_are_those_that_the_machine_shows_at_work() -> None:
+    assert measured(affinity=4) == WorkerThreads(2, 4)
+    assert measured(affinity=4, size=16).workers == 2  # the others run elsewhere
+    assert measured((180.0, 5.0), affinity=4).workers == 1
+
+
+def test_the_program_counts_before_the_variable_and_that_before_the_cores() -> None:
+    variable = measured(affinity=4, intra_op_variable="2")
+    assert variable == WorkerThreads(2, 2, given=True)
+    program = measured(affinity=4, intra_op_variable="2", intra_op_threads=1)
+    assert program == WorkerThreads(2, 1, given=True)
+
+
+def test_a_single_process_is_not_judged() -> None:
+    with pytest.raises(Unavailable, match="one process"):
+        measured(size=1)
