@@ -16,7 +16,7 @@ BUNDLE = Path(__file__).parents[1] / "src/tfdoctor/report/assets/plotly.js.gz"
 
 ESBUILD = "0.28.1"
 
-TRACES = ("bar", "treemap")
+TRACES = ("bar", "icicle", "treemap")
 """What is drawn beside scatter, which the core contains."""
 
 
