@@ -293,7 +293,9 @@ def test_a_map_that_draws_random_numbers_draws_them_in_another_order_when_parall
     stage = RecordedDataset(0, "_MapDataset", function=function, at=at)
     recording = replace(made, program=replace(made.program, datasets=(stage,)))
     found = finding("sequential-map", remedy("parallel-map", line=line))
-    ((variant, _),), _ = proposals.edits(recording, replace(tried(), results=(found,)), [])
+    ((variant, _),), _ = proposals.edits(
+        recording, replace(tried(), results=(found,)), [], keep=False
+    )
     assert variant.exact
     assert variant.reorders is reorders
     assert proposals.joined(recording, [variant], {"sequential-map": found}).reorders is reorders

@@ -154,7 +154,9 @@ def _edit(remedy: Remedy, rule: Rule, draft: Draft, conflict: str, taken: str) -
     except Exception as error:  # noqa: BLE001 - without this edit the report is as good as with it
         why = f"tfdoctor failed to make it ({error!r}): please report this defect"
         return Edit(remedy.at, missing=why), taken
-    if conflict:
+    if remedy.changes:
+        missing = f"{remedy.changes}; apply it yourself, or let `tfdoctor try --only {rule.name}` compare the two"
+    elif conflict:
         missing = conflict
     elif taken not in ("", remedy.edit_id):
         missing = "the patch already has another fix for this finding"

@@ -210,7 +210,8 @@ def _related(result: Result, run: RunAccount | None, priced: Result) -> Related:
 def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEntry]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     for remedy, edit in zip_longest(finding.remedies, result.edits):
-        action, at = text.capitalized(remedy.action), where or location(remedy.at)
+        caveat = f" ({remedy.changes})" if remedy.changes else ""
+        action, at = text.capitalized(remedy.action + caveat), where or location(remedy.at)
         where = ""
         if edit is None or not edit.before:
             yield ChangeEntry(action, text.block(remedy.code), at)

@@ -117,7 +117,8 @@ def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
     place = next((place for place in result.places if at[place]), None)
     if place is None or not isinstance(result.outcome, Finding):
         return None
-    edits = (edit for edit in result.edits if edit.replacements and edit.at)
+    pairs = zip(result.outcome.remedies, result.edits, strict=False)
+    edits = (edit for remedy, edit in pairs if edit.replacements and edit.at and not remedy.changes)
     return PlacedFinding(
         result=result,
         fault=told,

@@ -168,7 +168,8 @@ class Remedy:
     """One change to make.
 
     ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
-    of the change among the edits, ``width`` a number to change.
+    of the change among the edits, ``width`` a number to change. ``changes`` is a clause that says how it changes
+    what is trained, or what the run leaves behind; "" where it changes the time alone.
     """
 
     action: str
@@ -176,6 +177,7 @@ class Remedy:
     at: Location | None = None
     edit_id: Annotated[str, Named("trial")] = ""
     width: Annotated[LayerWidth | None, OmitDefault()] = None
+    changes: Annotated[str, OmitDefault()] = ""
 
 
 @dataclass(frozen=True, slots=True)

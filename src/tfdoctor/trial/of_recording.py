@@ -139,7 +139,9 @@ def _wanted(
     edited: list[tuple[Variant, Result]] = []
     unedited: list[NotTried] = []
     if request.tries_edits:
-        edited, unedited = proposals.edits(recording, diagnosis, request.only)
+        edited, unedited = proposals.edits(
+            recording, diagnosis, request.only, keep=request.keep_model_changes
+        )
     own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
     changes = distinct([*(variant for variant, _ in edited), *own])
     without: list[Variant] = []

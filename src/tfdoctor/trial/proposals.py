@@ -46,9 +46,11 @@ PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
 
 
 def edits(
-    recording: Recording, diagnosis: Diagnosis, only: Sequence[str]
+    recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool
 ) -> tuple[list[tuple[Variant, Result]], list[NotTried]]:
     """Return a variant for each finding that has an edit, in the report's order, and the findings without one.
+
+    `keep` lets those into what is kept that change what is trained.
 
     Raises:
         InputError: `only` names a rule without a finding.
@@ -57,15 +59,26 @@ def edits(
     _check_named("--only", only, findings)
     variants, missing = [], []
     for result in findings:
-        if only and result.rule.name not in only:
+        if (only and result.rule.name not in only) or _has_width(result):
             continue
         try:
             files = changed_files(recording, [result])
         except Declined as reason:
             missing.append(NotTried(result.rule.name, str(reason)))
             continue
-        variants.append((_of(result, files, recording), result))
+        variant = _of(result, files, recording, keep=keep)
+        if variant.model and result.rule.name not in only:
+            why = f"{variant.model}, so it is tried only with --only {result.rule.name}"
+            missing.append(NotTried(result.rule.name, why))
+        else:
+            variants.append((variant, result))
     return variants, missing
+
+
+def _has_width(result: Result) -> bool:
+    """Say whether a finding advises other widths of layers, which are variants of their own (`model_changes`)."""
+    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+    return any(remedy.width is not None for remedy in remedies)
 
 
 def _findings(diagnosis: Diagnosis) -> list[Result]:
@@ -98,19 +111,25 @@ def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) 
         )
 
 
-def _of(result: Result, files: Mapping[Path, bytes], recording: Recording) -> Variant:
+def _of(
+    result: Result, files: Mapping[Path, bytes], recording: Recording, *, keep: bool
+) -> Variant:
     """Return the variant of a finding's edits; its action is that of the first of its remedies that is one."""
     remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-    edited = zip(remedies, result.edits, strict=False)
+    pairs = zip(remedies, result.edits, strict=False)
+    edited = (remedy for remedy, edit in pairs if edit.before or edit.after)
+    first = next(edited, Remedy(""))
     return Variant(
         name=result.rule.name,
-        action=next((remedy.action for remedy, edit in edited if edit.before or edit.after), ""),
+        action=first.action,
         files=files,
         rules=(result.rule.name,),
         promised=result.saving,
         promised_run=of_whole_run(result),
         exact={remedy.edit_id for remedy in remedies if remedy.edit_id} <= EXACT,
         reorders=_reorders(remedies, recording),
+        model=first.changes,
+        may_keep=keep or not first.changes,
     )
 
 
