@@ -201,6 +201,10 @@ def test_the_edits_are_known() -> None:
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
     known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
     known += " assign-weights vectorized-fn clear-session compile-once dataset-once function-once predict-once"
+    known += (
+        " all-cores decode-ratio earlier-resize earlier-shuffle every-hundred-batches layer-width"
+    )
+    known += " longer-interval one-replica precision-policy row-lookup row-penalty sliding-windows"
     assert set(KINDS) == set(known.split())
 
 

@@ -148,3 +148,34 @@ def test_a_function_that_may_differ_stays(before: str, after: str) -> None:
     assert before in FUNCTION
     with pytest.raises(Declined):
         edited("function-once", FUNCTION.replace(before, after), "step(batch)")
+
+
+RATE_SET = """import keras
+
+model = keras.Sequential([keras.layers.Dense(2)])
+optimizer = keras.optimizers.Adam()
+for epoch in range(10):
+    optimizer.learning_rate = 0.1 * 0.9**epoch
+    model.compile(optimizer=optimizer, loss="mse")
+    model.fit(x, y)
+"""
+
+
+def test_an_optimizer_of_which_only_the_rate_changes_is_the_same() -> None:
+    """The recording names the line of fit(), which traces the model again."""
+    new = edited("compile-once", RATE_SET, "model.fit")
+    line = 'model.compile(optimizer=optimizer, loss="mse")\n'
+    assert new == RATE_SET.replace(f"    {line}", "").replace("for epoch", f"{line}for epoch")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("optimizer.learning_rate =", "optimizer.beta_1 ="),
+        ("optimizer.learning_rate =", "optimizer = keras.optimizers.SGD(0.1); optimizer.learning_rate ="),
+        ("model.fit(x, y)", "model.compile(optimizer=optimizer); model.fit(x, y)"),
+    ],
+)  # fmt: skip
+def test_an_optimizer_that_changes_otherwise_declines(old: str, new: str) -> None:
+    with pytest.raises(Declined):
+        edited("compile-once", RATE_SET.replace(old, new), "model.fit")

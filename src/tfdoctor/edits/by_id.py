@@ -6,6 +6,7 @@ A rule that is a package brings its own edits: ``EDITS`` in its ``edit.py``.
 from collections.abc import Callable
 
 from tfdoctor.edits.caches import cache, cache_before_repeat
+from tfdoctor.edits.callback_batches import every_hundred_batches
 from tfdoctor.edits.calls_per_batch import calls_per_batch
 from tfdoctor.edits.eager import must_be_traceable
 from tfdoctor.edits.execution import (
@@ -19,12 +20,14 @@ from tfdoctor.edits.intervals import every_hundred_steps
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
+    must_be_of_numbers,
     must_keep_order,
     parallel,
     prefetch,
 )
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.weights import assign_weights
+from tfdoctor.edits.whole_numbers import must_be_the_only_file
 from tfdoctor.recording.program import ProgramRecord
 
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
@@ -64,6 +67,7 @@ KINDS: dict[str, Kind] = {
     "assign-weights": assign_weights,
     "tf-function": tf_function,
     "every-hundred-steps": every_hundred_steps,
+    "every-hundred-batches": every_hundred_batches,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
@@ -72,5 +76,7 @@ CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "parallel-map": must_keep_order,
     "parallel-batch": must_keep_order,
     "parallel-interleave": must_keep_order,
+    "layer-width": must_be_the_only_file,
+    "sliding-windows": must_be_of_numbers,
 }
 """Take the program record, a file and the rule's example; raise Declined where the record excludes the edit."""

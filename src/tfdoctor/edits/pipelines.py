@@ -32,6 +32,22 @@ def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
         raise Declined(_ORDER)
 
 
+MOST_WINDOWS = 1_000_000
+"""Windows that are copied into one array: a million of 100 numbers of four bytes take 400 MB."""
+
+
+def must_be_of_numbers(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
+    """Decline windows that are too many for one array, or not of a series of single numbers."""
+    stages = {dataset.id: dataset for dataset in program.datasets}
+    windows = [dataset for dataset in program.datasets if dataset.made_by == "window"]
+    for window in windows:
+        spec = stages[window.inputs[0]].element_spec if window.inputs[:1] else ""
+        if not spec.startswith("TensorSpec(shape=()"):
+            raise Declined("the recording does not show that the series is one of single numbers")
+        if not 0 < (window.cardinality or 0) <= MOST_WINDOWS:
+            raise Declined("the windows are too many for one array, or their number is unknown")
+
+
 def parallel(method: str, position: int) -> "ArgumentEdit":
     """Return the edit that gives a method ``num_parallel_calls``."""
     return ArgumentEdit(method, "num_parallel_calls", "", ("None",), position)

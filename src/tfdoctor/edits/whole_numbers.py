@@ -8,6 +8,7 @@ import libcst as cst
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.recording.program import ProgramRecord
 
 NumberOf = Callable[[cst.Call], cst.BaseExpression | None]
 """Returns the argument of a call that is to be changed; None of a call that has none."""
@@ -78,3 +79,9 @@ def _assigned(module: SyntaxTree, name: cst.Name) -> tuple[cst.CSTNode, cst.Base
     if not (top and isinstance(assignment, cst.Assign) and len(assignment.targets) == 1):
         return None
     return bound[0], assignment.value
+
+
+def must_be_the_only_file(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
+    """Decline a number that another file of the run may import."""
+    if len(program.sources) > 1:
+        raise Declined("the run has other files, which may use the same number")

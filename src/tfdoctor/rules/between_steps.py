@@ -249,7 +249,8 @@ def _table(work: WorkBetween) -> Table:
 def _remedy(first: Hotspot | None) -> Remedy:
     if first and first.callback:
         action = f"Run the work of {first.callback} every 100 batches or once per epoch"
-        return Remedy(action, CALLBACK, first.at)
+        changes = "it sees every 100th batch of an epoch"
+        return Remedy(action, CALLBACK, first.at, "every-hundred-batches", changes=changes)
     at = first.at if first else None
     action = "Do less work between steps, or do it every 100 steps"
     return Remedy(action, LOOP, at, "loop-work" if at else "")

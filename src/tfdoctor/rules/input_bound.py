@@ -205,7 +205,9 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         return Remedy(action, PARALLEL, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
         action = f"Make {critical.title} cheaper, or cache its output"
-        return Remedy(action, CACHED, critical.at)
+        return Remedy(
+            action, CACHED, critical.at, "cache", changes="the output has to fit into memory"
+        )
     return Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at)
 
 

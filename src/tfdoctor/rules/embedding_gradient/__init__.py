@@ -238,9 +238,21 @@ def _table(faults: Faults) -> Table:
 def _remedies(faults: Faults) -> Iterator[Remedy]:
     if faults.one_hot:
         at = next((table.at for table in faults.one_hot if table.at), None)
-        yield Remedy("Look up the rows instead of multiplying one-hot rows", LOOK_UP, at)
+        yield Remedy(
+            "Look up the rows instead of multiplying one-hot rows",
+            LOOK_UP,
+            at,
+            "row-lookup",
+            changes="a number outside of the table becomes an error instead of a row of zeros",
+        )
     for line in dict.fromkeys(one.at for one in faults.sums):
-        yield Remedy("Penalize the looked-up vectors instead of the whole table", PENALIZE, line)
+        yield Remedy(
+            "Penalize the looked-up vectors instead of the whole table",
+            PENALIZE,
+            line,
+            "row-penalty",
+            changes="rows are penalized when they are looked up, so the factor has to be chosen again",
+        )
     if faults.updates:
         at = next((update.at for update in faults.updates if update.at), None)
         action = "Train the table with an optimizer that updates only the rows in use"

@@ -68,4 +68,11 @@ def _earlier(late: LateShrinking) -> Remedy:
     if late.crops:
         code = f"image = image[top:top + {late.small[0]}, left:left + {late.small[1]}]  # before {place}"
     action = "Crop" if late.crops else "Resize"
-    return Remedy(f"{action} the images before changing their pixels", code, late.at or first)
+    within = first is not None and late.at is not None and first.path == late.at.path
+    return Remedy(
+        f"{action} the images before changing their pixels",
+        code,
+        late.at or first,
+        "earlier-resize" if within and not late.crops else "",
+        changes="the images differ slightly",
+    )

@@ -208,8 +208,9 @@ def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
     if worst.remade:
         made = f" as {worst.made} separate function objects"
         outside = f"Create {worst.name} once, outside of the loop"
-        action, code = (ONE_COMPILE, COMPILE) if worst.in_fit else (outside, ONCE)
-        remedy = Remedy(action, code, worst.at)
+        remedy = Remedy(outside, ONCE, worst.at, "function-once")
+        if worst.in_fit:
+            remedy = Remedy(ONE_COMPILE, COMPILE, worst.at, "compile-once")
     return Finding(
         summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls{made}, which took "
         f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "

@@ -7,7 +7,7 @@ import libcst as cst
 from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.execution import FUNCTION, undecorated
 from tfdoctor.edits.loop_bodies import Loop, bound_in, moved_up, must_be_the_same, own_loop
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name, root_name
 from tfdoctor.edits.splice import Declined, Splice, spliced
 from tfdoctor.edits.values import Values
 from tfdoctor.rules.retracing.signatures import reduce_retracing, tensor_argument
@@ -36,7 +36,7 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     model = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(model, cst.Name):
         raise Declined("the model is not a name of the file")
-    changed = bound_in(module, loop) - {model.value}
+    changed = bound_in(module, loop) - {model.value} - _only_rates(module, loop)
     _must_be_one_model(module, values, model, loop)
     if found := _RECOMPILED.search(module.written(loop)) or _ELSEWHERE.search(module.text):
         raise Declined(
@@ -56,15 +56,44 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return moved_up(module, statement, loop, _without(module, call, rate), instead)
 
 
+def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
+    """Return the names of which a loop assigns the learning rate alone, which a compiled model reads anew."""
+    targets = [node.target for node in module.inside(cst.AssignTarget, loop)]
+    rates = {
+        target.value.value
+        for target in targets
+        if isinstance(target, cst.Attribute)
+        and target.attr.value in RATES
+        and isinstance(target.value, cst.Name)
+    }
+    others = {
+        root_name(target)
+        for target in targets
+        if not (isinstance(target, cst.Attribute) and target.attr.value in RATES)
+    }
+    bound = {name.value for name in module.inside(cst.Name, loop) if name in module.bound(name)}
+    return frozenset(rates - others - bound)
+
+
 def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStatementLine]:
-    """Return the only call of compile() on a line, and the statement that it is, which stands alone on its line."""
-    calls = [
+    """Return the only call of compile() on a line, else of the loop around it, and the statement that it is.
+
+    The statement stands alone on its line. A recording may name the line of the fit() that traces the model again.
+    """
+    every = [
         call
         for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute)
-        and last_name(call.func) == "compile"
-        and module.covers(call, line)
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "compile"
     ]
+    loops = [
+        loop
+        for kind in (cst.For, cst.While)
+        for loop in module.all(kind)
+        if module.covers(loop, line)
+    ]
+    innermost = max(loops, key=module.span, default=None)
+    inside = [call for call in every if innermost is not None and module.within(call, innermost)]
+    calls = [call for call in every if module.covers(call, line)] or inside
     if len(calls) != 1:
         raise Declined(f"line {line} has no single call of compile()")
     part = module.parent(calls[0])

@@ -174,8 +174,12 @@ def _calls(*rows: OperationTime) -> float:
 
 
 def _remedy(at: Location | None) -> Remedy:
-    return Remedy("Train one replica on each physical device", ONE_EACH, at)
+    return Remedy(
+        "Train one replica on each physical device", ONE_EACH, at, "one-replica", changes=ONE
+    )
 
+
+ONE = "one replica trains on the whole batch"
 
 ONE_EACH = """\
 strategy = tf.distribute.MirroredStrategy()  # all GPUs; one replica where there is none

@@ -157,7 +157,13 @@ def _why_healthy(
 
 def _remedy(setting: ThreadSetting) -> Remedy:
     if setting.origin is LimitOrigin.PROGRAM:
-        return Remedy("Let operations use all cores of the job", ALL_CORES, setting.at)
+        return Remedy(
+            "Let operations use all cores of the job",
+            ALL_CORES,
+            setting.at,
+            "all-cores",
+            changes="other programs of the machine get less of them",
+        )
     if setting.origin is LimitOrigin.VARIABLE:
         return Remedy("Set the variable to the cores of the job, or remove it", UNSET)
     if setting.origin is LimitOrigin.QUOTA:

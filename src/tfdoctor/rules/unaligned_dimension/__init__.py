@@ -257,7 +257,14 @@ def _remedy(padded: Padded) -> Remedy:
     layer = "the layers of this line" if padded.is_unnamed else padded.layer
     action = f"Choose {padded.target} instead of {padded.width} in {layer}"
     code = f"{padded.width}  ->  {padded.target}    # {effect}"
-    return Remedy(action, code, padded.row.at, width=LayerWidth(padded.width, padded.target))
+    return Remedy(
+        action,
+        code,
+        padded.row.at,
+        "layer-width",
+        width=LayerWidth(padded.width, padded.target),
+        changes="the model has another size",
+    )
 
 
 def conv(channels: int = 33) -> OperationTime:

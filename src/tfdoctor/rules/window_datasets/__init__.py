@@ -150,7 +150,15 @@ def _finding(
     return Finding(
         summary=summary,
         evidence=(*measures, table),
-        remedies=(Remedy("Take all windows of a batch with one gather", GATHER, found.join.at),),
+        remedies=(
+            Remedy(
+                "Take all windows of a batch with one gather, or slice them from one array",
+                GATHER,
+                found.join.at,
+                "sliding-windows",
+                changes="the array of all windows is kept in memory",
+            ),
+        ),
         effects=(*scaled, *contention.relief(spared_ms)),
     )
 

@@ -85,7 +85,7 @@ def check(
     return Finding(
         summary=f"{summary}, on a CPU",
         evidence=(*measures, layer_table(rows, types=False, most=10)),
-        remedies=(Remedy(f"Train in {policy}", code, at),),
+        remedies=(Remedy(f"Train in {policy}", code, at, "precision-policy"),),
         effects=tuple(
             row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms
         ),

@@ -152,7 +152,9 @@ def _finding(
     ours = image.stage.dataset is not None and image.stage.dataset.function_at is not None
     if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
         action = f"Decode at 1/{divisor} of the size"
-        remedies.insert(0, Remedy(action, DECODED.format(divisor), at))
+        remedies.insert(
+            0, Remedy(action, DECODED.format(divisor), at, "decode-ratio", changes=SMALLER)
+        )
     stage = image.stage.scaled(1.0 - image.share * (1.0 - image.kept), Bound.AT_MOST)
     return Finding(
         summary=f"{summary}: {milliseconds(image.work_ms)} per step",
@@ -161,6 +163,8 @@ def _finding(
         effects=(stage, *contention.relief(_spared_ms(image))),
     )
 
+
+SMALLER = "the images differ slightly"
 
 DECODED = "image = tf.io.decode_jpeg(data, channels=3, ratio={})"
 

@@ -104,6 +104,11 @@ class Saves:
         return min(1.0, self.apart_ms / self.best_ms) if self.best_ms else 1.0
 
     @property
+    def times(self) -> int:
+        """How many times as far apart saves may be; the run still has one."""
+        return max(1, min(int(1.0 / self.left), self.call.count))
+
+    @property
     def lost_ms(self) -> float:
         """What saving at the best distance saves of the run."""
         return self.call.ms * (1.0 - self.left)
@@ -134,7 +139,13 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
         summary=_summary(saves[0], phases),
         evidence=(measure, _table(saves)),
         remedies=tuple(
-            Remedy(f"Save about every {duration(one.best_ms)}", BY_TIME, one.call.at)
+            Remedy(
+                f"Save about every {duration(one.best_ms)}",
+                f"# {one.times} times as far apart\n{BY_TIME}",
+                one.call.at,
+                "longer-interval",
+                changes="a failure loses more of the training",
+            )
             for one in saves[:SHOWN]
         ),
         run_effects=tuple(_effects(saves)),

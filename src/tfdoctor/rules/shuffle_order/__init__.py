@@ -57,6 +57,8 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 BY_HAND = "it changes the order of the examples, and with it the training"
 
+ORDER = "the examples come in another order"
+
 BATCHES = frozenset(("Batch", "ParallelBatch", "PaddedBatch"))
 
 PASSING = frozenset(
@@ -140,6 +142,8 @@ def _after_batch(
             "Shuffle before batch, with a buffer for at least as many examples as now",
             f"dataset = dataset.shuffle({buffer}).batch({size})",
             line[at].at,
+            "earlier-shuffle",
+            changes=ORDER,
         ),
     )
 
@@ -165,6 +169,8 @@ def _after_repeat(
             "refilled in each epoch",
             f"dataset = dataset.{_name(shuffle)}.repeat({number_of})",
             shuffle.at,
+            "earlier-shuffle",
+            changes=ORDER,
         ),
     )
 

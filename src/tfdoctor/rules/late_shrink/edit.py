@@ -1,0 +1,236 @@
+"""The edit that resizes images before their pixels are changed, where each line between gives an image again.
+
+The recorded graphs have shown before which operations may follow the resize.
+"""
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tfdoctor.edits.by_id import Kind
+from tfdoctor.edits.chains import methods_of, segment
+from tfdoctor.edits.module import SyntaxTree, last_name, positional
+from tfdoctor.edits.names import is_label
+from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.values import Values
+
+_BEFORE = re.compile(r"# before line (\d+)")
+
+RESIZES = frozenset(["resize", "resize_with_crop_or_pad", "resize_with_pad"])
+
+CHANGES = re.compile(
+    r"tensorflow\.(?:cast|clip_by_value|image\.(?:(?:stateless_)?random_(?:brightness|contrast|flip_\w+|hue|saturation)"
+    r"|adjust_\w+|flip_\w+|per_image_standardization|rot90|transpose))"
+)
+"""Functions that give an image of the size that they take, and need no other."""
+
+
+def earlier_resize(module: SyntaxTree, line: int, example: str) -> list[Splice]:
+    """Move the resize on a line before the line that the rule's example names."""
+    named = _BEFORE.search(example)
+    if named is None:
+        raise Declined("the first operation on full images has no known line")
+    values = Values(module)
+    call = _resize(module, values, line)
+    function = next(module.around(call, cst.FunctionDef), None)
+    if function is None:
+        raise Declined("the resize is in no function of its own")
+    first = int(named[1])
+    if module.covers(function, first):
+        return _within(module, values, call, first)
+    return _exchanged(module, values, function, first)
+
+
+def _resize(module: SyntaxTree, values: Values, line: int) -> cst.Call:
+    found = [
+        call
+        for call in module.on(cst.Call, line)
+        if values.from_tensorflow(call.func).startswith("tensorflow.image.")
+        and last_name(call.func) in RESIZES
+        and isinstance(next(iter(positional(call)), None), cst.Name)
+    ]
+    if len(found) != 1:
+        raise Declined(f"line {line} has {'several resizes' if found else 'no resize'} of a name")
+    return found[0]
+
+
+def _image(call: cst.Call) -> str:
+    """Return the name of what a call takes first."""
+    first = next(iter(positional(call)), None)
+    return first.value if isinstance(first, cst.Name) else ""
+
+
+def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> list[Splice]:
+    """Move the resize up in its function."""
+    line = next(module.around(call, cst.SimpleStatementLine), None)
+    block = module.parent(line) if line else None
+    if line is None or not isinstance(block, cst.IndentedBlock) or len(line.body) != 1:
+        raise Declined("the resize is no statement of a function's own")
+    body, image = list(block.body), _image(call)
+    starts = [part for part in body if module.covers(part, first)]
+    if len(starts) != 1 or module.span(starts[0]) >= module.span(line):
+        raise Declined(f"line {first} is in another block than the resize")
+    between = body[body.index(starts[0]) : body.index(line)]
+    _must_pass(module, values, between, image)
+    fixed = [name.value for arg in call.args[1:] for name in module.inside(cst.Name, arg)]
+    if any(set(fixed) & _binds(module, part) for part in between):
+        raise Declined("the size of the resize is computed between the lines")
+    lines, at = module.lines, module.span(between[0])[0]
+    moved = f"{image} = {module.written(call)}"
+    if "\n" in moved or "#" in module.text[module.span(line)[1] : lines.end(module.span(line)[1])]:
+        raise Declined("the resize goes over several lines, or has a comment")
+    put = insert(lines.start(at), f"{lines.indent(at)}{moved}{lines.newline}")
+    if isinstance(line.body[0], cst.Assign) and line.body[0].value is call:
+        if module.written(line.body[0].targets[0].target) != image or len(line.body[0].targets) > 1:
+            raise Declined("the resized image has another name")
+        start = module.span(line)[0]
+        return [put, Splice(lines.start(start), lines.next(start), 0, "")]
+    if not isinstance(line.body[0], cst.Return):
+        raise Declined("the resized image is changed in the same statement")
+    return [put, module.replaced(call, image)]
+
+
+def _must_pass(
+    module: SyntaxTree, values: Values, between: Sequence[cst.CSTNode], image: str
+) -> None:
+    """Decline a statement that may need the full image, or gives it another name."""
+    for part in between:
+        names = [name for name in module.inside(cst.Name, part) if not is_label(module, name)]
+        if image not in {name.value for name in names}:
+            continue
+        match part:
+            case cst.SimpleStatementLine(
+                body=[
+                    cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)
+                ]
+            ) if name == image and _passes(values, value, image):
+                continue
+            case _:
+                raise Declined(f"line {module.line(part)} may need the image at its full size")
+
+
+def _passes(values: Values, value: cst.BaseExpression, image: str) -> bool:
+    """Say whether an expression changes the pixels of an image, and needs no size."""
+    match value:
+        case cst.Name(value=name):
+            return name == image
+        case cst.Call(func=func, args=[cst.Arg(value=inner, keyword=None), *rest]):
+            plain = all(_is_number(values, arg.value) for arg in rest)
+            known = CHANGES.fullmatch(values.from_tensorflow(func)) is not None
+            return known and plain and _passes(values, inner, image)
+        case cst.BinaryOperation(left=left, operator=operator, right=right):
+            if not isinstance(operator, cst.Add | cst.Subtract | cst.Multiply | cst.Divide):
+                return False
+            return (_passes(values, left, image) and _is_number(values, right)) or (
+                _is_number(values, left) and _passes(values, right, image)
+            )
+        case _:
+            return False
+
+
+def _is_number(values: Values, value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.BaseNumber():
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return _is_number(values, inner)
+        case cst.Name():
+            return not values.why_not_fixed(value)
+        case _:
+            return bool(values.from_tensorflow(value))
+
+
+def _binds(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
+    names = module.inside(cst.Name, part)
+    return {name.value for name in names if name in module.bound(name)}
+
+
+def _exchanged(
+    module: SyntaxTree, values: Values, function: cst.FunctionDef, first: int
+) -> list[Splice]:
+    """Exchange ``.map(change).map(resize)``."""
+    changing = next((f for f in module.all(cst.FunctionDef) if module.covers(f, first)), None)
+    if changing is None or len(changing.params.params) != len(function.params.params):
+        raise Declined(f"line {first} is in no function that is mapped like the resize")
+    image = function.params.params[0].name.value
+    if not _only_resizes(module, values, function, image):
+        raise Declined(f"{function.name.value}() does more than resize the image")
+    own = changing.params.params[0].name.value
+    if not isinstance(changing.body, cst.IndentedBlock) or not isinstance(
+        changing.body.body[-1], cst.SimpleStatementLine
+    ):
+        raise Declined(f"{changing.name.value}() has other statements than assignments")
+    _must_pass(module, values, changing.body.body[:-1], own)
+    if not _returns(changing.body.body[-1], changing, values):
+        raise Declined(f"{changing.name.value}() returns other values than it takes")
+    later = _mapped(module, function)
+    earlier = later.func.value if isinstance(later.func, cst.Attribute) else None
+    if not isinstance(earlier, cst.Call) or earlier is not _mapped(module, changing):
+        raise Declined("the two maps do not follow each other in one chain")
+    one, two = segment(module, earlier), segment(module, later)
+    return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
+
+
+def _only_resizes(
+    module: SyntaxTree, values: Values, function: cst.FunctionDef, image: str
+) -> bool:
+    """Say whether a function resizes its first parameter, and returns the others as they are."""
+    body = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
+    calls = [
+        call
+        for call in module.inside(cst.Call, function.body)
+        if module.line(call) and last_name(call.func) in RESIZES and _image(call) == image
+    ]
+    last = body[-1] if body else None
+    outside = [
+        name
+        for name in module.inside(cst.Name, function.body)
+        if not is_label(module, name)
+        and not any(module.within(name, call) for call in calls)
+        and name.value not in {parameter.name.value for parameter in function.params.params}
+    ]
+    return (
+        len(calls) == 1
+        and not outside
+        and 1 <= len(body) <= 2  # noqa: PLR2004 - the resize, and what is returned
+        and last is not None
+        and _returns(last, function, values)
+    )
+
+
+def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bool:
+    """Say whether a statement returns the parameters in their order; the first may be changed."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Return(value=value)]) if value is not None:
+            parts = (
+                [element.value for element in value.elements]
+                if isinstance(value, cst.Tuple)
+                else [value]
+            )
+        case _:
+            return False
+    names = [parameter.name.value for parameter in function.params.params]
+    if len(parts) != len(names):
+        return False
+    first, *rest = parts
+    resized = isinstance(first, cst.Call) and _image(first) == names[0]
+    kept = [part.value for part in rest if isinstance(part, cst.Name)]
+    return kept == names[1:] and (resized or _passes(values, first, names[0]))
+
+
+def _mapped(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call:
+    """Return the only call of map() with a function, which is used for nothing else."""
+    uses = [
+        name
+        for name in module.all(cst.Name)
+        if name.value == function.name.value and name is not function.name
+    ]
+    argument = module.parent(uses[0]) if len(uses) == 1 else None
+    call = module.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(call, cst.Call) or methods_of(call)[:1] != ["map"]:
+        raise Declined(f"{function.name.value}() is not mapped exactly once")
+    return call
+
+
+EDITS: dict[str, Kind] = {"earlier-resize": earlier_resize}
