@@ -8,6 +8,7 @@ import pytest
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
+from benchmarks.strangers.timer import Marks
 from tfdoctor.rules import all_rules
 
 ROUNDS = Path(__file__).parents[1] / "benchmarks" / "strangers" / "rounds"
@@ -31,6 +32,32 @@ def case_of(folder: Path, **declared: object) -> Case:
         (folder / f"{twin}.py").touch()
     (folder / "case.json").write_text(json.dumps(declared), encoding="utf-8")
     return Case.read(folder)
+
+
+def test_modules_are_written_beside_the_scripts_that_import_them(tmp_path: Path) -> None:
+    (tmp_path / "case" / "cells").mkdir(parents=True)
+    (tmp_path / "case" / "cells" / "data.py").write_text("N = 96\n", encoding="utf-8")
+    case = case_of(tmp_path / "case", files=["cells/data.py"])
+
+    out = case.written(tmp_path / "out")
+
+    written = {str(path.relative_to(out)) for path in out.rglob("*.py")}
+    assert written == {"sick.py", "healthy.py", "cells/data.py"}
+    assert (out / "cells" / "data.py").read_text("utf-8") == "N = 96\n"
+
+
+@pytest.mark.parametrize(("function", "steps"), [("train_function", 32), ("", 16)])
+def test_a_step_that_compile_makes_again_is_one_step_where_it_is_named(
+    function: str, steps: int
+) -> None:
+    marks = Marks()
+    marks.function = function
+    call = marks.note("function", lambda _: None, lambda made: marks.key("train_function", made))
+    for made in (1, 2):
+        for _ in range(16):
+            call(made)
+
+    assert len(marks.steps(function)[1]) == steps
 
 
 def named(rule: str, share: float | None = None, *, at_most: bool = False, line: int = 1) -> Named:

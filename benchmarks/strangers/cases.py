@@ -1,9 +1,10 @@
 """The scripts of a round, and what is true of each.
 
 A round is a folder of cases. A case is a folder with ``case.json``, ``sick.py`` and its fix, ``healthy.diff``
-(``healthy.py`` where most lines differ); a trap has ``healthy.py`` only. Its writer declares what is slow, on which
-lines, and the measured step times. A second person, before tfdoctor runs for the first time, adds which rules
-name that fault (``named_by``) and which further findings are true (``acceptable``).
+(``healthy.py`` where most lines differ); a trap has ``healthy.py`` only. Modules that the scripts import are named
+in ``files``, the same for both. Its writer declares what is slow, on which lines, and the measured step times. A
+second person, before tfdoctor runs for the first time, adds which rules name that fault (``named_by``) and which
+further findings are true (``acceptable``).
 """
 
 import json
@@ -32,6 +33,7 @@ class Case:
     step_function: str = ""
     per_mark: dict[str, float] = field(default_factory=dict)  # samples or steps between two marks
     measured: dict[str, Any] = field(default_factory=dict)
+    files: tuple[str, ...] = ()  # paths within the folder of modules that the scripts import
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -58,6 +60,7 @@ class Case:
             case.get("step_fn", "").rstrip("@"),
             per_mark,
             case.get("measured") or {},
+            tuple(case.get("files", ())),
         )
 
     @property
@@ -76,9 +79,13 @@ class Case:
         return (HEALTHY,) if self.trap else (SICK, HEALTHY)
 
     def written(self, out: Path) -> Path:
-        """Write the scripts into a folder where they can run, and return it."""
+        """Write the scripts and their modules into a folder where they can run, and return it."""
         for twin in self.twins:
             twins.written(self.folder, twin, out)
+        for name in self.files:
+            path = out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text((self.folder / name).read_text("utf-8"), encoding="utf-8")
         return out
 
     def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:

@@ -53,6 +53,10 @@ class Marks:
 
         return noted
 
+    def key(self, name: str, identity: int) -> str:
+        """Return the name of a function here: that of a known step alone, for ``compile`` makes another one."""
+        return name if name == self.function else f"{name}@{identity}"
+
     def _start(self, kind: str, name: str) -> None:
         starts = self.starts[kind, name]
         starts.append(time.perf_counter())
@@ -85,7 +89,9 @@ def install(marks: Marks) -> None:
 
     function = polymorphic_function.Function
     function.__call__ = marks.note(
-        "function", function.__call__, lambda this: f"{this.python_function.__name__}@{id(this)}"
+        "function",
+        function.__call__,
+        lambda this: marks.key(this.python_function.__name__, id(this)),
     )
     optimizer = keras.optimizers.Optimizer
     optimizer.apply = marks.note("update", optimizer.apply, lambda this: str(id(this)))
