@@ -30,11 +30,16 @@ loop over a dataset the whole loop body counts as the step, and its other work a
 the calls but not the time between them, so the share shown is low: one callback took 59 % of the step in the
 profile and 70 % without the profiler.
 
+Users met here a callback that writes histograms of all weights, and `profile_batch` of the TensorBoard callback,
+which profiles batches of the training and writes the trace between two steps; `profile_batch=0` switches it off.
+
 ## Sources
 
 - [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
 - [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
 - [tf.train.CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
+- [TensorFlow issue 42117: a callback that writes histograms](https://github.com/tensorflow/tensorflow/issues/42117)
+- [TensorFlow issue 37876: profile_batch](https://github.com/tensorflow/tensorflow/issues/37876)
 """
 
 from collections import Counter

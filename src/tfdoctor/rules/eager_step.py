@@ -27,10 +27,13 @@ on a busy machine with two cores it was 6 points off in the median, and at most 
 Where stack samples show lines of the step that read values or run other code, or operations in the body of a loop
 itself, the saving is an upper bound: code that reads values has to stay outside of the function.
 
+Users of TensorFlow 2.0 met it with `fit_generator`, which ran eagerly.
+
 ## Sources
 
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [Model training APIs](https://keras.io/api/models/model_training_apis/)
+- [TensorFlow issue 33024: fit_generator runs eagerly](https://github.com/tensorflow/tensorflow/issues/33024)
 """
 
 from collections.abc import Iterator

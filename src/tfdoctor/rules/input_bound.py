@@ -26,11 +26,15 @@ to whole batches. When all cores are busy, move work to other machines with the 
 TensorFlow 2.3 and later, on CPU, GPU and TPU. Batches made outside tf.data (a Python loop over NumPy
 arrays) do not appear as input.
 
+Keras on PyTorch or JAX is not recorded by tfdoctor: its training is no TensorFlow, so that a tf.data pipeline that
+feeds it shows neither steps nor a wait, and what the conversion of each batch costs cannot be decided.
+
 ## Sources
 
 - [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
 - [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
 - [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
+- [Keras issue 18873: Keras on PyTorch, fed by tf.data](https://github.com/keras-team/keras/issues/18873)
 """
 
 from dataclasses import dataclass

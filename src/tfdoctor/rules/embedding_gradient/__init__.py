@@ -30,6 +30,9 @@ TensorFlow 2 on CPU and GPU. On a TPU a matmul with one-hot rows is a good looku
 matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the
 saving is computed from the bytes that the lookup moves.
 
+Optimizers of Keras 3 make dense what the gradient of an embedding has as slices, so that each step updates the
+whole table: users who came from Keras 2 met it with Adam.
+
 ## Sources
 
 - [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
@@ -37,6 +40,7 @@ saving is computed from the bytes that the lookup moves.
 - [TensorFlow Model Garden, OnDeviceEmbedding: use_one_hot](https://www.tensorflow.org/api_docs/python/tfm/nlp/layers/OnDeviceEmbedding)
 - [Keras, layer weight regularizers](https://keras.io/api/layers/regularizers/)
 - [Keras, Embedding layer](https://keras.io/api/layers/core_layers/embedding/)
+- [Keras issue 19992: sparse gradients in Keras 3](https://github.com/keras-team/keras/issues/19992)
 """
 
 from collections.abc import Iterable, Iterator

@@ -31,12 +31,15 @@ The lines come from stack samples of all threads of the process, which `tfdoctor
 (`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown. Functions written in C,
 such as those of `cv2`, appear as lines that call nothing.
 
+Users met it as a generator in Python that is slower than the GPU.
+
 ## Sources
 
 - [tf.data guide: consuming Python generators](https://www.tensorflow.org/guide/data#consuming_python_generators)
 - [tf.py_function](https://www.tensorflow.org/api_docs/python/tf/py_function)
 - [TensorFlow's operations](https://www.tensorflow.org/api_docs/python/tf)
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
+- [Keras issue 7168: a generator slower than the GPU](https://github.com/keras-team/keras/issues/7168)
 """
 
 import re

@@ -24,12 +24,16 @@ on the data (`tf.where` with one argument, `tf.boolean_mask`) outside of the com
 TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace contains the compiler's events:
 for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA's source.
 
+Users met it as a program for each shape, in training and in augmentation layers of KerasCV under `jit_compile`.
+
 ## Sources
 
 - [Optimize GPU performance, TensorFlow guide: enable XLA](https://www.tensorflow.org/guide/gpu_performance_analysis)
 - [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla/tf2xla)
 - [TensorFlow issue 29825: a TPU compiles for the last batch](https://github.com/tensorflow/tensorflow/issues/29825)
 - [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
+- [TensorFlow issue 81896: XLA compiles for each shape](https://github.com/tensorflow/tensorflow/issues/81896)
+- [keras-cv issue 2406: the same in a layer](https://github.com/keras-team/keras-cv/issues/2406)
 """
 
 from dataclasses import dataclass

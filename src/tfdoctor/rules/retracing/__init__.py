@@ -28,10 +28,14 @@ TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argum
 outside of the traced steps. Where shapes or values change, the saving is an upper bound: some of them need a graph
 of their own. A function that was traced early in the run only is healthy.
 
+Users met it with batches of alternating shapes in Keras' `fit`. known-fault names versions of Keras that trace in
+each call of `train_on_batch`.
+
 ## Sources
 
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
+- [Keras issue 20369: alternating shapes](https://github.com/keras-team/keras/issues/20369)
 """
 
 from collections.abc import Sequence

@@ -41,6 +41,8 @@ samples allow for (one standard error more than they show, at most all Python ou
 all operations that Python runs one by one. What replaces the call takes time as well. The time of
 functions for one example is measured, and that of all calls but one counts.
 
+Users met it as `predict` in a loop over single examples.
+
 ## Sources
 
 - [Keras FAQ: the difference between predict() and calling a model](https://keras.io/getting_started/faq/#whats-the-difference-between-model-methods-predict-and-call)
@@ -48,6 +50,8 @@ functions for one example is measured, and that of all calls but one counts.
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [tf.Variable.assign](https://www.tensorflow.org/api_docs/python/tf/Variable#assign)
 - [Optimizers: use_ema](https://keras.io/api/optimizers/)
+- [Keras issue 13118: predict in a loop](https://github.com/keras-team/keras/issues/13118)
+- [TensorFlow issue 44711: the same](https://github.com/tensorflow/tensorflow/issues/44711)
 """
 
 from collections.abc import Iterator, Sequence

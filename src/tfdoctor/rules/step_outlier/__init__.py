@@ -40,10 +40,15 @@ All devices and frameworks, with at least six traced steps. A trace of 20 steps 
 occurs every 1000 steps; the account of the whole run does. The saving of the run is an upper bound: the work may be
 needed, only less often.
 
+A shuffle buffer that is filled anew in each epoch is such a cause: the first step of each pass over the data waits
+for it.
+
 ## Sources
 
 - [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
 - [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
+- [TensorFlow issue 30646: the shuffle buffer is filled in each epoch](https://github.com/tensorflow/tensorflow/issues/30646)
+- [TensorFlow issue 47090: the same](https://github.com/tensorflow/tensorflow/issues/47090)
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
