@@ -6,10 +6,9 @@ from dataclasses import replace
 import plotly.graph_objects as go
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
-from tfdoctor.report import roofline
+from tfdoctor.report import icicle, roofline
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
-from tfdoctor.report.run import flames
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS
@@ -39,7 +38,7 @@ _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder
 def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
     pictures = (
-        flames.figure(run_section.section(diagnosis.run)),
+        icicle.figure(run_section.section(diagnosis.run)),
         _steps(diagnosis.steps),
         _pipeline(diagnosis.pipeline),
         _operations(diagnosis.operations, diagnosis.operations_omitted),
