@@ -1,5 +1,7 @@
 """What every test may ask for."""
 
+import gc
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +28,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what is rendered now as the golden files",
     )
+
+
+def pytest_configure() -> None:
+    """Let children see Ctrl-C: of what a shell or nohup has started in the background they inherit to ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without Python's garbage collector, and let it pass over what was collected from then on.
+
+    Nothing of it ends before the session does, and it is most of what the collector would go through each time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,8 +202,11 @@ def test_a_long_run_without_a_step_is_told_what_to_do(tmp_path: Path) -> None:
     script.write_text("import tensorflow, time\ntime.sleep(1)\n")
     run = profiled(script, tmp_path / "out", sample_every_ms=0, watch_s=0.5)
     assert run.code == 0
-    assert "no training step was seen in 1 s" in run.missing()["trace"]
-    assert "--for" in run.missing()["trace"]
+    why = run.missing()["trace"]
+    seen = re.search(r"no training step was seen in (\d+) s", why)
+    assert seen
+    assert int(seen[1]) >= 1  # as long as the script took here
+    assert "--for" in why
     assert own_line(run).startswith("tfdoctor: no training step was seen, recorded the run in ")
 
 
