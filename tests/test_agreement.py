@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests import agreement
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.engine import examine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnose.diagnose import chart_of, diagnose
+from tfdoctor.diagnose.stages import Case, diagnosed
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.slowdown import DISTORTED
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules import all_rules
-from tfdoctor.trace import xplane
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 TRACES = sorted((Path(__file__).parent / "facts" / "traces").glob("*.xplane.pb.gz"))
@@ -24,10 +23,9 @@ NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 
 
 @cache
-def examined(name: str) -> tuple[Chart, tuple[Result, ...]]:
-    recording = Recording.open(SAMPLES / name)
-    chart = Chart([xplane.read(recording.traces[0]), recording])
-    return chart, examine(chart, all_rules())
+def examined(name: str) -> tuple[Chart, Diagnosis]:
+    chart = chart_of(Recording.open(SAMPLES / name))
+    return chart, diagnosed(Case(chart, tuple(all_rules()), name, None))
 
 
 def test_there_are_samples() -> None:
@@ -42,19 +40,18 @@ def test_facts_that_measure_one_thing_agree(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_large_part_has_one_account(name: str) -> None:
-    assert not list(agreement.unaccounted(*examined(name)))
+    chart, diagnosis = examined(name)
+    assert not list(agreement.unaccounted(chart, diagnosis.results))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_report_calls_a_run_healthy_with_an_unexplained_part(name: str) -> None:
-    recording = Recording.open(SAMPLES / name)
-    assert not agreement.calls_healthy(diagnose(recording, all_rules(), name, ask_xprof=False))
+    assert not agreement.calls_healthy(examined(name)[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_figures_of_a_report_are_of_one_step(name: str) -> None:
-    recording = Recording.open(SAMPLES / name)
-    assert not list(agreement.other_steps(diagnose(recording, all_rules(), name, ask_xprof=False)))
+    assert not list(agreement.other_steps(examined(name)[1]))
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)

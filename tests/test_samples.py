@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def sample(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@cache
 def diagnosed(sample: str) -> Diagnosis:
     return diagnose(Recording.open(SAMPLES / sample), all_rules(), sample, ask_xprof=False)
 

@@ -23,15 +23,14 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.engine import examine
+from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.savings import WORTH_SAYING
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnose.stages import Case, diagnosed
+from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
-from tfdoctor.trace import xplane
 
 EXPECTED = 0.05
 """Of the step: how far an expected saving may be from the true one."""
@@ -200,12 +199,17 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of a run, and what every rule says of it."""
+    """What is known of a run, and what is said of it."""
 
     run: Run
     truth: Truth
-    results: Mapping[str, Result]
     chart: Chart
+    diagnosis: Diagnosis
+
+    @property
+    def results(self) -> Mapping[str, Result]:
+        """What every rule says."""
+        return {result.rule.name: result for result in self.diagnosis.results}
 
     @property
     def found(self) -> set[str]:
@@ -227,14 +231,8 @@ def seen(run: Run) -> Seen:
     with TemporaryDirectory() as folder:
         truth = samples.write(run, Path(folder))
         _beside(run, Path(folder))
-        recording = Recording.open(folder)
-        chart = Chart([xplane.read(recording.traces[0]), recording])
-        return Seen(
-            run,
-            truth,
-            {result.rule.name: result for result in examine(chart, all_rules())},
-            chart,
-        )
+        chart = chart_of(Recording.open(folder))
+        return Seen(run, truth, chart, diagnosed(Case(chart, tuple(all_rules()), run.device, None)))
 
 
 def _beside(run: Run, folder: Path) -> None:
@@ -297,16 +295,12 @@ def test_facts_agree_and_every_large_part_has_an_account(name: str) -> None:
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
         one = seen(run)
         assert not list(agreement.disagreements(one.chart))
-        assert not list(agreement.unaccounted(one.chart, tuple(one.results.values())))
+        assert not list(agreement.unaccounted(one.chart, one.diagnosis.results))
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_all_figures_of_a_report_are_of_one_step(name: str, tmp_path: Path) -> None:
-    run = PAIRS[name].sick
-    samples.write(run, tmp_path)
-    _beside(run, tmp_path)
-    found = diagnose(Recording.open(tmp_path), all_rules(), name, ask_xprof=False)
-    assert not list(agreement.other_steps(found))
+def test_all_figures_of_a_report_are_of_one_step(name: str) -> None:
+    assert not list(agreement.other_steps(seen(PAIRS[name].sick).diagnosis))
 
 
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]
