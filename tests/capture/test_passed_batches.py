@@ -1,10 +1,8 @@
 """Batches that the agent takes from fit's iterator: seen before the window, and trained on as if they were not."""
 
-from typing import Any
-
 import pytest
 
-from tests.capture.running import plain, profiled
+from tests.capture.running import SOURCES, Run, environment, plain
 
 pytestmark = pytest.mark.tensorflow
 
@@ -43,22 +41,29 @@ open(OUT, "w").write(repr((weights, history.history["loss"], drawn, counts)))
 """
 
 
+BOTH = """
+import runpy, tfdoctor
+runpy.run_path("without.py")
+with tfdoctor.record("out", warmup=6, steps=5, sample_every_ms=0):
+    runpy.run_path("with.py")
+"""
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str, str]:
-    """The run under tfdoctor, and what the script wrote with and without it."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str, str]:
+    """The recording of the script, and what it wrote with and without it: one process runs both."""
     folder = tmp_path_factory.mktemp("passed")
-    written = []
-    for name in ("with", "without"):
-        script = folder / f"{name}.py"
-        script.write_text(f"OUT = {str(folder / f'{name}.txt')!r}\n{SCRIPT}")
-        written.append(folder / f"{name}.txt")
-    run = profiled(folder / "with.py", folder / "out", warmup=6, steps=5)
-    assert run.code == 0
-    assert plain(folder / "without.py").returncode == 0
+    written = [folder / "with.txt", folder / "without.txt"]
+    for path in written:
+        path.with_suffix(".py").write_text(f"OUT = {str(path)!r}\n{SCRIPT}")
+    (folder / "both.py").write_text(BOTH)
+    done = plain(folder / "both.py", env=environment(PYTHONPATH=str(SOURCES)))
+    assert done.returncode == 0, done.stderr
+    run = Run(done.returncode, done.stdout, done.stderr, folder / "out")
     return run, written[0].read_text(), written[1].read_text()
 
 
-def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Any, str, str]) -> None:
+def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Run, str, str]) -> None:
     sequences = [entry for entry in runs[0].program["sequences"] if not entry["leading"]]
     (entry,) = sequences
     assert entry["batches"] is True
@@ -67,12 +72,12 @@ def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Any, str, str
 
 
 def test_training_and_the_users_generator_are_the_same_to_the_last_bit(
-    runs: tuple[Any, str, str],
+    runs: tuple[Run, str, str],
 ) -> None:
     _, seen, expected = runs
     assert seen == expected
 
 
-def test_no_fault_of_the_agent_is_noted(runs: tuple[Any, str, str]) -> None:
+def test_no_fault_of_the_agent_is_noted(runs: tuple[Run, str, str]) -> None:
     assert "batches of fit" not in runs[0].missing()
     assert "sequence lengths" not in runs[0].missing()

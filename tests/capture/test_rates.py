@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.running import profiled
 
 
 class Rate:
@@ -69,29 +68,3 @@ def test_a_rate_that_falls_to_zero_has_trained(rates: Any) -> None:
     make(rates, rate)
     rate.value = 0.0  # as at the end of a schedule that a callback sets
     assert names(rates) == []
-
-
-OPTIMIZERS = """
-import keras, numpy as np
-optimizers = keras.optimizers
-never = optimizers.Adam(0.0, name="never")
-later = optimizers.SGD(learning_rate=0.0, name="later")
-until = optimizers.SGD(0.1, name="until")
-scaled = optimizers.LossScaleOptimizer(optimizers.Adam(0.1, name="inner"), name="scaled")
-model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
-model.compile(scaled, "mse")
-later.learning_rate = 0.1
-until.learning_rate = 0.0
-model.fit(np.ones((320, 8), "float32"), np.ones((320, 1), "float32"), batch_size=8, verbose=0)
-"""
-
-
-@pytest.mark.tensorflow
-def test_of_keras_optimizers_only_one_trains_nothing(tmp_path: Path) -> None:
-    """An optimizer around another is given a rate of 0 by Keras, which it does not use."""
-    script = tmp_path / "train.py"
-    script.write_text(OPTIMIZERS)
-    result = profiled(script, tmp_path / "out", warmup=8, steps=5)
-    zero_rates = result.manifest.steps.zero_rates
-    assert zero_rates is not None
-    assert [entry.name for entry in zero_rates] == ["never"]

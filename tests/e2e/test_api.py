@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.capture.running import environment, own_lines
 from tests.capture.spans import iterator_names, marks
@@ -231,80 +230,6 @@ def test_other_models_are_left_out(did: Did) -> None:
     assert {"dense_4", "dense_5"} <= layers
     assert not {"dense", "dense_2"} & layers
     assert did.program("raising")["run"]["optimizer"] is None
-
-
-# Notebooks
-
-
-CELLS = (
-    "import keras\nimport tensorflow as tf\n\ndef double(x, y):\n    return x * 2.0, y\n",
-    """import tfdoctor
-with tfdoctor.record('out') as run:
-    x = tf.random.stateless_uniform([400, 8], seed=[1, 2])
-    data = tf.data.Dataset.from_tensor_slices((x, x)).map(double).batch(4)
-    model = keras.Sequential([keras.layers.Dense(8)])
-    model.compile('adam', 'mse')
-    model.fit(data, verbose=0)
-""",
-    "run",
-    "run.show()\nprint(repr(run))",
-)
-
-
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    folder = tmp_path_factory.mktemp("notebook")
-    return executed(folder, *CELLS), folder
-
-
-def test_a_notebook_shows_the_whole_report_in_a_frame(notebook: tuple[Any, Path]) -> None:
-    book, _ = notebook
-    for cell in book.cells[2:4]:
-        (frame,) = frames(cell)
-        assert len(cell.outputs) == 1 + ("print" in cell.source)
-        assert 'sandbox="allow-scripts"' in frame
-        assert frame.count("<iframe") == 1
-        assert "step takes" in frame
-        # Jupyter drops messages beyond 1 MB a second over 3 s; plotly alone is 1.8 MB.
-        assert 1_800_000 < len(frame.encode()) < 2_900_000
-
-
-def test_cells_are_called_by_their_numbers(notebook: tuple[Any, Path]) -> None:
-    book, folder = notebook
-    recording = Recording.open(folder / "out")
-    assert recording.manifest is not None
-    assert recording.manifest.command == ("In [2]:2",)
-    assert recording.manifest.steps.at == ("In [2]", 7)
-    assert recording.program is not None
-    mapped = next(d for d in recording.program.datasets if d.kind == "_MapDataset")
-    assert mapped.function is not None
-    assert (mapped.at, mapped.function.at) == (("In [2]", 4), ("In [1]", 4))
-    assert "In [2]:2" in frames(book.cells[2])[0]
-
-
-def test_a_browser_draws_it_and_the_notebook_is_not_touched(
-    browser: Browser, notebook: tuple[Any, Path], tmp_path: Path
-) -> None:
-    page = tmp_path / "notebook.html"
-    page.write_text(
-        f"<!DOCTYPE html><p>mine</p>{frames(notebook[0].cells[2])[0]}", encoding="utf-8"
-    )
-    tab, said = browser.new_page(viewport={"width": 900, "height": 900}), []
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.goto(page.as_uri())
-    report = tab.frame_locator("iframe")
-    report.locator("html[data-charts=drawn]").wait_for(state="attached")
-    assert report.locator(".js-plotly-plot .main-svg").count() >= 3
-    assert "step takes" in report.locator("main").inner_text()
-    box = tab.locator("iframe").bounding_box()
-    assert box is not None
-    assert (box["width"] > 800, box["height"]) == (True, 720)
-    assert tab.evaluate(
-        "getComputedStyle(document.querySelector('p')).fontFamily"
-    ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
-    assert said == []
-    tab.close()
 
 
 # The page

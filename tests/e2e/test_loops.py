@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import SOURCES, Run, environment, plain, profiled
-from tests.capture.spans import marks
+from tests.capture.spans import iterator_names, marks
 
 pytestmark = pytest.mark.tensorflow
 
@@ -24,6 +24,7 @@ for name, script, steps in (
     ("mirrored", training, 20),
     ("on_batch", training, 20),
     ("execution", training, 6),
+    ("pipelines", training, 20),
     ("repeated", loops, 20),
     ("eager", loops, 20),
     ("gan", loops, 20),
@@ -118,6 +119,20 @@ def test_steps_per_execution_aligns_the_window_to_calls(recorded: Recorded) -> N
     assert window is not None
     assert (window.steps, window.calls) == (20, 5)
     assert run.manifest.steps.seen == 80
+
+
+def test_datasets_are_named_as_in_the_trace(recorded: Recorded) -> None:
+    run = recorded("pipelines")
+    assert run.missing().keys() == {"samples"}  # nobody asked for them
+    names = iterator_names(run.recording.traces[0])
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    chain = [datasets[run.program["feeds"]]]
+    while chain[-1]["inputs"]:
+        chain.append(datasets[chain[-1]["inputs"][0]])
+    known = {dataset["class"]: dataset["trace_name"] for dataset in chain}
+    assert None not in known.values()
+    seen = {name.rstrip(")").rpartition(",")[2].rpartition("(")[2] for name in names}
+    assert {known["_PrefetchDataset"], known["_TakeDataset"], known["_RepeatDataset"]} <= seen
 
 
 # In processes of their own: each changes how TensorFlow behaves

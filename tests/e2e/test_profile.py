@@ -310,20 +310,6 @@ def test_the_message_of_a_failed_operation_is_the_same(profile: Profile, script:
     assert shown == alone.stderr[alone.stderr.index("Traceback") :]
 
 
-def test_datasets_are_named_as_in_the_trace(profile: Profile) -> None:
-    run = profile("pipelines")
-    clean(run)
-    names = iterator_names(run.recording.traces[0])
-    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
-    chain = [datasets[run.program["feeds"]]]
-    while chain[-1]["inputs"]:
-        chain.append(datasets[chain[-1]["inputs"][0]])
-    known = {dataset["class"]: dataset["trace_name"] for dataset in chain}
-    assert None not in known.values()
-    seen = {name.rstrip(")").rpartition(",")[2].rpartition("(")[2] for name in names}
-    assert {known["_PrefetchDataset"], known["_TakeDataset"], known["_RepeatDataset"]} <= seen
-
-
 # Faults of our own
 
 

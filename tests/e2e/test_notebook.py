@@ -1,4 +1,4 @@
-"""`%%tfdoctor` in a real kernel: what a cell shows, how it fails, what is recorded, and what is refused."""
+"""Notebooks in a real kernel: what `%%tfdoctor` and `tfdoctor.record` show, record and refuse."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import nbclient
 import pytest
+from playwright.sync_api import Browser
 
 from tests.capture.running import plain
 from tests.e2e.notebooks import executed, frames
@@ -204,7 +205,18 @@ for i, (x, y) in enumerate(data.repeat()):
     if i == 9:
         raise KeyError('broken')""",
     "print(run.recording.manifest.window.steps)",
+    """import tfdoctor
+with tfdoctor.record('out') as block:
+    x = tf.random.stateless_uniform([400, 8], seed=[1, 2])
+    data = tf.data.Dataset.from_tensor_slices((x, x)).map(double).batch(4)
+    model = keras.Sequential([keras.layers.Dense(8)])
+    model.compile('adam', 'mse')
+    model.fit(data, verbose=0)
+""",
+    "block",
+    "block.show()\nprint(repr(block))",
 )
+"""Cells with the magic, and then a block of `tfdoctor.record`."""
 
 
 @pytest.fixture(scope="module")
@@ -219,12 +231,12 @@ def test_training_is_recorded_and_its_report_shown_even_after_an_error(
     trained: tuple[Any, Path],
 ) -> None:
     book, folder = trained
-    _, _, first, second, last = book.cells
+    first, second, last = book.cells[2:5]
     for cell, name, steps in ((first, "first", 5), (second, "second", 4)):
         (page,) = frames(cell)
         assert "step takes" in page
         assert f"tfdoctor: traced {steps} steps, recorded in {folder / name}\n" in said(cell)
-        assert frames(book.cells[-1]) == []
+        assert frames(last) == []
         assert cell.outputs[-1]["data"]["text/html"] == page  # below everything else
     assert value(first) == (3, "1")
     (shown,) = errors(second)
@@ -243,3 +255,57 @@ def test_source_lines_are_those_of_the_cell_with_its_first_line(
     mapped = next(d for d in recording.program.datasets if d.kind == "_MapDataset")
     assert mapped.function is not None
     assert (mapped.at, mapped.function.at) == (("In [3]", 3), ("In [1]", 5))
+
+
+# A block of `tfdoctor.record`
+
+
+@pytest.mark.tensorflow
+def test_a_notebook_shows_the_whole_report_in_a_frame(trained: tuple[Any, Path]) -> None:
+    book, _ = trained
+    for cell in book.cells[6:8]:
+        (frame,) = frames(cell)
+        assert len(cell.outputs) == 1 + ("print" in cell.source)
+        assert 'sandbox="allow-scripts"' in frame
+        assert frame.count("<iframe") == 1
+        assert "step takes" in frame
+        # Jupyter drops messages beyond 1 MB a second over 3 s; plotly alone is 0.5 MB.
+        assert 500_000 < len(frame.encode()) < 2_900_000
+
+
+@pytest.mark.tensorflow
+def test_cells_are_called_by_their_numbers(trained: tuple[Any, Path]) -> None:
+    book, folder = trained
+    recording = Recording.open(folder / "out")
+    assert recording.manifest is not None
+    assert recording.manifest.command == ("In [6]:2",)
+    assert recording.manifest.steps.at == ("In [6]", 7)
+    assert recording.program is not None
+    mapped = next(d for d in recording.program.datasets if d.kind == "_MapDataset")
+    assert mapped.function is not None
+    assert (mapped.at, mapped.function.at) == (("In [6]", 4), ("In [1]", 5))
+    assert "In [6]:2" in frames(book.cells[6])[0]
+
+
+@pytest.mark.tensorflow
+def test_a_browser_draws_it_and_the_notebook_is_not_touched(
+    browser: Browser, trained: tuple[Any, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<!DOCTYPE html><p>mine</p>{frames(trained[0].cells[6])[0]}", encoding="utf-8")
+    tab, said = browser.new_page(viewport={"width": 900, "height": 900}), []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto(page.as_uri())
+    report = tab.frame_locator("iframe")
+    report.locator("html[data-charts=drawn]").wait_for(state="attached")
+    assert report.locator(".js-plotly-plot .main-svg").count() >= 3
+    assert "step takes" in report.locator("main").inner_text()
+    box = tab.locator("iframe").bounding_box()
+    assert box is not None
+    assert (box["width"] > 800, box["height"]) == (True, 720)
+    assert tab.evaluate(
+        "getComputedStyle(document.querySelector('p')).fontFamily"
+    ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
+    assert said == []
+    tab.close()

@@ -1,0 +1,299 @@
+"""What the agent writes of programs that train: pipelines, lines, learning rates, and what calls are given.
+
+One process records all of them one after the other: TensorFlow starts once.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import SOURCES, Run, environment
+from tfdoctor.capture.agent.program.padding import BATCHES
+from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording.program import SeenPlace
+from tfdoctor.trace import Trace
+from tfdoctor.trace.names import SAMPLED
+
+pytestmark = pytest.mark.tensorflow
+
+DATASETS = """
+import pathlib
+import tensorflow as tf
+
+for number in range(20):
+    pathlib.Path(f"{number}.raw").write_bytes(bytes(64 + number))
+
+def load(path):
+    raw = tf.cast(tf.io.decode_raw(tf.io.read_file(path), tf.uint8)[:64], tf.float32)
+    return tf.cond(raw[0] > 9, lambda: raw, lambda: raw + tf.random.uniform(()))
+
+options = tf.data.Options()
+options.threading.private_threadpool_size = 1
+options.autotune.enabled = False
+paths = [str(path.resolve()) for path in sorted(pathlib.Path().glob("*.raw"))]
+pairs = tf.data.Dataset.from_tensors([paths[:2], paths[2:4]])
+far = tf.data.TFRecordDataset(["gs://bucket/a.tfrecord", "gs://bucket/b.tfrecord"])
+data = tf.data.Dataset.from_tensor_slices(paths).shuffle(20, reshuffle_each_iteration=False)
+data = data.map(load).batch(4).with_options(options)
+weights = tf.Variable(tf.zeros((64, 1)))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.matmul(tf.reshape(x, (4, 64)), weights))
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+
+for _ in range(4):
+    for x in data:
+        step(x)
+"""
+
+CALLS = """
+import tensorflow as tf
+
+weights = tf.Variable(tf.ones((64, 64)))
+x = tf.ones((8, 64))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights) ** 2)
+    weights.assign_sub(1e-6 * tape.gradient(loss, weights))
+
+def log():
+    return sum(n * n % 7 for n in range(60_000))
+
+for _ in range(400):
+    step(x)
+    log()
+"""
+
+LOG = 1 + next(n for n, line in enumerate(CALLS.splitlines()) if "range(60_000)" in line)
+
+OPTIMIZERS = """
+import keras, numpy as np
+optimizers = keras.optimizers
+never = optimizers.Adam(0.0, name="never")
+later = optimizers.SGD(learning_rate=0.0, name="later")
+until = optimizers.SGD(0.1, name="until")
+scaled = optimizers.LossScaleOptimizer(optimizers.Adam(0.1, name="inner"), name="scaled")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile(scaled, "mse")
+later.learning_rate = 0.1
+until.learning_rate = 0.0
+model.fit(np.ones((320, 8), "float32"), np.ones((320, 1), "float32"), batch_size=8, verbose=0)
+"""
+
+TEXTS = """
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.default_rng(3)
+
+def batches():
+    for _ in range(30):
+        tokens = np.zeros((8, 120), "int32")
+        for row in tokens:
+            length = rng.integers(5, 60)
+            row[:length] = rng.integers(1, 50, length)
+        yield tokens, np.ones((8, 1), "float32")
+"""
+
+KERAS = """
+model = keras.Sequential([
+    keras.layers.Embedding(50, 8), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1)
+])
+model.compile("sgd", "mse")
+for tokens, y in batches():
+    model.train_on_batch(tokens, y)
+"""
+
+LOOPS = {
+    "function": """
+table = tf.Variable(tf.random.normal((50, 8)))
+
+@tf.function
+def step(batch, scale):
+    with tf.GradientTape() as tape:
+        loss = scale * tf.reduce_mean((tf.gather(table, batch["tokens"]) - batch["y"][:, None]) ** 2)
+    table.assign_sub(0.1 * tf.convert_to_tensor(tape.gradient(loss, table)))
+
+for tokens, y in batches():
+    step({"tokens": tokens, "y": y}, tf.constant(1.0))
+""",
+    "train_on_batch": "import keras\n" + KERAS,
+    "tf_keras": "import tf_keras as keras\n" + KERAS,
+    "session": """
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+tokens, y = tf1.placeholder(tf.int32, (8, 120)), tf1.placeholder(tf.float32, (8, 1))
+table = tf1.get_variable("table", (50, 8))
+loss = tf.reduce_mean((tf.gather(table, tokens) - y[:, None]) ** 2)
+train = tf1.train.AdagradOptimizer(0.1).minimize(loss)
+with tf1.Session() as session:
+    session.run(tf1.global_variables_initializer())
+    for given, wanted in batches():
+        session.run(train, feed_dict={tokens: given, y: wanted})
+""",
+}
+
+PROGRAMS = {
+    "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
+    "calls": (CALLS, {}),
+    "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
+    **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
+}
+"""Each program, and how it is recorded."""
+
+ALONE = "session"
+"""The program that makes TensorFlow's functions graphs for good."""
+
+EACH = """
+import json, runpy, sys, tfdoctor
+for name, plan in json.loads(sys.argv[1]).items():
+    with tfdoctor.record(name, sample_every_ms=0, **plan):
+        runpy.run_path(f"train_{name}.py")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the recordings of all programs: those that run eagerly, in one process."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name, (text, _) in PROGRAMS.items():
+        (folder / f"train_{name}.py").write_text(text)
+    plans = {name: plan for name, (_, plan) in PROGRAMS.items()}
+    alone = {ALONE: plans.pop(ALONE)}
+    for some in (plans, alone):
+        done = subprocess.run(
+            [sys.executable, "-c", EACH, json.dumps(some)],
+            cwd=folder,
+            env=environment(PYTHONPATH=str(SOURCES)),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def recorded(folder: Path, name: str) -> Run:
+    run = Run(0, "", "", folder / name)
+    assert run.manifest.agent_errors == ()
+    return run
+
+
+# Pipelines
+
+
+@pytest.fixture(scope="module")
+def datasets(folder: Path) -> dict[str, Any]:
+    run = recorded(folder, "datasets")
+    assert "datasets" not in run.missing()
+    return {dataset["class"]: dataset for dataset in run.program["datasets"]}
+
+
+def test_options_that_were_set_are_known(datasets: dict[str, Any]) -> None:
+    set_here = datasets["_OptionsDataset"]["options"]
+    assert set_here["threading.private_threadpool_size"] == 1
+    assert set_here["autotune.enabled"] is False
+    assert "autotune.enabled" not in datasets["_BatchDataset"]["options"]
+
+
+def test_the_files_are_counted_and_weighed_but_not_named(datasets: dict[str, Any]) -> None:
+    files = datasets["_TensorSliceDataset"]["files"]
+    assert (files["count"], files["scheme"]) == (20, "")
+    assert 64 <= files["bytes"] < 84
+    assert datasets["_ShuffleDataset"]["files"] is None
+
+
+def test_several_files_for_each_element_all_count(datasets: dict[str, Any]) -> None:
+    assert datasets["_TensorDataset"]["files"]["count"] == 4
+
+
+def test_files_elsewhere_are_left_alone(datasets: dict[str, Any]) -> None:
+    assert datasets["TFRecordDatasetV2"]["files"] == {"count": 2, "scheme": "gs", "bytes": None}
+
+
+def test_what_the_branches_of_a_function_do_counts(datasets: dict[str, Any]) -> None:
+    function = datasets["_MapDataset"]["function"]
+    assert {"ReadFile", "DecodeRaw"} < set(function["types"])
+    assert [name for name in function["stateful"] if "Random" in name] == ["RandomUniform"]
+
+
+def test_whether_a_shuffle_is_the_same_each_time(datasets: dict[str, Any]) -> None:
+    assert datasets["_ShuffleDataset"]["parameters"]["reshuffle_each_iteration"] is False
+
+
+def test_each_stage_names_the_function_that_its_line_calls(datasets: dict[str, Any]) -> None:
+    assert datasets["_MapDataset"]["made_by"] == "map"
+    assert datasets["_TensorSliceDataset"]["made_by"] == "from_tensor_slices"
+
+
+# Lines
+
+
+def seen(places: tuple[SeenPlace, ...]) -> list[int]:
+    return sorted(when for place in places for when in place.when_us)
+
+
+def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
+    """Nothing else does."""
+    run = recorded(folder, "calls")
+    window = run.manifest.window
+    assert window is not None
+    assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
+    program = run.recording.program
+    python = program.python if program else None
+    assert python is not None
+    assert python.began_unix_ns is not None
+    assert window.stopped_unix_ns is not None
+    measured_us = (window.stopped_unix_ns - python.began_unix_ns) / 1e3
+    times = seen(python.places)
+    within = sum(time < measured_us for time in times)
+    assert within * 8000 < measured_us  # each is followed by a rest of 10 ms at least
+    assert len(times) - within > 2 * within
+
+    chart = chart_of(run.recording)
+    assert chart.fact(Steps).count == 20
+    trace = chart.fact(Trace)
+    assert trace.sampled is not None
+    assert list(trace.host_events(SAMPLED)) == []
+    assert len(list(trace.sampled.host_events(SAMPLED))) > 3
+    later: Counter[int] = Counter()
+    for place in python.places:
+        if place.at is not None and not place.inside:
+            later[place.at[1]] += sum(time > measured_us for time in place.when_us)
+    assert later.most_common(1)[0][0] == LOG
+
+
+# Learning rates
+
+
+def test_of_keras_optimizers_only_one_trains_nothing(folder: Path) -> None:
+    """An optimizer around another is given a rate of 0 by Keras, which it does not use."""
+    zero_rates = recorded(folder, "optimizers").manifest.steps.zero_rates
+    assert zero_rates is not None
+    assert [entry.name for entry in zero_rates] == ["never"]
+
+
+# What training calls are given: whatever made it, a Python generator, arrays, feeds
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_padding_of_what_the_call_gets_is_seen(loop: str, folder: Path) -> None:
+    run = recorded(folder, loop)
+    assert "sequence lengths" not in run.missing()
+    entry, _ = run.program["sequences"]
+    assert entry["steps"] == [120] * BATCHES
+    assert (entry["pad"], entry["leading"], entry["mask"]) == (0, False, False)
+    lengths = [length for batch in entry["lengths"] for length in batch]
+    assert len(lengths) == 8 * BATCHES
+    assert all(5 <= length < 60 for length in lengths)
