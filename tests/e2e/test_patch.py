@@ -7,7 +7,9 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +150,8 @@ def main():
 main()
 '''
 
+GAN_EDITS = {"tf-function": "for step, real", "every-hundred-steps": "history.append"}
+
 RULE = '''"""Advises an edit.
 
 ## What it checks
@@ -203,13 +207,24 @@ def tfdoctor(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def trained(folder: Path) -> str:
+TRAIN = """
+import os, runpy, sys
+for folder in sys.argv[1:]:
+    os.chdir(folder)
+    print("in", folder, flush=True)
+    runpy.run_path("train.py", run_name="__main__")
+"""
+
+
+def trained(folders: list[Path]) -> dict[Path, str]:
+    """Run the script of each folder, all in one process; return what each printed."""
     done = subprocess.run(
-        [sys.executable, "train.py"], cwd=folder, env=environment(), capture_output=True,
+        [sys.executable, "-c", TRAIN, *map(str, folders)], env=environment(), capture_output=True,
         text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    _, *parts = re.split(r"^in .*\n", done.stdout, flags=re.MULTILINE)
+    return dict(zip(folders, parts, strict=True))
 
 
 def patched(folder: Path, text: str, edits: dict[str, str], *options: str) -> bytes:
@@ -244,36 +259,64 @@ def patched(folder: Path, text: str, edits: dict[str, str], *options: str) -> by
     return done.stdout
 
 
-def test_all_edits_of_a_fit_go_together_and_it_trains(tmp_path: Path) -> None:
-    patch = patched(tmp_path, FIT, FIT_EDITS, "--scrub")
-    assert "patch" not in json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
-    said = trained(tmp_path)
-    assert "steps 16 jit True types ['bfloat16', 'float32']" in said
-    text = (tmp_path / "train.py").read_text("utf-8")
-    assert text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
-    assert "# cheap\n" in text
-    assert ".cache()" in text
-    assert ".batch(4, drop_remainder=True, num_parallel_calls=tf.data.AUTOTUNE)" in text
-    assert ".with_options(options).prefetch(tf.data.AUTOTUNE)" in text
-    assert patch.count(b"\n-") <= 8  # lines; the other ones stay
+@dataclass(frozen=True)
+class Patched:
+    """A folder whose script was patched, the patch, and what the script printed when it trained then."""
+
+    folder: Path
+    patch: bytes
+    said: str
+
+    @property
+    def text(self) -> str:
+        return (self.folder / "train.py").read_text("utf-8")
+
+    @property
+    def report(self) -> Any:
+        return json.loads((self.folder / "rec" / "report.json").read_text("utf-8"))
+
+
+CASES: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "loop": (LOOP, LOOP_EDITS, ()),
+    "gan": (GAN, GAN_EDITS, ()),
+    "fit": (FIT, FIT_EDITS, ("--scrub",)),  # last: it sets the type of all layers
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Patched]:
+    folders = {name: tmp_path_factory.mktemp(name) for name in CASES}
+    patches = {
+        name: patched(folders[name], text, edits, *options)
+        for name, (text, edits, options) in CASES.items()
+    }
+    said = trained([*folders.values()])
+    return {name: Patched(at, patches[name], said[at]) for name, at in folders.items()}
+
+
+def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched]) -> None:
+    case = cases["fit"]
+    assert "patch" not in case.report
+    assert "steps 16 jit True types ['bfloat16', 'float32']" in case.said
+    assert case.text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
+    assert "# cheap\n" in case.text
+    assert ".cache()" in case.text
+    assert ".batch(4, drop_remainder=True, num_parallel_calls=tf.data.AUTOTUNE)" in case.text
+    assert ".with_options(options).prefetch(tf.data.AUTOTUNE)" in case.text
+    assert case.patch.count(b"\n-") <= 8  # lines; the other ones stay
 
 
 def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(
-    tmp_path: Path,
+    cases: dict[str, Patched],
 ) -> None:
-    patched(tmp_path, LOOP, LOOP_EDITS)
-    said = trained(tmp_path)
-    assert re.search(r"traced [12] compiled True", said)
-    assert said.splitlines()[-1] == "eager False"
-    report = json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
-    edits = [each["edit"] for result in report["results"] for each in result["remedies"]]
+    case = cases["loop"]
+    assert re.search(r"traced [12] compiled True", case.said)
+    assert case.said.splitlines()[-1] == "eager False"
+    edits = [each["edit"] for result in case.report["results"] for each in result["remedies"]]
     assert all(edit["in_patch"] for edit in edits)
     assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)
 
 
-def test_a_step_of_two_models_becomes_a_graph_and_logs_less(tmp_path: Path) -> None:
-    edits = {"tf-function": "for step, real", "every-hundred-steps": "history.append"}
-    patched(tmp_path, GAN, edits)
-    assert trained(tmp_path).splitlines()[-1] == "logged 1"
-    text = (tmp_path / "train.py").read_text("utf-8")
-    assert "@tf.function\ndef train_step" in text
+def test_a_step_of_two_models_becomes_a_graph_and_logs_less(cases: dict[str, Patched]) -> None:
+    assert cases["gan"].said.splitlines()[-1] == "logged 1"
+    assert "@tf.function\ndef train_step" in cases["gan"].text
