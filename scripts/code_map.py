@@ -25,6 +25,7 @@ A measurement that only one rule uses stands beside that rule.
 
 
 GIVEN = {
+    "EnergyPrices": "given by `--usd-per-kwh` and `--gco2-per-kwh`",
     "Price": "given by `--usd-per-hour`",
     "Unexplained": "given to the general rules, from the findings of the others",
 }

@@ -7,7 +7,7 @@ from tfdoctor.compare.baseline import Baseline, compared
 from tfdoctor.compare.budgets import checked
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.facts.savings.price import Price
+from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Budget
@@ -19,13 +19,14 @@ from tfdoctor.trial import stored
 class Question:
     """What the user wants to know of a recording besides what slows it.
 
-    ``usd_per_hour`` is the price of all machines of the job, ``for_epochs`` the length of the run that savings are
-    told for, ``baseline`` the known findings with the name of their file.
+    ``usd_per_hour`` is the price of all machines of the job, ``energy_prices`` those of a kWh, ``for_epochs`` the
+    length of the run that savings are told for, ``baseline`` the known findings with the name of their file.
     """
 
     budget: Budget
     baseline: tuple[Baseline, str] | None = None
     usd_per_hour: float | None = None
+    energy_prices: EnergyPrices | None = None
     for_epochs: int | None = None
 
 
@@ -52,6 +53,7 @@ def examined(
         title,
         settings=rules.settings,
         price=None if price is None else Price(price),
+        energy_prices=question.energy_prices,
         for_epochs=question.for_epochs,
         question=asked,
         meanwhile=meanwhile,

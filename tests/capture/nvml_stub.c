@@ -3,13 +3,17 @@
  * Written from the public documentation of the calls; needs no NVIDIA header. Compiled by
  * the tests. -DOLD_DRIVER leaves out what drivers before 535 do not know, -DBROKEN refuses to
  * start, -DMIG divides GPU 0 into instances 3 and 5, -DLOST_AFTER=n loses GPU 1 after n readings of
- * its load, -DHANG_AFTER=n never returns from reading it. GPU 0 is a Hopper with GPM. A call that is
- * under way while another thread shuts down aborts the process, as the real library may.
+ * its load, -DHANG_AFTER=n never returns from reading it. -DOPEN_US=n takes so long to initialize a
+ * GPU, with -DPERSISTENCE=0 as it does in each process; -DPCIE_WIDTH=n is the link in use of 16 lanes,
+ * -DOTHER_SM=n the load by the process 1, -DALONE lists no process, -DIDLE_S=n idles at 90 W for so
+ * long after the start. GPU 0 is a Hopper with GPM. A call that is under way while another thread
+ * shuts down aborts the process, as the real library may.
  */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -31,6 +35,30 @@ static atomic_int ready, inside;
     return result;                  \
   }
 
+#ifndef OPEN_US
+#define OPEN_US 0
+#endif
+#ifndef PERSISTENCE
+#define PERSISTENCE 1
+#endif
+#ifndef PCIE_WIDTH
+#define PCIE_WIDTH 16
+#endif
+#ifndef OTHER_SM
+#define OTHER_SM 0
+#endif
+#ifndef IDLE_S
+#define IDLE_S 0.0
+#endif
+
+static double began;
+static double elapsed(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec * 1e-9 - began;
+}
+static int idle(void) { return elapsed() < IDLE_S; }
+
 const char *nvmlErrorString(int code) { return code == DRIVER_NOT_LOADED ? "no driver" : "error"; }
 
 int nvmlInitWithFlags(unsigned flags) {
@@ -38,6 +66,7 @@ int nvmlInitWithFlags(unsigned flags) {
 #ifdef BROKEN
   return DRIVER_NOT_LOADED;
 #endif
+  if (!ready) began += elapsed();
   ready = 1;
   return OK;
 }
@@ -51,10 +80,14 @@ int nvmlShutdown(void) {
 int nvmlDeviceGetCount_v2(unsigned *count) CALL(*count = 2)
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, int **out) {
+  static int opened[2];
   if (index > 1) return INVALID_ARGUMENT;
+  if (!opened[index]++) usleep(OPEN_US);
   *out = &devices[index];
   return OK;
 }
+
+int nvmlSystemGetDriverVersion(char *out, unsigned size) CALL(snprintf(out, size, "580.95.05"))
 
 int nvmlDeviceGetName(int *gpu, char *out, unsigned size)
     CALL(snprintf(out, size, "Stub %d", *gpu))
@@ -76,7 +109,7 @@ int nvmlDeviceGetUtilizationRates(int *gpu, unsigned *out) {
 #ifdef MIG
   if (!*gpu) return NOT_SUPPORTED;
 #endif
-  CALL(out[0] = *gpu ? 10 : 75; out[1] = 20)
+  CALL(out[0] = *gpu ? 10 : idle() ? 0 : 75; out[1] = 20)
 }
 
 int nvmlDeviceGetMemoryInfo(int *gpu, unsigned long long *out)
@@ -89,7 +122,7 @@ int nvmlDeviceGetMaxClockInfo(int *gpu, int kind, unsigned *mhz)
     CALL((void)gpu; *mhz = kind == 1 ? 1980 : 0)
 
 int nvmlDeviceGetPowerUsage(int *gpu, unsigned *milliwatts)
-    CALL(if (*gpu) result = NOT_SUPPORTED; else *milliwatts = 412500)
+    CALL(if (*gpu) result = NOT_SUPPORTED; else *milliwatts = idle() ? 90000 : 412500)
 
 static int reasons(int *gpu, unsigned long long *mask) CALL((void)gpu; *mask = 0x1 | 0x4 | 0x40)
 
@@ -103,8 +136,58 @@ int nvmlDeviceGetCurrentClocksEventReasons(int *gpu, unsigned long long *mask) {
 }
 #endif
 
+static unsigned long long millijoules_since(double s) {
+  double still = s < IDLE_S ? s : IDLE_S;
+  return 5000000ull + (unsigned long long)(90000 * still + 412500 * (s - still));
+}
+
 int nvmlDeviceGetTotalEnergyConsumption(int *gpu, unsigned long long *millijoules)
-    CALL(if (*gpu) result = NOT_SUPPORTED; else *millijoules = 5000000)
+    CALL(if (*gpu) result = NOT_SUPPORTED; else *millijoules = millijoules_since(elapsed()))
+
+/* The settings of the board: of GPU 0 alone, as laptops tell few of them. */
+
+#define TOLD(name, type, value) \
+  int name(int *gpu, type *out) CALL(if (*gpu) result = NOT_SUPPORTED; else *out = (value))
+
+TOLD(nvmlDeviceGetPersistenceMode, int, PERSISTENCE)
+TOLD(nvmlDeviceGetEnforcedPowerLimit, unsigned, 500000)
+TOLD(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, 700000)
+TOLD(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, 5)
+TOLD(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, 5)
+TOLD(nvmlDeviceGetCurrPcieLinkWidth, unsigned, PCIE_WIDTH)
+TOLD(nvmlDeviceGetMaxPcieLinkWidth, unsigned, 16)
+
+int nvmlDeviceGetPowerManagementLimitConstraints(int *gpu, unsigned *least, unsigned *most)
+    CALL(if (*gpu) result = NOT_SUPPORTED; else { *least = 200000; *most = 700000; })
+
+int nvmlDeviceGetTemperatureThreshold(int *gpu, int kind, unsigned *out)
+    CALL(if (*gpu || kind != 1) result = NOT_SUPPORTED; else *out = 90)
+
+int nvmlDeviceGetEccMode(int *gpu, int *current, int *pending)
+    CALL(if (*gpu) result = NOT_SUPPORTED; else *current = *pending = 1)
+
+int nvmlDeviceGetTotalEccErrors(int *gpu, int kind, int counter, unsigned long long *out)
+    CALL(if (*gpu || kind != 1 || counter) result = NOT_SUPPORTED; else *out = 0)
+
+typedef struct {
+  unsigned pid;
+  unsigned long long timestamp_us;
+  unsigned sm, memory, encoder, decoder;
+} user;
+
+int nvmlDeviceGetProcessUtilization(int *gpu, user *out, unsigned *count, unsigned long long since) {
+  (void)since;
+  if (*gpu || !OTHER_SM) return NOT_FOUND;
+  unsigned given = *count;
+  *count = 2;
+  if (given < 2 || !out) return INSUFFICIENT_SIZE;
+  memset(out, 0, 2 * sizeof *out);
+  out[0].pid = (unsigned)getpid();
+  out[0].sm = 30;
+  out[1].pid = 1;
+  out[1].sm = OTHER_SM;
+  return OK;
+}
 
 typedef struct {
   unsigned field, scope;
@@ -129,7 +212,11 @@ typedef struct {
 } process_info;
 
 static int processes(int *gpu, unsigned *count, process_info *out) {
+#ifdef ALONE
+  unsigned have = 0;
+#else
   unsigned have = *gpu ? 0 : 2;
+#endif
   if (have && (*count < have || !out)) {
     *count = have;
     return INSUFFICIENT_SIZE;

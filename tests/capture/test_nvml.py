@@ -11,7 +11,7 @@ import pynvml
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.sampler.nvml import FAILURES, Probe
+from tfdoctor.capture.sampler.probe import FAILURES, Probe
 from tfdoctor.capture.sampler.visible import visible
 
 STUB = Path(__file__).with_name("nvml_stub.c")
@@ -77,20 +77,68 @@ def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
         "sm_max_mhz": 1980,
         "sm_mhz": 1700,
         "power_w": 412.5,
-        "energy_j": 5000.0,
+        "energy_j": first["energy_j"],
         "throttle": ["power-cap", "hardware-thermal"],
         "pcie_tx_bytes": 197000000,
         "pcie_rx_bytes": 198000000,
-        "processes": {"run": 1, "run_bytes": 3 << 30, "others": 1, "attribution": "by process"},
+        "pcie_gen": 5,
+        "pcie_width": 16,
+        "processes": {
+            "run": 1,
+            "run_bytes": 3 << 30,
+            "others": 1,
+            "attribution": "by process",
+            "others_sm_pct": 0,
+        },
+        "board": {
+            "persistence": True,
+            "ecc": True,
+            "mig": False,
+            "power_limit_w": 500.0,
+            "power_default_w": 700.0,
+            "power_max_w": 700.0,
+            "slowdown_c": 90,
+            "ecc_uncorrected": 0,
+            "pcie_max_gen": 5,
+            "pcie_max_width": 16,
+        },
     }
+    assert 5000.0 < first["energy_j"] < 5000.0 + 412.5 * 60
+    assert samples[0]["driver"]["version"] == "580.95.05"
+    assert second["board"] == {}
     assert "power_w" not in second
     assert second["processes"] == {
-        "run": 0, "run_bytes": 0, "others": 0, "attribution": "by process",
+        "run": 0, "run_bytes": 0, "others": 0, "attribution": "by process", "others_sm_pct": 0,
     }  # fmt: skip
     assert summary["reason"] == (
         "GPU 1: does not report power (NVMLError_NotSupported); matrix-unit activity is not sampled: "
         "the GPU has no GPM (Hopper and later have it)"
     )
+
+
+def test_the_time_to_open_the_gpus_is_that_of_the_driver(tmp_path: Path) -> None:
+    _, samples = sampled(tmp_path, "-DOPEN_US=300000", "-DPERSISTENCE=0", seconds=1.2)
+    assert 600 <= samples[0]["driver"]["opened_ms"] < 3000
+    assert samples[0]["gpu"][0]["board"]["persistence"] is False
+    assert all("driver" not in sample and "board" not in sample["gpu"][0] for sample in samples[1:])
+
+
+def test_the_load_by_other_processes_is_told_apart(tmp_path: Path) -> None:
+    _, samples = sampled(tmp_path, "-DOTHER_SM=40", "-DPCIE_WIDTH=4")
+    first = samples[0]["gpu"][0]
+    assert first["processes"]["others_sm_pct"] == 40
+    assert (first["pcie_width"], first["board"]["pcie_max_width"]) == (4, 16)
+
+
+def test_energy_is_counted_by_the_driver(tmp_path: Path) -> None:
+    _, samples = sampled(tmp_path, seconds=2.5)
+    told = [
+        (sample["unix_ns"], sample["gpu"][0]["energy_j"])
+        for sample in samples
+        if "energy_j" in sample["gpu"][0]
+    ]
+    (begin, before), *_, (end, after) = told
+    assert 1e9 * (after - before) / (end - begin) == pytest.approx(412.5, rel=0.1)
 
 
 def test_readings_are_no_more_frequent_than_they_are_good_for(tmp_path: Path) -> None:
@@ -102,17 +150,17 @@ def test_readings_are_no_more_frequent_than_they_are_good_for(tmp_path: Path) ->
 
 
 def test_the_matrix_units_activity_comes_from_gpm(tmp_path: Path) -> None:
-    _, samples = sampled(tmp_path, seconds=1.3)
+    _, samples = sampled(tmp_path, seconds=2.5)
     (told, *_) = [sample["gpu"][0] for sample in samples if "tensor_pct" in sample["gpu"][0]]
     assert (told["tensor_pct"], told["sm_pct"], told["dram_pct"]) == (40.0, 12.5, 12.5)
-    assert 0.4 < told["gpm_window_s"] < 1.3
+    assert 0.4 < told["gpm_window_s"] < 2.5
     assert "nvlink_rx_mib_s" not in told  # an error of its own
     assert "tensor_imma_pct" not in told  # no number
     assert all("tensor_pct" not in sample["gpu"][1] for sample in samples)
 
 
 def test_a_divided_gpu_is_sampled_by_its_instances(tmp_path: Path) -> None:
-    summary, samples = sampled(tmp_path, "-DMIG", seconds=1.3)
+    summary, samples = sampled(tmp_path, "-DMIG", seconds=2.5)
     (parts, *_) = [sample["gpu"][0]["mig"] for sample in samples if "mig" in sample["gpu"][0]]
     assert [(part["instance"], part["tensor_pct"]) for part in parts] == [(3, 12.0), (5, 20.0)]
     assert "gpu_pct" not in samples[0]["gpu"][0]

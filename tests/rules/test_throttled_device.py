@@ -1,6 +1,7 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.facts.machine.gpu_boards import Board
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import Limits, example
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
 
@@ -39,6 +42,29 @@ def test_without_a_clock_the_cost_is_not_known() -> None:
     verdict = as_finding(example(20, 20, mhz=None))
     assert (verdict.effects, verdict.severity) == ((), Severity.WARNING)
     assert isinstance(example(20, 20, CAP, None), Healthy)
+
+
+LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
+
+
+@pytest.mark.parametrize("mhz", [1000.0, 1400.0], ids=["a finding", "healthy"])
+def test_a_power_limit_that_was_lowered_is_named(mhz: float) -> None:
+    verdict = example(20, 20, CAP, mhz, LOWERED)
+    assert isinstance(verdict, Finding | Healthy)
+    assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
+    told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
+    assert told["highest power limit allowed"] == "600 W"
+
+
+@pytest.mark.parametrize("board", [None, replace(LOWERED, power_limit_w=450.0)])
+def test_the_limit_of_the_board_itself_is_no_cause(board: Board | None) -> None:
+    verdict = example(20, 20, CAP, 1400.0, board)
+    assert isinstance(verdict, Healthy)
+    assert "normal under full load" in verdict.summary
+
+
+def test_heat_is_not_explained_by_a_power_limit() -> None:
+    assert "power limit" not in as_finding(example(20, 20, HEAT, 1000.0, LOWERED)).summary
 
 
 def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:

@@ -42,6 +42,7 @@ DRIVER = Path("/proc/driver/nvidia/params")
 SAMPLED = {
     "host": "host samples",
     "nvml": "GPU samples",
+    "rapl": "CPU energy",
     "tpu": "TPU samples",
     "tpu-sdk": "TPU matrix unit",
 }

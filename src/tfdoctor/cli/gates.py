@@ -122,11 +122,13 @@ class Gates:
     def question(self, savings: SavingOptions) -> "Question":
         """Return what a recording is examined for."""
         from tfdoctor.examination import Question  # noqa: PLC0415 - keeps --help fast
+        from tfdoctor.facts.savings.price import EnergyPrices  # noqa: PLC0415 - same
 
         return Question(
             budget=self.budget,
             baseline=None if self.baseline is None else (self.baseline, str(self.file)),
             usd_per_hour=savings.usd_per_hour,
+            energy_prices=EnergyPrices(savings.usd_per_kwh, savings.gco2_per_kwh),
             for_epochs=savings.for_epochs,
         )
 

@@ -108,12 +108,50 @@ ForEpochs = Annotated[
 ]
 
 
+def _of_a_kwh(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= HIGHEST_OF_A_KWH:  # nan is neither
+        raise typer.BadParameter(
+            f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}"
+        )
+    return value
+
+
+HIGHEST_OF_A_KWH = 10_000.0
+"""Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g."""
+
+UsdPerKwh = Annotated[
+    float | None,
+    typer.Option(
+        callback=_of_a_kwh,
+        metavar="PRICE",
+        help="Price of a kWh in US dollars; energy that a counter measured is then shown as money too.",
+    ),
+]
+GramsPerKwh = Annotated[
+    float | None,
+    typer.Option(
+        "--gco2-per-kwh",
+        callback=_of_a_kwh,
+        metavar="GRAMS",
+        help="CO2 of a kWh in grams, from the supplier of the electricity; energy that a counter measured is then "
+        "shown as CO2 too.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class SavingOptions:
     """What savings are told of besides time, and of which run."""
 
     usd_per_hour: UsdPerHour = None
+    usd_per_kwh: UsdPerKwh = None
+    gco2_per_kwh: GramsPerKwh = None
     for_epochs: ForEpochs = None
+
+    @property
+    def prices_energy(self) -> bool:
+        """Whether a kWh was given a price, or its CO2."""
+        return self.usd_per_kwh is not None or self.gco2_per_kwh is not None
 
 
 def parse_link(url: str, formats: Sequence[str]) -> str:

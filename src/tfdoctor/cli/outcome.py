@@ -134,6 +134,8 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
         diagnosis = examined(recording, title, rules, question, asked=asked, meanwhile=meanwhile)
     gates.say_what_is_unchecked(diagnosis)
+    if savings.prices_energy and diagnosis.energy is None:
+        say("note: no energy is shown: the recording has no counter of it for long enough")
     return diagnosis
 
 

@@ -40,7 +40,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             metavar="PATH",
             help="A recording, a folder above several (the newest is shown), a TensorBoard log directory, a run "
             "folder, an *.xplane.pb file, or a report.json, or a folder with only that, to write in other formats: "
-            "without --select, --ignore, --scrub, --usd-per-hour and --for-epochs, which need the recording.",
+            "without --select, --ignore, --scrub, --usd-per-hour, --usd-per-kwh, --gco2-per-kwh and --for-epochs, "
+            "which need the recording.",
         ),
     ],
     out: Annotated[
@@ -80,6 +81,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             "--ignore": rules.ignore,
             "--scrub": scrub,
             "--usd-per-hour": savings.usd_per_hour,
+            "--usd-per-kwh": savings.usd_per_kwh,
+            "--gco2-per-kwh": savings.gco2_per_kwh,
             "--for-epochs": savings.for_epochs,
         }
         must_need_no_recording(needing)

@@ -10,7 +10,7 @@ from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.savings.price import Price
+from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.terms.errors import InputError
@@ -26,13 +26,15 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
     ask_xprof: bool = True,
     settings: Settings | None = None,
     price: Price | None = None,
+    energy_prices: EnergyPrices | None = None,
     question: Asked | None = None,
     meanwhile: Callable[[], object] = lambda: None,
     for_epochs: int | None = None,
 ) -> Diagnosis:
     """Apply every rule to a recording; of several hosts, to each alone before they are compared.
 
-    ``settings`` tells the report how these rules were chosen; ``price`` is that of all machines of the job.
+    ``settings`` tells the report how these rules were chosen; ``price`` is that of all machines of the job,
+    ``energy_prices`` those of a kWh.
     ``question`` is xprof's, asked already about the recording of one host; ``meanwhile`` is called before its
     answer is waited for. ``for_epochs`` is the number of epochs to extrapolate the run to; without one that of
     ``fit``'s own plan.
@@ -40,13 +42,14 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
     Raises:
         InputError: the trace is damaged and nothing else of the run was recorded, or the traces of all hosts are.
     """
-    rules, members = tuple(rules), hosts.of(recording)
+    members = hosts.of(recording)
+    given = tuple(one for one in (price, energy_prices) if one is not None)
+    by = Examination(tuple(rules), title, given, for_epochs)
     if len(members) > 1:
-        host = Examination(rules, title, price, for_epochs)
-        diagnosis = _several(recording, members, host, ask_xprof=ask_xprof)
+        diagnosis = _several(recording, members, by, ask_xprof=ask_xprof)
     else:
         with question or asked(recording, wanted=ask_xprof) as opinion:
-            chart, diagnosis = _of_one(recording, Examination(rules, title, price, for_epochs))
+            chart, diagnosis = _of_one(recording, by)
             meanwhile()
             diagnosis = replace(diagnosis, xprof=compared(chart, opinion))
     return replace(diagnosis, settings=settings or Settings())
@@ -55,20 +58,19 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
 def _of_one(recording: Recording, by: "Examination") -> tuple[Chart, Diagnosis]:
     """Examine the only host; with a damaged trace by the account of its run alone, if there is one."""
     try:
-        chart = chart_of(recording, by.price)
+        chart = chart_of(recording, *by.given)
         return chart, by.diagnosed(chart)
     except InputError as fault:
         return _of_one(recording.without_traces(fault), by)
 
 
-def chart_of(recording: Recording, price: Price | None = None) -> Chart:
-    """Return the chart of a recording's trace.
+def chart_of(recording: Recording, *given: object) -> Chart:
+    """Return the chart of a recording's trace, with facts that the user gave.
 
     Raises:
         InputError: the trace is damaged.
     """
     path = recording.traces[0] if recording.traces else None
-    given = () if price is None else (price,)
     return Chart([xplane.read(path) if path else Trace(()), recording, *given])
 
 
@@ -78,13 +80,13 @@ class Examination:
 
     rules: tuple[Rule, ...]
     title: str
-    price: Price | None
+    given: tuple[object, ...]  # facts that the user gave
     for_epochs: int | None
 
     def of(self, member: hosts.HostRecording) -> Examined:
         """Examine a host."""
         try:
-            chart = chart_of(member.opened(), self.price)
+            chart = chart_of(member.opened(), *self.given)
         except InputError as fault:
             return Examined(member.name, None, None, str(fault))
         missing = chart.why_missing(HostSteps)

@@ -7,6 +7,7 @@ from tfdoctor import __version__
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnose.energy import MeasuredEnergy
 from tfdoctor.diagnose.places import placed
 from tfdoctor.diagnose.pricing import priced
 from tfdoctor.diagnose.run_account import run_account
@@ -104,6 +105,18 @@ def priced_in_money(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, results=results)
 
 
+def with_energy(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add the energy of steps and run, and what findings save of it, where a counter measured it."""
+    measured_energy = MeasuredEnergy.of(case.chart, diagnosis.steps.shown_ms)
+    if measured_energy is None:
+        return diagnosis
+    return replace(
+        diagnosis,
+        energy=measured_energy.account(),
+        results=measured_energy.with_savings(diagnosis.results),
+    )
+
+
 def located(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     """Add where findings without a line are shown."""
     return replace(diagnosis, results=placed(case.recording, diagnosis.results))
@@ -136,6 +149,7 @@ STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     checked,
     ordered,
     priced_in_money,
+    with_energy,
     located,
     with_edits,
     profiled,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.diagnosis.gates import (
     BaselineUse,
     BudgetCheck,
@@ -80,6 +81,10 @@ __all__ = [
     "Diagnosis",
     "Difference",
     "Edit",
+    "EnergyAccount",
+    "EnergyAmount",
+    "EnergyRow",
+    "EnergySaving",
     "HostFinding",
     "HostRow",
     "Hosts",
@@ -195,6 +200,7 @@ class Diagnosis:
     together: Together | None = None
     run: RunAccount | None = None  # None: nothing is known of the run around the steps
     run_together: RunTogether | None = None
+    energy: Annotated[EnergyAccount | None, OmitDefault()] = None  # where a counter measured it
     xprof: SecondOpinion | None = None
     timeline: Timeline | None = None  # of a typical step
     profile: Profile = field(

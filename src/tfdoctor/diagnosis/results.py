@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from tfdoctor.diagnosis.energy import EnergySaving
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
@@ -42,6 +43,7 @@ class Result:
     saving: Saving | None = None
     takes: Takes | None = None  # of a general finding, in place of a saving
     measured: Measured | None = None  # what its edit saved when it was tried
+    energy: EnergySaving | None = None  # the same of energy, where a counter measured it
     run: RunSaving | None = None  # the same of the run, where the run is known
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried

@@ -25,6 +25,40 @@ class HostSample:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuDriver:
+    """The driver of NVIDIA's GPUs, and how long the sampler took to open all of them at its start."""
+
+    version: str = ""
+    opened_ms: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuBoard:
+    """The settings of a GPU board (capture/sampler/board.py lists what they mean); None is unknown."""
+
+    persistence: bool | None = None
+    power_limit_w: Amount | None = None
+    power_default_w: Amount | None = None
+    power_max_w: Amount | None = None
+    slowdown_c: Amount | None = None
+    ecc: bool | None = None
+    ecc_uncorrected: Count | None = None
+    pcie_max_gen: Count | None = None
+    pcie_max_width: Count | None = None
+    mig: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcesses:
+    """How many processes compute on a GPU; ``others_sm_pct`` is the percent of the time with kernels of others."""
+
+    run: Count = 0
+    others: Count = 0
+    attribution: str = ""
+    others_sm_pct: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GpuSample:
     """A sample of one GPU; None is unknown."""
 
@@ -36,6 +70,19 @@ class GpuSample:
     sm_mhz: Amount | None = None
     sm_max_mhz: Amount | None = None
     throttle: tuple[str, ...] | None = None  # why its clock is lower
+    energy_j: Amount | None = None  # since the driver was loaded, of the board
+    pcie_gen: Count | None = None
+    pcie_width: Count | None = None  # in lanes
+    processes: GpuProcesses | None = None
+    board: GpuBoard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSample:
+    """The energy of one package of the CPU since the sampler's start, by all programs."""
+
+    name: str = ""
+    energy_j: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +92,5 @@ class MachineSample:
     unix_ns: Count
     host: HostSample | None = None
     gpu: tuple[GpuSample, ...] = ()
+    driver: GpuDriver | None = None
+    package: tuple[PackageSample, ...] = ()

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis, Result, RunAccount
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.report import money, sentences, tables
+from tfdoctor.report import energy, money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed
@@ -59,6 +59,7 @@ class Fault:
     what: str  # the first change to make
     where: str  # the first place it belongs to
     saving: SavingWords  # its amount is "" when no number is known
+    energy: str  # what it saves of energy, in few words; "" where no counter measured it
     trial: TrialLine | None  # what its edit saved when it was tried
     takes: str  # the time that a general finding names, in place of a saving; "" for any other
     after: tuple[str, ...]  # rules to follow first for that saving
@@ -155,10 +156,11 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=where,
         saving=_saving(entry, run),
+        energy=energy.saves_briefly(priced.energy),
         trial=tried.of(one.rule.name for one in every) if tried else None,
         takes=sentences.takes(result.takes),
         after=tuple(map(text.name, priced.saving.after)) if priced.saving and saves else (),
-        how=_how(priced, finding),
+        how=" ".join(filter(None, (_how(priced, finding), energy.saves(priced.energy)))),
         lines=lines,
         grids=grids,
         changes=tuple(_changes(result, finding, where)),

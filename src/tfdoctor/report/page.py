@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis import Diagnosis, Settings
 from tfdoctor.report import (
     accounts,
+    energy,
     findings,
     gates,
     hosts,
@@ -19,6 +20,7 @@ from tfdoctor.report import (
     trials,
 )
 from tfdoctor.report.accounts import AccountLine
+from tfdoctor.report.energy import EnergySection
 from tfdoctor.report.findings import Fault, ResultGroups
 from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.profile import ProfileSection
@@ -104,6 +106,7 @@ class Page:
     trials: TrialSection | None  # what was measured by running the changes
     results: ResultGroups
     order: tuple[str, ...]  # in which to fix them, where that matters
+    energy: EnergySection | None  # where a counter measured it
     money: str  # what the run costs, where a price was given
     trust_level: str
     trust: tuple[str, ...]
@@ -141,6 +144,7 @@ def page(diagnosis: Diagnosis) -> Page:
         trials=tried,
         results=results,
         order=order.sentences(diagnosis.order, merged),
+        energy=energy.section(diagnosis.energy, diagnosis.subject.device),
         money=money.cost(diagnosis.results),
         trust_level=text.name(diagnosis.trust.level),
         trust=sentences.trust(diagnosis),

@@ -126,6 +126,7 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         _fixes(shown.fixes) if shown.fixes else None,
         Text("\n".join(shown.order)),
         Text("\n".join(shown.baseline)),
+        Text(f"Energy: {shown.energy.brief}" if shown.energy else ""),
         Text(shown.money),
         Text.assemble((f"Trust: {shown.trust_level}", "bold"), f". {reasons}"),
         Text("\n".join(_rest(shown))),
@@ -218,7 +219,14 @@ def _fix(fault: Fault) -> Text:
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saving.whole}{after}" if fault.saving.amount else takes or after.strip()
     measured = f"measured: {fault.trial.measured}" if fault.trial else ""
-    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80), fault.known]
+    facts = [
+        shorten(fault.where, 60),
+        saves,
+        fault.energy,
+        measured,
+        shorten(fault.rules, 80),
+        fault.known,
+    ]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))

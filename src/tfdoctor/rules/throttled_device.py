@@ -13,10 +13,10 @@ synchronously, one hot GPU slows all of them.
 
 ## How to fix
 
-Heat: check air flow, fans, room temperature and the other machines in the rack. Power brake and hardware slowdown:
-check the power supply and its cables. Power cap: `nvidia-smi -q -d POWER` shows the current limit and the highest
-allowed one; a laptop's GPU shares its power with the processor. `nvidia-smi -q -d PERFORMANCE` shows the reasons
-at any time.
+Heat: check air flow, fans, room temperature and the other machines in the rack. Power brake and hardware
+slowdown: check the power supply and its cables. Power cap: the report names the limit in force, the board's own
+one and the highest allowed one, as `nvidia-smi -q -d POWER` does; a laptop's GPU shares its power with the
+processor. `nvidia-smi -q -d PERFORMANCE` shows the reasons at any time.
 
 One user, whose steps became longer and longer, needed no more than a cooling pad (issue 40042).
 
@@ -29,15 +29,18 @@ NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards
 
 - [NVML, clocks event reasons, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html)
 - [TensorFlow issue 40042: steps become slower and slower](https://github.com/tensorflow/tensorflow/issues/40042)
+- [NVML, device queries: power limits, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html)
 - [nvidia-smi documentation, NVIDIA](https://docs.nvidia.com/deploy/nvidia-smi/index.html)
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
-from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.units import count, ratio
+from tfdoctor.terms.humanize import percent, quantity
+from tfdoctor.terms.units import count, ratio, watts
 from tfdoctor.terms.verdict import (
     Bound,
     Effect,
@@ -129,7 +132,7 @@ class Throttle:
         return f"{self.gpu.name} reduced its clock ({self.reason}) {time}{speed}"
 
 
-def check(clocks: GpuClocks, limits: Limits = Limits()) -> Verdict:
+def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()) -> Verdict:
     """Report reasons for a reduced clock, other than idleness, while the GPU was busy."""
     gpus = [gpu for gpu in clocks.gpus if gpu.reasons_known >= limits.samples]
     if not gpus:
@@ -143,17 +146,47 @@ def check(clocks: GpuClocks, limits: Limits = Limits()) -> Verdict:
     )
     sample_count = sum(gpu.reasons_known for gpu in gpus)
     measure = Measure("samples of busy GPUs", count(sample_count), count(limits.samples))
+    by_index = {board.index: board for board in boards.boards} if boards else {}
     if throttles:
-        return _finding(throttles, measure, limits)
-    capped = max(gpu.share(POWER_CAP) for gpu in gpus)
+        return _finding(throttles, by_index, measure, limits)
+    most = max(gpus, key=lambda gpu: gpu.share(POWER_CAP))
     summary = "Neither heat nor power reduced the clock"
-    if capped:
+    if capped := most.share(POWER_CAP):
         summary = f"The power cap limited {percent(capped)} of the busy time, which is normal under full load"
-    return Healthy(summary=summary, evidence=(measure,))
+        if lowered := _lowered(by_index.get(most.index)):
+            summary = f"The power cap limited {percent(capped)} of the busy time{lowered}"
+    return Healthy(summary=summary, evidence=(measure, *_power(by_index.get(most.index))))
 
 
-def _finding(throttles: list[Throttle], measure: Measure, limits: Limits) -> Finding:
+def _lowered(board: Board | None) -> str:
+    """Say that a board's power limit was set below its own one; "" where it was not, or is unknown."""
+    if board is None or board.power_limit_w is None or board.power_default_w is None:
+        return ""
+    if board.power_limit_w >= board.power_default_w:
+        return ""
+    now, own = quantity(watts(board.power_limit_w)), quantity(watts(board.power_default_w))
+    return f"; the power limit was lowered to {now} from {own}"
+
+
+def _power(board: Board | None) -> Iterator[Measure]:
+    """Yield the power limits of a board, as far as they are known."""
+    if board is None:
+        return
+    limits = (
+        ("power limit in force", board.power_limit_w),
+        ("power limit after a restart", board.power_default_w),
+        ("highest power limit allowed", board.power_max_w),
+    )
+    for label, limit_w in limits:
+        if limit_w is not None:
+            yield Measure(label, watts(limit_w))
+
+
+def _finding(
+    throttles: list[Throttle], boards: Mapping[int, Board], measure: Measure, limits: Limits
+) -> Finding:
     worst = throttles[0]
+    board = boards.get(worst.gpu.index) if worst.reason == POWER_CAP else None
     effect = Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST)
     is_clock_known = worst.ratio is not None
     reasons = dict.fromkeys(throttle.reason for throttle in throttles)
@@ -166,8 +199,8 @@ def _finding(throttles: list[Throttle], measure: Measure, limits: Limits) -> Fin
     )
     label = "share of the busy time with a reduced clock"
     return Finding(
-        summary=str(worst),
-        evidence=(measure, Measure.share(label, worst.share, limits.share), table),
+        summary=f"{worst}{_lowered(board)}",
+        evidence=(measure, Measure.share(label, worst.share, limits.share), *_power(board), table),
         remedies=tuple(Remedy(REMEDIES[reason], INSPECT) for reason in reasons),
         effects=(effect,) if is_clock_known else (),
         severity=None if is_clock_known else Severity.WARNING,
@@ -178,11 +211,16 @@ INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPER
 
 
 def example(
-    samples: int = 30, held: int = 10, reason: str = "software-thermal", mhz: float | None = 1000.0
+    samples: int = 30,
+    held: int = 10,
+    reason: str = "software-thermal",
+    mhz: float | None = 1000.0,
+    board: Board | None = None,
 ) -> Verdict:
     """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
     clocks = {reason: mhz} if mhz else {}
-    return check(GpuClocks((GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0),)))
+    gpu = GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0)
+    return check(GpuClocks((gpu,)), GpuBoards((board,)) if board else None)
 
 
 sick = example

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from cattrs import Converter
 
-from tfdoctor.diagnosis import Edit, Measured, Result, RunSaving, Saving, Takes
+from tfdoctor.diagnosis import Edit, EnergySaving, Measured, Result, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.json_form import Json, expect
 from tfdoctor.terms.verdict import (
@@ -33,6 +33,10 @@ COMPUTED = {
     "takes": Takes | None,
     "measured": Measured | None,
 }
+
+MEASURED_BY_SOME = {"energy": EnergySaving | None}
+"""Likewise, left out where there is none: few machines show counters."""
+
 """What the models and trials say of a finding."""
 
 
@@ -54,6 +58,11 @@ class ResultForms:
             **{
                 name: self.made.unstructure(getattr(result, name), kind)
                 for name, kind in COMPUTED.items()
+            },
+            **{
+                name: self.made.unstructure(getattr(result, name), kind)
+                for name, kind in MEASURED_BY_SOME.items()
+                if getattr(result, name) is not None
             },
             "severity": None,
             "summary": "",
@@ -115,7 +124,7 @@ class ResultForms:
         found = expect(value, Mapping, "an object")
         computed: dict[str, Any] = {
             name: self.made.structure(found.get(name), cast("Any", kind))
-            for name, kind in COMPUTED.items()
+            for name, kind in {**COMPUTED, **MEASURED_BY_SOME}.items()
         }
         severity = found.get("severity")
         return Result(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from tfdoctor.diagnosis import PARTS, Diagnosis, Edit, Result, Timeline
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.stored.converter import form_of, has, has_default, key_of, markers, words_of
-from tfdoctor.stored.results import COMPUTED, SHOWN
+from tfdoctor.stored.results import COMPUTED, MEASURED_BY_SOME, SHOWN
 from tfdoctor.terms.json_form import (
     LONGEST_MS,
     MOST,
@@ -168,6 +168,7 @@ class Schemas:
         sometimes: Schema = {
             **dict.fromkeys(("own", "general"), FLAG),
             "traceback": TEXT,
+            **{name: self.of(kind) for name, kind in MEASURED_BY_SOME.items()},
             "fallbacks": self.of(tuple[Place, ...]),
             "stated": {"type": "object", "properties": stated},
         }

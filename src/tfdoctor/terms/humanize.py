@@ -1,6 +1,7 @@
 """Numbers and places as text: the only module that turns a quantity into words."""
 
 import math
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from tfdoctor.terms import text
@@ -24,19 +25,9 @@ _EXACT_BELOW = 1e15
 
 def quantity(value: Quantity) -> str:
     """Return a quantity with its unit, to the digits that matter."""
-    match value.unit:
-        case Unit.MILLISECONDS:
-            return milliseconds(value.value)
-        case Unit.RATIO:
-            return percent(value.value)
-        case Unit.COUNT:
-            return number(value.value)
-        case Unit.EXAMPLES_PER_SECOND:
-            return f"{number(value.value)} {value.unit}"
-        case Unit.US_DOLLARS:
-            return dollars(value.value)
-        case Unit.BYTES | Unit.BYTES_PER_SECOND | Unit.FLOP_PER_SECOND | Unit.FLOP_PER_DOLLAR:
-            return _scaled(value.value, _WRITTEN[value.unit])
+    if value.unit in _WRITTEN:
+        return _scaled(value.value, _WRITTEN[value.unit])
+    return _AS_TEXT[value.unit](value.value)
 
 
 _WRITTEN = {
@@ -46,6 +37,22 @@ _WRITTEN = {
     Unit.FLOP_PER_DOLLAR: "FLOP/$",
 }
 """Units that take a prefix, as they are written."""
+
+_JOULES_PER_WH = 3600.0
+
+
+def energy(value: float | None) -> str:
+    """Return an energy of so many joules: ``12.3 J``, ``0.0042 J``, from an hour of a watt on ``3.4 kWh``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if abs(value) < _JOULES_PER_WH:
+        return _amount_of(value, "J")
+    return _scaled(value / _JOULES_PER_WH, "Wh")
+
+
+def _amount_of(value: float, unit: str) -> str:
+    """Return an amount with a unit that takes a prefix from a thousand on, and more decimals below one."""
+    return f"{amount(value)} {unit}" if abs(value) < 1 else _scaled(value, unit)
 
 
 def dollars(value: float | None) -> str:
@@ -250,6 +257,19 @@ def cell(value: Cell) -> str:
             return quantity(value)
         case Location():
             return location(value)
+
+
+_AS_TEXT: Mapping[Unit, Callable[[float], str]] = {
+    Unit.MILLISECONDS: milliseconds,
+    Unit.RATIO: percent,
+    Unit.COUNT: number,
+    Unit.EXAMPLES_PER_SECOND: lambda value: f"{number(value)} {Unit.EXAMPLES_PER_SECOND}",
+    Unit.US_DOLLARS: dollars,
+    Unit.JOULES: energy,
+    Unit.WATTS: lambda value: _amount_of(value, "W"),
+    Unit.GRAMS_CO2: lambda value: _amount_of(value, "g CO2"),
+}
+"""How the other units are written."""
 
 
 def _scaled(value: float, unit: str) -> str:

@@ -11,6 +11,13 @@ class DeviceKind(StrEnum):
     TPU = "TPU"
 
 
+class EnergySource(StrEnum):
+    """What a counter of energy counts."""
+
+    GPU = "GPU"  # boards that the run may use, whatever uses them
+    CPU = "CPU"  # packages of the processor, with all programs
+
+
 class StepSource(StrEnum):
     """How the training steps were found."""
 

@@ -16,6 +16,9 @@ class Unit(StrEnum):
     EXAMPLES_PER_SECOND = "examples/s"
     US_DOLLARS = "usd"
     FLOP_PER_DOLLAR = "flop/usd"
+    WATTS = "w"
+    JOULES = "j"
+    GRAMS_CO2 = "gco2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +72,18 @@ def usd(value: float) -> Quantity:
 def flops_per_dollar(value: float) -> Quantity:
     """Return floating-point operations per US dollar."""
     return Quantity(float(value), Unit.FLOP_PER_DOLLAR)
+
+
+def watts(value: float) -> Quantity:
+    """Return a power in watts."""
+    return Quantity(float(value), Unit.WATTS)
+
+
+def joules(value: float) -> Quantity:
+    """Return an energy in joules; 3600 are a watt-hour."""
+    return Quantity(float(value), Unit.JOULES)
+
+
+def grams_co2(value: float) -> Quantity:
+    """Return greenhouse gases in grams of CO2 with the same effect."""
+    return Quantity(float(value), Unit.GRAMS_CO2)

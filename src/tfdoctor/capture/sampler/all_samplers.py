@@ -3,10 +3,11 @@
 from tfdoctor.capture.sampler import Sampler
 from tfdoctor.capture.sampler.host import HostSampler
 from tfdoctor.capture.sampler.nvml import NvmlSampler
+from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.capture.sampler.tpu import TpuSampler
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
 
 
 def all_samplers() -> list[Sampler]:
     """Return a new sampler of each kind."""
-    return [HostSampler(), NvmlSampler(), TpuSampler(), TpuSdkSampler()]
+    return [HostSampler(), NvmlSampler(), RaplSampler(), TpuSampler(), TpuSdkSampler()]

@@ -2,25 +2,18 @@
 
 import importlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from tfdoctor.capture.sampler.board import BoardSettings
+from tfdoctor.capture.sampler.board_processes import BoardProcesses
 from tfdoctor.capture.sampler.gpm import activities
 from tfdoctor.capture.sampler.pci import DEVICES, has_nvidia_gpu
+from tfdoctor.capture.sampler.probe import Probe
 from tfdoctor.capture.sampler.unavailable import NoDevice
 from tfdoctor.capture.sampler.visible import environment, visible
-
-PERMANENT = (
-    "NotSupported", "FunctionNotFound", "NoPermission", "LibraryMismatch", "InvalidArgument",
-    "GpuIsLost",
-)  # fmt: skip
-"""Errors that do not go away: the call is not repeated."""
-
-FAILURES = 5
-"""A call that fails this often in a row is not repeated."""
 
 REASONS = {
     0x4: "power-cap",
@@ -55,26 +48,6 @@ class Due:
         return True
 
 
-class Probe:
-    """A call that is not repeated after a permanent error, or FAILURES errors in a row."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.call, self.dead, self.error, self.failures = call, False, "", 0
-
-    def __call__(self) -> Any:  # noqa: ANN401  # the answer's type depends on the call
-        """Return the answer, or None after an error."""
-        if self.dead:
-            return None
-        try:
-            value = self.call()
-        except Exception as error:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError
-            self.error, self.failures = type(error).__name__, self.failures + 1
-            self.dead = self.failures >= FAILURES or any(name in self.error for name in PERMANENT)
-            return None
-        self.failures = 0
-        return value
-
-
 class NvmlDevice:
     """One GPU and its probes."""
 
@@ -99,8 +72,8 @@ class NvmlDevice:
         self.reasons = probe("nvmlDeviceGetCurrentClocksEventReasons")
         self.old_reasons = probe("nvmlDeviceGetCurrentClocksThrottleReasons")
         self.fields = probe("nvmlDeviceGetFieldValues", list(PCIE))
-        self.processes = probe("nvmlDeviceGetComputeRunningProcesses")
-        self.old_processes = probe("nvmlDeviceGetComputeRunningProcesses_v2")
+        self.processes = BoardProcesses(nvml, handle)
+        self.board = BoardSettings(nvml, handle)
         self.gpm = activities(nvml, handle)
 
     def read(self, run: frozenset[int] | None, *, slow: bool) -> dict[str, Any]:
@@ -117,7 +90,8 @@ class NvmlDevice:
         if slow:
             readings.update(self._slow())
         if run is not None:
-            readings["processes"] = self._processes(run)
+            readings["processes"] = self.processes.read(run)
+            readings["board"] = self.board.settings()
         readings.update(self._activity())
         return {key: value for key, value in readings.items() if value is not None}
 
@@ -130,29 +104,12 @@ class NvmlDevice:
             "power_w": None if power is None else power / 1000,
             "energy_j": None if energy is None else energy / 1000,
             "throttle": None if mask is None else [n for bit, n in REASONS.items() if mask & bit],
+            **self.board.link(),
             **{
                 PCIE[field.fieldId]: int(field.value.ullVal)
                 for field in self.fields() or ()
                 if field.nvmlReturn == 0
             },
-        }
-
-    def _processes(self, run: frozenset[int]) -> dict[str, Any] | None:
-        """Count the GPU's processes; in a container the driver may report the host's process ids."""
-        listed = self.processes()
-        if listed is None and self.processes.dead:  # a driver without the present structure
-            listed = self.old_processes()
-        if listed is None:
-            return None
-        own = [process for process in listed if process.pid in run]
-        foreign_ids = not own and any(
-            not Path(f"/proc/{process.pid}").exists() for process in listed
-        )
-        return {
-            "run": len(own),
-            "run_bytes": sum(process.usedGpuMemory or 0 for process in own),
-            "others": len(listed) - len(own),
-            "attribution": "assumed" if foreign_ids else "by process",
         }
 
     def _activity(self) -> dict[str, Any]:
@@ -195,14 +152,16 @@ class NvmlSampler:
         self.devices: list[NvmlDevice] = []
         self.pid = 0
         self.fast, self.slow, self.rare = Due(FAST_S), Due(SLOW_S), Due(RARE_S)
+        self.driver: dict[str, Any] = {}
 
     def start(self, pid: int) -> None:
-        """Load the driver's library.
+        """Load the driver's library, which initializes the GPUs if no other program has them open.
 
         Raises:
             NoDevice: it does not answer, and the machine has no GPU of NVIDIA.
         """
         self.nvml = importlib.import_module("pynvml")
+        began = time.monotonic()
         try:
             self.nvml.nvmlInit()
         except Exception as error:
@@ -212,7 +171,10 @@ class NvmlSampler:
             raise NoDevice("this machine has no NVIDIA GPU") from error
         self.pid = pid
         indices = range(self.nvml.nvmlDeviceGetCount())
-        handles = map(self.nvml.nvmlDeviceGetHandleByIndex, indices)
+        handles = [self.nvml.nvmlDeviceGetHandleByIndex(index) for index in indices]
+        opened_ms = round((time.monotonic() - began) * 1000, 3)
+        version = Probe(self.nvml.nvmlSystemGetDriverVersion)()
+        self.driver = {"opened_ms": opened_ms, **({"version": version} if version else {})}
         uuids = [str(self.nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         visibility = visible(environment(pid), uuids)
         self.devices = [NvmlDevice(self.nvml, index, visibility[index]) for index in indices]
@@ -224,7 +186,8 @@ class NvmlSampler:
             return {}
         run = descendants(self.pid) if self.rare(now) else None
         slow = self.slow(now)
-        return {"gpu": [device.read(run, slow=slow) for device in self.devices]}
+        driver = {} if run is None else {"driver": self.driver}
+        return {**driver, "gpu": [device.read(run, slow=slow) for device in self.devices]}
 
     def stop(self) -> str:
         """Shut NVML down, in the thread that took the readings, so that no call is running."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.operations.onednn import OneDnn
@@ -13,7 +14,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Sampling
-from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, nbytes, ratio
 from tfdoctor.terms.verdict import Measure
@@ -38,6 +39,7 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
     if program:
         rows += list(_settings(program))
     rows += list(_on_cpu(chart))
+    rows += list(_boards(chart))
     return tuple((name, text) for name, text in rows if text)
 
 
@@ -65,6 +67,40 @@ def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
     heaviest = list(threads.by_type.items())[:3]
     text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
     yield "busy threads", text or f"unknown: {threads.why_unknown}"
+
+
+def _boards(chart: Chart) -> Iterator[tuple[str, str]]:
+    """List the driver of the GPUs, and the settings of each board that the run may use."""
+    boards = chart.get(GpuBoards)
+    if boards is None:
+        return
+    yield "NVIDIA driver", boards.version
+    for board in boards.boards:
+        yield f"GPU {board.index}", ", ".join(_told_of(board))
+
+
+def _told_of(board: Board) -> Iterator[str]:
+    """Yield what is known of a board, as clauses."""
+    modes = {"persistence mode": board.persistence, "ECC": board.ecc, "MIG": board.mig}
+    yield from (
+        f"{name} {'on' if mode else 'off'}" for name, mode in modes.items() if mode is not None
+    )
+    if board.ecc_uncorrected:
+        yield counted(board.ecc_uncorrected, "uncorrected memory error")
+    if board.power_limit_w is not None:
+        highest = f" of at most {board.power_max_w:.0f} W" if board.power_max_w is not None else ""
+        yield f"power limit {board.power_limit_w:.0f} W{highest}"
+    if board.slowdown_c is not None:
+        yield f"slows down from {board.slowdown_c:.0f} °C"
+    if board.widest_link is not None:
+        now = f", {_link(board.link)} while busy" if board.link else ""
+        yield f"PCIe up to {_link(board.widest_link)}{now}"
+    if board.others:
+        yield f"{counted(board.others, 'process', 'processes')} of other programs"
+
+
+def _link(link: tuple[int, int]) -> str:
+    return f"generation {link[0]} x{link[1]}"
 
 
 def _settings(program: Program) -> Iterator[tuple[str, str]]:

@@ -51,8 +51,12 @@ class GpuClocks:
         """Gather the samples of each GPU.
 
         Raises:
-            Unavailable: no GPU was sampled while it was busy.
+            Unavailable: no GPU was sampled while it was busy, or the run used none.
         """
+        if device.kind != DeviceKind.GPU:
+            raise Unavailable(
+                f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
+            )
         rows: dict[int, list[GpuSample]] = defaultdict(list)
         for sample in recording.samples:
             for gpu in sample.gpu:
@@ -63,8 +67,6 @@ class GpuClocks:
         if not known:
             raise Unavailable(
                 f"no clock of a busy NVIDIA GPU was sampled (this takes some seconds){framework.with_tfdoctor}"
-                if device.kind == DeviceKind.GPU
-                else f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
             )
         return cls(known)
 

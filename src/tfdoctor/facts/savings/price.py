@@ -1,4 +1,4 @@
-"""What the machines cost per hour, as given by the user, and how many steps an epoch has."""
+"""What the machines cost per hour and a kWh costs, as given by the user, and how many steps an epoch has."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -19,6 +19,27 @@ class Price:
     def of_ms(self, ms: float) -> float:
         """Return the cost of a time, in dollars."""
         return self.usd_per_hour * ms / 3_600_000
+
+
+J_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyPrices:
+    """US dollars and grams of CO2 for a kWh, where the user gave them: they differ by contract, grid and hour."""
+
+    usd_per_kwh: float | None = None
+    gco2_per_kwh: float | None = None
+
+    ABSENT: ClassVar = "no price of energy was given; pass it with --usd-per-kwh or --gco2-per-kwh"
+
+    def usd(self, joules: float) -> float | None:
+        """Return the cost of an energy, in dollars."""
+        return None if self.usd_per_kwh is None else self.usd_per_kwh * joules / J_PER_KWH
+
+    def gco2(self, joules: float) -> float | None:
+        """Return the greenhouse gases of an energy, in grams of CO2."""
+        return None if self.gco2_per_kwh is None else self.gco2_per_kwh * joules / J_PER_KWH
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ def _head(shown: Page) -> Iterator[str]:
         yield _fixes(shown.fixes)
     yield "\n".join(_items(shown.order[:ROWS]))
     yield escaped(" ".join(shown.baseline))
+    yield escaped(f"Energy: {shown.energy.brief}." if shown.energy else "")
     yield escaped(shown.money)
     yield " ".join([f"Trust: **{escaped(shown.trust_level)}**.", *map(escaped, shown.trust[:6])])
 
@@ -171,6 +172,8 @@ def _details(shown: Page) -> Iterator[Fold]:
     yield Fold("Second opinion: xprof", [escaped(" ".join(about.opinion))] if about.opinion else [])
     subject = [f"- {escaped(label)}: {escaped(value)}" for label, value in about.subject]
     yield Fold("The run", subject, apart=False)
+    if shown.energy:
+        yield Fold("Energy", [table(shown.energy.grid), *_items(shown.energy.notes)])
     if (device := about.device_time) and device.lines:
         yield Fold(device.title, [_lines(device.lines)])
     yield Fold("Numbers used by the step model", [_lines(about.model)] if about.model else [])

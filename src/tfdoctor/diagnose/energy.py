@@ -1,0 +1,124 @@
+"""The energy of steps, epochs and the run, and what findings save of it: only where a counter measured it.
+
+A change saves the power of the time that it saves. Of a GPU that is the power while kernels run, where all of the
+finding's time is compute, and its idle power, where none is: the kernels of a step that waits less are the same. Of
+a CPU that the steps compute on it is the mean power, where the change removes work: work that moves to other
+threads takes as much energy there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.savings.energy import Energy, EnergyMeter
+from tfdoctor.facts.savings.price import EnergyPrices, Epoch
+from tfdoctor.terms.kinds import DeviceKind, EnergySource
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
+
+MS_PER_S = 1000.0
+
+IDLE_STAGES = frozenset({Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN})
+"""Stages whose exposed time passes without kernels; a GPU waits for others in collectives with a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredEnergy:
+    """The counters with the prices, the device of the steps, and the time of a step in ms."""
+
+    energy: Energy
+    prices: EnergyPrices
+    device: DeviceKind | None
+    step_ms: float | None
+    epoch_steps: int | None
+
+    @classmethod
+    def of(cls, chart: Chart, step_ms: float | None) -> Self | None:
+        """Gather them; None where no counter was read."""
+        energy = chart.get(Energy)
+        if energy is None:
+            return None
+        device, epoch = chart.get(Device), chart.get(Epoch)
+        prices = chart.get(EnergyPrices) or EnergyPrices()
+        return cls(
+            energy, prices, device.kind if device else None, step_ms, epoch.steps if epoch else None
+        )
+
+    def account(self) -> EnergyAccount:
+        """Return the energy of the run."""
+        return EnergyAccount(
+            rows=tuple(map(self._row, self.energy.meters)),
+            measured_s=min(meter.seconds for meter in self.energy.meters),
+            epoch_steps=self.epoch_steps,
+            usd_per_kwh=self.prices.usd_per_kwh,
+            gco2_per_kwh=self.prices.gco2_per_kwh,
+        )
+
+    def with_savings(self, results: Iterable[Result]) -> tuple[Result, ...]:
+        """Add to findings what they save of energy."""
+        return tuple(replace(result, energy=self._saving(result)) for result in results)
+
+    def _row(self, meter: EnergyMeter) -> EnergyRow:
+        steps = self.epoch_steps
+        step_j = self._per_step(meter.power_w)
+        return EnergyRow(
+            source=meter.source,
+            devices=meter.devices,
+            without=meter.without,
+            power_w=meter.power_w,
+            idle_w=meter.idle_w,
+            busy=meter.busy,
+            per_step=self._amount(step_j),
+            idle_per_step=self._amount(self._per_step(meter.waiting_w)),
+            per_epoch=self._amount(step_j * steps if step_j is not None and steps else None),
+            run=self._priced(meter.run_j),
+        )
+
+    def _per_step(self, power_w: float | None) -> float | None:
+        if power_w is None or not self.step_ms:
+            return None
+        return power_w * self.step_ms / MS_PER_S
+
+    def _amount(self, joules: float | None) -> EnergyAmount | None:
+        return None if joules is None else self._priced(joules)
+
+    def _priced(self, joules: float) -> EnergyAmount:
+        return EnergyAmount(
+            joules=joules, usd=self.prices.usd(joules), gco2=self.prices.gco2(joules)
+        )
+
+    def _saving(self, result: Result) -> EnergySaving | None:
+        """Return what a finding saves; None where the power of the time that it saves was not measured."""
+        finding, saving = result.outcome, result.saving
+        if not isinstance(finding, Finding) or saving is None or saving.per_step.value <= 0:
+            return None
+        source, power_w = self._power(finding.effects)
+        if power_w is None:
+            return None
+        ceiling = Bound.AT_MOST if source is EnergySource.CPU else saving.bound
+        of_run = result.run.total.value if result.run and not finding.run_effects else 0.0
+        return EnergySaving(
+            source=source,
+            power_w=power_w,
+            per_step=self._priced(power_w * saving.per_step.value / MS_PER_S),
+            run=self._priced(power_w * of_run / MS_PER_S) if of_run > 0 else None,
+            bound=ceiling,
+        )
+
+    def _power(self, effects: Iterable[Effect]) -> tuple[EnergySource, float | None]:
+        """Return whose power the time of effects has, and that power in W; None where it is unknown."""
+        effects = tuple(effect for effect in effects if effect.names)
+        meters = {meter.source: meter for meter in self.energy.meters}
+        if self.device is DeviceKind.GPU:
+            gpu, stages = meters.get(EnergySource.GPU), {effect.stage for effect in effects}
+            if gpu is None or not stages:
+                return EnergySource.GPU, None
+            if stages == {Stage.DEVICE}:
+                return EnergySource.GPU, gpu.busy_w
+            return EnergySource.GPU, gpu.idle_w if stages <= IDLE_STAGES else None
+        cpu = meters.get(EnergySource.CPU) if self.device is DeviceKind.CPU else None
+        moves = any(effect.overlaps or effect.spreads for effect in effects)
+        return EnergySource.CPU, None if cpu is None or moves or not effects else cpu.power_w

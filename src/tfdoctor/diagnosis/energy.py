@@ -1,0 +1,59 @@
+"""The energy that counters measured, and what findings save of it; with money and CO2 where prices were given."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tfdoctor.terms.json_form import Named, OmitDefault, Share
+from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.terms.verdict import Bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyAmount:
+    """An energy in joules; in US dollars and grams of CO2 where the price of a kWh was given."""
+
+    joules: Annotated[float, Named("j")]
+    usd: Annotated[float | None, OmitDefault()] = None
+    gco2: Annotated[float | None, OmitDefault()] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyRow:
+    """What the counters of one kind tell.
+
+    ``idle_per_step`` is the part of ``per_step`` that idle power takes while no kernel runs: at least, as boards
+    take more between kernels than between runs. None is unknown.
+    """
+
+    source: EnergySource
+    devices: Annotated[int, Named("device_count")]
+    without: Annotated[int, Named("devices_without_counter")] = 0
+    power_w: float  # mean while training
+    idle_w: float | None = None
+    busy: Share | None = None  # share of the time with kernels
+    per_step: EnergyAmount | None = None
+    idle_per_step: EnergyAmount | None = None
+    per_epoch: EnergyAmount | None = None
+    run: EnergyAmount  # from the first reading to the last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyAccount:
+    """The energy of the run, by its counters, and the prices of a kWh that the user gave."""
+
+    rows: tuple[EnergyRow, ...]
+    measured_s: float  # time of training that the mean power is of
+    epoch_steps: int | None = None
+    usd_per_kwh: Annotated[float | None, OmitDefault()] = None
+    gco2_per_kwh: Annotated[float | None, OmitDefault()] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergySaving:
+    """What a change saves of energy: time at a power that was measured."""
+
+    source: EnergySource
+    power_w: float  # of the time that is saved
+    per_step: EnergyAmount
+    run: EnergyAmount | None = None  # of the recorded run
+    bound: Bound

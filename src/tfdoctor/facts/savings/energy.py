@@ -1,0 +1,202 @@
+"""The energy that GPU boards and CPU packages took while the run trained, by their own counters.
+
+The counter of a board is NVML's, in joules since the driver was loaded; that of a package is RAPL's. They are
+read once a second, so between readings energy is taken to grow evenly.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.samples import window_of
+from tfdoctor.facts.phases.run_clock import NS, RunClock
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.recording import Recording
+from tfdoctor.terms.kinds import EnergySource, Phase
+
+LEAST_S = 3.0
+"""Time in training from which power is told: counters are read once a second, and each end may be off by that."""
+
+IDLE_S = 2.0
+"""Time without kernels from which the power of an idle board is told: two readings of its counter."""
+
+Span = tuple[float, float]
+"""Begin and end, in s since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyMeter:
+    """The counters of one kind together; power in W.
+
+    ``idle_w`` is the power while no kernel ran, anywhere in the run, and ``waiting_w`` that part of the mean power
+    which falls to the time without kernels: at least, for boards idle at less between runs than between kernels.
+    Both are None where that was not seen, and of CPUs.
+    """
+
+    source: EnergySource
+    devices: int  # with a counter
+    without: int  # devices of the run that have none
+    power_w: float  # mean while training steps run
+    seconds: float  # of training, that this is the mean over
+    run_j: float  # from the first reading to the last
+    idle_w: float | None = None
+    waiting_w: float | None = None
+    busy: float | None = None  # share of that time with kernels, 0 to 1
+
+    @property
+    def busy_w(self) -> float | None:
+        """The mean power while kernels run; None where it is unknown."""
+        if self.waiting_w is None or not self.busy:
+            return None
+        return (self.power_w - self.waiting_w) / self.busy
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """What the counters tell, by their source."""
+
+    meters: tuple[EnergyMeter, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording, framework: Framework, phases: RunPhases | None) -> Self:
+        """Compare the counters with the time of the training steps; without the run's, with the traced window.
+
+        Raises:
+            Unavailable: no counter was read, or for too short a time.
+        """
+        counters = [*_counters(recording)]
+        if not counters:
+            raise Unavailable(f"no counter of energy was read{framework.with_tfdoctor}")
+        training = _training(recording, phases)
+        meters = [_meter(source, counters, training) for source in EnergySource]
+        known = tuple(meter for meter in meters if meter)
+        if not known:
+            raise Unavailable(
+                f"the counters of energy are read once a second, and less than {LEAST_S:g} s of training were "
+                "recorded with them; record a longer run"
+            )
+        return cls(known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """The readings of one device: times in s since 1970, joules, and when no kernel ran."""
+
+    source: EnergySource
+    times: tuple[float, ...]
+    joules: tuple[float, ...]
+    loads: tuple[tuple[float, float], ...] = ()  # times and shares with kernels, of a board
+
+    @classmethod
+    def of(cls, source: EnergySource, joules: "Readings", loads: "Readings") -> Self:
+        """Keep the readings of a device."""
+        times, values = tuple(at for at, _ in joules), tuple(value for _, value in joules)
+        return cls(source, times, values, tuple(loads))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has readings that only grow: a driver that is loaded anew begins again."""
+        grows = all(before <= after for before, after in pairwise(self.joules))
+        return len(self.joules) > 1 and grows
+
+    def within(self, spans: Iterable[Span]) -> tuple[float, float]:
+        """Return joules and seconds of the parts of spans between its first reading and its last."""
+        first, last = self.times[0], self.times[-1]
+        inside = [(max(a, first), min(b, last)) for a, b in spans if min(b, last) > max(a, first)]
+        if not inside:
+            return 0.0, 0.0
+        at = np.interp(np.array(inside), self.times, self.joules)
+        return float((at[:, 1] - at[:, 0]).sum()), sum(b - a for a, b in inside)
+
+    @property
+    def idle_w(self) -> float | None:
+        """The power between readings between which no kernel ran."""
+        idle = [
+            (a, b)
+            for a, b in pairwise(self.times)
+            if not any(share for at, share in self.loads if a <= at <= b)
+            and any(a <= at <= b for at, _ in self.loads)
+        ]
+        joules, seconds = self.within(idle)
+        return joules / seconds if seconds >= IDLE_S else None
+
+    def busy(self, spans: Sequence[Span]) -> float | None:
+        """Return the mean share of spans with kernels."""
+        known = [share for at, share in self.loads if any(a <= at <= b for a, b in spans)]
+        return float(np.mean(known)) if known else None
+
+
+Readings = list[tuple[float, float]]
+"""Times in s since 1970, with a value each."""
+
+
+def _counters(recording: Recording) -> Iterator[_Counter]:
+    """Yield the counters of boards that the run may use, and of the CPU's packages; some have no reading."""
+    boards: dict[int, tuple[Readings, Readings]] = defaultdict(lambda: ([], []))
+    packages: dict[str, Readings] = defaultdict(list)
+    for row in recording.samples:
+        at = row.unix_ns / NS
+        for gpu in row.gpu:
+            if gpu.visible is False:
+                continue
+            joules, loads = boards[gpu.index]
+            joules += [] if gpu.energy_j is None else [(at, float(gpu.energy_j))]
+            loads += [] if gpu.gpu_pct is None else [(at, float(gpu.gpu_pct) / 100)]
+        for package in row.package:
+            if package.energy_j is not None:
+                packages[package.name].append((at, float(package.energy_j)))
+    for joules, loads in boards.values():
+        yield _Counter.of(EnergySource.GPU, joules, loads)
+    for joules in packages.values():
+        yield _Counter.of(EnergySource.CPU, joules, [])
+
+
+def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...]:
+    """Return when training steps ran; where only a window of them is known, that."""
+    log = recording.run
+    if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
+        zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
+        steps = [span for span in phases.spans if span.phase is Phase.STEPS]
+        return tuple((zero + span.start_s, zero + span.end_s) for span in steps)
+    window = window_of(recording)
+    return () if window is None else ((window[0] / NS, window[1] / NS),)
+
+
+def _meter(
+    source: EnergySource, counters: Iterable[_Counter], training: Sequence[Span]
+) -> EnergyMeter | None:
+    """Return what the counters of one source tell together; None where they tell nothing."""
+    every = [counter for counter in counters if counter.source is source]
+    known = [counter for counter in every if counter.counts]
+    measured = [counter.within(training) for counter in known]
+    if not known or min(seconds for _, seconds in measured) < LEAST_S:
+        return None
+    power = sum(joules / seconds for joules, seconds in measured)
+    idle, busy = [one.idle_w for one in known], [one.busy(training) for one in known]
+    waiting = [
+        None if w is None or b is None else w * (1 - b) for w, b in zip(idle, busy, strict=True)
+    ]
+    waiting_w, whole = _sum(waiting), _sum(busy)
+    return EnergyMeter(
+        source=source,
+        devices=len(known),
+        without=len(every) - len(known),
+        power_w=power,
+        seconds=min(seconds for _, seconds in measured),
+        run_j=sum(counter.joules[-1] - counter.joules[0] for counter in known),
+        idle_w=_sum(idle),
+        waiting_w=None if waiting_w is None else min(power, waiting_w),
+        busy=None if whole is None else whole / len(busy),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """Return the sum of values; None where one of them is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

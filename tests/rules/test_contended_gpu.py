@@ -1,0 +1,53 @@
+"""contended-gpu: others count by what they compute, not by being there."""
+
+import pytest
+
+from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tfdoctor.facts.machine.gpu_boards import GpuBoards
+from tfdoctor.rules.contended_gpu import example
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Stage
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.1, Finding), (0.09, Healthy)])
+def test_a_tenth_of_the_time_is_enough(share: float, kind: type) -> None:
+    assert isinstance(example(share), kind)
+
+
+def test_the_step_computes_faster_by_their_share_at_most() -> None:
+    (effect,) = as_finding(example(0.4)).effects
+    assert (effect.stage, effect.scales, effect.bound) == (Stage.DEVICE, 0.6, Bound.AT_MOST)
+
+
+def test_a_process_that_only_holds_memory_is_no_fault() -> None:
+    """Trap: an idle notebook is listed among the processes that compute."""
+    assert isinstance(example(0.0), Healthy)
+
+
+def test_what_others_compute_is_not_guessed() -> None:
+    assert "does not tell" in as_not_applicable(example(None, others=2)).reason
+    assert "No other" in as_healthy(example(None, others=0)).summary
+
+
+def test_a_run_on_the_cpu_is_not_judged() -> None:
+    assert "no GPU" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
+
+
+def sampled(**processes: object) -> GpuBoards:
+    gpu = {"index": 0, "processes": {"run": 1, "others": 1, **processes}}
+    rows = [{"unix_ns": n, "gpu": [gpu]} for n in range(1, 4)]
+    return chart(trace(), recording(samples=rows)).fact(GpuBoards)
+
+
+def test_the_share_is_of_readings_in_which_the_run_computes_too() -> None:
+    (board,) = sampled(attribution="by process", others_sm_pct=40.0).boards
+    assert board.others_share == pytest.approx(0.4)
+    (before,) = sampled(run=0, attribution="by process", others_sm_pct=40.0).boards
+    assert before.others_share is None
+
+
+def test_processes_of_the_host_of_a_container_are_not_told_apart() -> None:
+    """Trap: the run's own process may be among them, under another number."""
+    (board,) = sampled(attribution="assumed", others_sm_pct=40.0).boards
+    assert (board.others, board.others_share) == (1, None)

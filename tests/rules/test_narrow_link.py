@@ -1,0 +1,70 @@
+"""narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, recording, trace
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tfdoctor.facts.machine.gpu_boards import GpuBoards
+from tfdoctor.rules.narrow_link import Limits, example
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+
+
+@pytest.mark.parametrize(("width", "kind"), [(8, Finding), (16, Healthy)])
+def test_half_of_the_lanes_are_too_few(width: int, kind: type) -> None:
+    assert isinstance(example(width), kind)
+
+
+def test_an_older_generation_is_as_slow_as_fewer_lanes() -> None:
+    (effect,) = as_finding(example(16, 3)).effects
+    assert effect.scales == pytest.approx(0.5, abs=0.01)
+
+
+def test_copies_take_the_time_of_the_possible_rate_at_best() -> None:
+    verdict = as_finding(example(4))
+    (effect,) = verdict.effects
+    assert (effect.stage, effect.scales, effect.bound) == (Stage.TRANSFER, 0.25, Bound.AT_MOST)
+    assert (
+        "generation 4 with 4 lanes, and generation 4 with 16 lanes is possible" in verdict.summary
+    )
+
+
+@pytest.mark.parametrize(("transfer", "kind"), [(3.0, Finding), (2.9, Healthy)])
+def test_a_link_that_nothing_waits_for_is_no_fault(transfer: float, kind: type) -> None:
+    verdict = example(transfer=transfer)
+    assert isinstance(verdict, kind)
+    if kind is Healthy:
+        assert "4 lanes" in as_healthy(verdict).summary
+
+
+@pytest.mark.parametrize(
+    ("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)]
+)
+def test_a_few_readings_are_not_judged(samples: int, kind: type) -> None:
+    assert isinstance(example(samples=samples), kind)
+
+
+def test_an_unknown_generation_has_no_rate() -> None:
+    assert isinstance(example(4, 9), NotApplicable)
+
+
+def test_a_run_on_the_cpu_is_not_judged() -> None:
+    assert "no GPU" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
+
+
+def rows(*readings: tuple[int, int, int]) -> GpuBoards:
+    board = {"pcie_max_gen": 4, "pcie_max_width": 16}
+    samples: list[Any] = [
+        {"unix_ns": n, "gpu": [{"index": 0, "gpu_pct": busy, "pcie_gen": gen, "pcie_width": width}]}
+        for n, (busy, gen, width) in enumerate(readings, 1)
+    ]
+    samples[0]["gpu"][0]["board"] = board
+    return chart(trace(), recording(samples=samples)).fact(GpuBoards)
+
+
+def test_an_idle_board_lowers_its_link() -> None:
+    """Trap: between the steps of a slow input, the driver reports generation 1."""
+    (board,) = rows((0, 1, 16), (0, 1, 16), (0, 1, 16), (99, 4, 16)).boards
+    assert (board.link, board.widest_link, board.link_samples) == ((4, 16), (4, 16), 1)
