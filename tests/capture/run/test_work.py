@@ -51,6 +51,24 @@ CASES = [
     ((("user", "main"), ("tensorflow.python.checkpoint.checkpoint", "save")), "saving"),
     ((("user", "main"), ("tensorflow.python.checkpoint.checkpoint", "restore")), "building"),
     ((("user", "main"), ("tensorflow.python.ops.summary_ops_v2", "write")), "saving"),
+    (
+        (
+            ("user", "main"),
+            ("keras.engine.training", "fit"),
+            ("keras.engine.data_adapter", "__init__"),
+            ("keras.engine.training_utils", "handle_partial_sample_weights"),
+            ("tensorflow.python.framework.ops", "__iter__"),
+        ),
+        "weights",
+    ),
+    (
+        (
+            ("user", "main"),
+            ("keras.engine.data_adapter", "__init__"),
+            ("keras.engine.training_utils", "list_to_tuple"),
+        ),
+        "input",
+    ),
     ((("user", "main"), ("keras.src.layers.layer", "__init__")), "building"),
     ((("user", "main"), ("keras.src.models.sequential", "add")), "building"),
     ((("user", "main"), ("keras.src.trainers.trainer", "compile")), "building"),
