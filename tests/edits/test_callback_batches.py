@@ -53,12 +53,20 @@ def test_a_docstring_stays_first() -> None:
         "keras.backend.set_value(self.model.optimizer.lr, 0.1)",
         "[v.assign(v * 0.9) for v in self.model.weights]",
         "batch = batch + 1",
+        "logs['mine'] = self.model.evaluate(self.x)",
         "raise RuntimeError(batch)",
     ],
 )
 def test_what_may_change_the_training_declines(body: str) -> None:
     with pytest.raises(Declined):
         edited_at("every-hundred-batches", TEXT.format(body), "here")
+
+
+@pytest.mark.parametrize(("method", "number"), [("on_epoch_end", 10), ("on_train_batch_end", 100)])
+def test_a_callback_of_epochs_works_at_every_tenth(method: str, number: int) -> None:
+    text = TEXT.replace("on_train_batch_end(self, batch", f"{method}(self, at").format("print(at)")
+    new = edited_at("rarer-callback", text, "here")
+    assert f"        if at % {number}:\n            return\n        print(at)" in new
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ A rule that is a package brings its own edits: ``EDITS`` in its ``edit.py``.
 from collections.abc import Callable
 
 from tfdoctor.edits.caches import cache, cache_before_repeat
-from tfdoctor.edits.callback_batches import every_hundred_batches
-from tfdoctor.edits.calls_per_batch import calls_per_batch
+from tfdoctor.edits.callback_batches import every_hundred_batches, rarer_callback
+from tfdoctor.edits.calls_per_batch import calls_per_batch, predict_on_batch
 from tfdoctor.edits.eager import must_be_traceable
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -68,6 +68,8 @@ KINDS: dict[str, Kind] = {
     "tf-function": tf_function,
     "every-hundred-steps": every_hundred_steps,
     "every-hundred-batches": every_hundred_batches,
+    "rarer-callback": rarer_callback,
+    "predict-on-batch": predict_on_batch,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {

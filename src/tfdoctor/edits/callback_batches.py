@@ -1,4 +1,6 @@
-"""The edit after which a callback works at every 100th batch, where training needs nothing of what it does."""
+"""Edits after which a callback works at every 100th batch or tenth epoch, where training needs nothing of it."""
+
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -6,6 +8,11 @@ from tfdoctor.edits.intervals import LOGS, READS, STEPS
 from tfdoctor.edits.module import SyntaxTree, last_name, root_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
+
+EPOCHS = 10
+"""Epochs from one call to the next that does its work."""
+
+BY_EPOCH = frozenset(["on_epoch_begin", "on_epoch_end"])
 
 METHODS = frozenset(
     ["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"]
@@ -37,28 +44,38 @@ ODD = (
 
 def every_hundred_batches(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Return at once from the method of a callback around a line, but at every 100th batch."""
+    return _guarded(module, line, dict.fromkeys(METHODS, STEPS))
+
+
+def rarer_callback(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Return at once from the method of a callback around a line, but at every 100th batch or tenth epoch."""
+    return _guarded(module, line, dict.fromkeys(METHODS, STEPS) | dict.fromkeys(BY_EPOCH, EPOCHS))
+
+
+def _guarded(module: SyntaxTree, line: int, methods: Mapping[str, int]) -> list[Splice]:
     method = next(
         (
             function
             for function in module.all(cst.FunctionDef)
-            if module.covers(function, line) and function.name.value in METHODS
+            if module.covers(function, line) and function.name.value in methods
         ),
         None,
     )
     if method is None:
         raise Declined("the line is in no method that a callback has for each batch")
     parameters = method.params.params
-    if len(parameters) < 2 or not isinstance(method.body, cst.IndentedBlock):  # noqa: PLR2004 - self, batch
+    if len(parameters) < 2 or not isinstance(method.body, cst.IndentedBlock):  # noqa: PLR2004 - self, number
         raise Declined("the method does not get the number of the batch")
-    batch = parameters[1].name.value
-    _must_look_only(module, method)
-    if any(name in module.bound(name) for name in _named(module, method, batch)):
-        raise Declined(f"`{batch}` is not only the number of the batch")
+    number, *given = (parameter.name.value for parameter in parameters[1:])
+    _must_look_only(module, method, frozenset(given))
+    if any(name in module.bound(name) for name in _named(module, method, number)):
+        raise Declined(f"`{number}` is not only the number of the batch")
     first = next(part for part in method.body.body if not _is_docstring(part))
     lines, at = module.lines, module.span(first)[0]
     indent = lines.indent(at)
     unit = "\t" if indent.startswith("\t") else "    "
-    text = f"{indent}if {batch} % {STEPS}:{lines.newline}{indent}{unit}return{lines.newline}"
+    condition = f"{indent}if {number} % {methods[method.name.value]}:"
+    text = f"{condition}{lines.newline}{indent}{unit}return{lines.newline}"
     return [insert(lines.start(at), text)]
 
 
@@ -74,15 +91,16 @@ def _is_docstring(part: cst.CSTNode) -> bool:
             return False
 
 
-def _must_look_only(module: SyntaxTree, method: cst.FunctionDef) -> None:
-    """Decline where the method counts, or may change the model, its optimizer or the training."""
+def _must_look_only(module: SyntaxTree, method: cst.FunctionDef, given: frozenset[str]) -> None:
+    """Decline where the method counts, or may change the model, its optimizer, what it is given or the training."""
     for kind in ODD:
         if odd := module.inside(kind, method.body):
             raise Declined(
                 f"line {module.line(odd[0])} may count the batches, or change the training"
             )
     for target in module.inside(cst.AssignTarget, method.body):
-        if not _own(target.target):
+        other = isinstance(target.target, cst.Subscript) and root_name(target.target) in given
+        if other or not _own(target.target):
             raise Declined(f"line {module.line(target)} may change the model or the training")
     for call in module.inside(cst.Call, method.body):
         if not _looks(module, call):

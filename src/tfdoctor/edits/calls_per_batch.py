@@ -12,7 +12,7 @@ import libcst as cst
 from tfdoctor.edits.batch_rows import Rows
 from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
-from tfdoctor.edits.values import Values
+from tfdoctor.edits.values import Values, given
 
 MOST_ROWS = 128
 """Rows that fit into one batch wherever predict() takes 32 at a time (its default) beside a training step."""
@@ -46,6 +46,24 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         if last_name(call.func) == "predict"
         else _trained(module, rows, call)
     )
+
+
+def predict_on_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Replace predict() on a line, whose rows then go through the model at once, however many they are."""
+    calls = [
+        call
+        for call in module.on(cst.Call, line)
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "predict"
+    ]
+    if len(calls) != 1:
+        raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of predict()")
+    if found := _TRAINED_OTHERWISE.search(module.text):
+        raise Declined(
+            f"the file has `{found[0].strip()}`, which depends on how the model is called"
+        )
+    must_be_of_keras(module, Values(module), calls[0])
+    inputs, _options = _arguments(calls[0], 1, {"batch_size", "verbose"})
+    return _renamed(module, calls[0], "predict_on_batch", inputs)
 
 
 def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
@@ -105,7 +123,18 @@ def _renamed(
 def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None:
     """Decline where the object may be no Keras model: other libraries have fit() and predict() as well."""
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if receiver is not None and _of_callback(module, values, receiver):
+        return
+    made: cst.BaseExpression | None = None
     match receiver:
+        case cst.Name() if arguments := _given(module, values, receiver):
+            objects = [
+                values.object(value) if isinstance(value, cst.Name) else None for value in arguments
+            ]
+            known = [
+                one for one in objects if isinstance(one, cst.Call) and values.makes_model(one)
+            ]
+            made = known[0] if len(known) == len(objects) else None
         case cst.Name():
             made = values.object(receiver)
         case cst.Attribute(value=cst.Name(value="self")):
@@ -117,6 +146,26 @@ def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None
             ]
             made = found[0] if len(found) == 1 else None
         case _:
-            made = None
+            pass
     if not isinstance(made, cst.Call) or not values.makes_model(made):
         raise Declined("the file does not show that the call is one of a Keras model")
+
+
+def _of_callback(module: SyntaxTree, values: Values, receiver: cst.BaseExpression) -> bool:
+    """Say whether an expression is ``self.model`` of a callback of Keras, which Keras sets."""
+    owner = next(module.around(receiver, cst.ClassDef), None)
+    if owner is None or module.written(receiver) != "self.model" or len(owner.bases) != 1:
+        return False
+    base = values.from_tensorflow(owner.bases[0].value)
+    assigned = [module.written(node.target) for node in module.all(cst.AssignTarget)]
+    return base.endswith(".callbacks.Callback") and "self.model" not in assigned
+
+
+def _given(module: SyntaxTree, values: Values, name: cst.Name) -> list[cst.BaseExpression | None]:
+    """Return what all calls of a function of the file give one of its parameters; [] of any other name."""
+    bound = module.bound(name)
+    function = next(module.around(name, cst.FunctionDef), None)
+    parameter = len(bound) == 1 and isinstance(bound[0], cst.Param)
+    if function is None or not parameter or values.function(function.name.value) is not function:
+        return []
+    return [given(function, call, name.value) for call in values.calls(function)]

@@ -70,6 +70,11 @@ def test_both_forms_compute_the_same() -> None:
         ]
 
 
+def test_the_line_of_the_layer_is_enough() -> None:
+    text = ONE_HOT.format("tf.matmul(tf.one_hot(ids, 100), table)")
+    assert "tf.gather(table, ids)" in edited_at("row-lookup", text, "import keras")
+
+
 def test_the_looked_up_rows_are_penalized() -> None:
     new = edited_at("row-penalty", PENALTY, "here")
     assert "penalty = tf.nn.l2_loss(pu) + tf.reduce_sum(tf.square(qb))  # here" in new

@@ -27,16 +27,18 @@ SUMS = frozenset(["l2_loss", "reduce_sum", "square"])
 def row_lookup(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write ``tf.gather(table, ids)`` for the product of one-hot rows and a table on a line."""
     values = Values(module)
-    found = [
+    every = [
         (product, one_hot, table)
         for kind in (cst.Call, cst.BinaryOperation)
-        for product in module.on(kind, line)
+        for product in module.all(kind)
         for left, table in _factors(values, product)
         if (one_hot := _one_hot(values, left)) is not None
     ]
+    # A recording may name the line that makes or calls the layer of the product.
+    found = [one for one in every if module.covers(one[0], line)] or every
     if len(found) != 1:
         many = "several products" if found else "no product"
-        raise Declined(f"line {line} has {many} of one-hot rows and a table")
+        raise Declined(f"the file has {many} of one-hot rows and a table")
     product, one_hot, table = found[0]
     given = positional(one_hot)
     rest = named(one_hot).keys() - {"depth", "num_classes", "dtype"}

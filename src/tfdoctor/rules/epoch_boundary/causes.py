@@ -56,7 +56,9 @@ class BoundaryCause:
     def remedy(self) -> Remedy:
         """The change, at the line."""
         action, code, edit_id = REMEDIES[self.work]
-        return Remedy(action, f"# {location(self.at)}{self.within}\n{code}", self.at, edit_id)
+        changes = FEWER if edit_id == RARER else ""
+        code = f"# {location(self.at)}{self.within}\n{code}"
+        return Remedy(action, code, self.at, edit_id, changes=changes)
 
     def effect(self, epochs: int) -> RunEffect:
         """The time of the line in the run, which comes with each epoch."""
@@ -137,16 +139,21 @@ for epoch in range(epochs):
 LONG_EPOCHS = """\
 model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps"""
 
+RARER = "rarer-callback"
+"""The edit of what a callback does."""
+
+FEWER = "the callback works at every tenth epoch, or every 100th batch"
+
 REMEDIES = {
     BoundaryWork.VALIDATION: (
         "Validate every few epochs, or on fewer examples",
         SELDOM_VALIDATION,
         "",
     ),
-    BoundaryWork.OFTEN: ("Validate less often", BY_STEPS, ""),
+    BoundaryWork.OFTEN: ("Validate less often", BY_STEPS, RARER),
     BoundaryWork.SMALL_BATCHES: ("Validate in larger batches", LARGE_BATCHES, ""),
-    BoundaryWork.PREDICTION: ("Predict fewer examples, or not in every epoch", TENTH_EPOCH, ""),
-    BoundaryWork.SAVING: ("Save less often, and only the weights", BEST_ONLY, ""),
+    BoundaryWork.PREDICTION: ("Predict fewer examples, or not in every epoch", TENTH_EPOCH, RARER),
+    BoundaryWork.SAVING: ("Save less often, and only the weights", BEST_ONLY, RARER),
     BoundaryWork.DATASET: (
         "Build the dataset once, before the loop over the epochs",
         BUILT_ONCE,
@@ -158,7 +165,7 @@ REMEDIES = {
         "",
     ),
     BoundaryWork.COLLECTING: ("Leave the collection to Python", NO_COLLECTION, ""),
-    BoundaryWork.PLOT: ("Draw every tenth epoch, or after the training", TENTH_EPOCH, ""),
+    BoundaryWork.PLOT: ("Draw every tenth epoch, or after the training", TENTH_EPOCH, RARER),
     BoundaryWork.PYTHON: (
         "Prepare the data once, before the first epoch",
         ONCE_BEFORE,

@@ -142,7 +142,13 @@ def _remedies(lost: LostTime) -> Iterator[Remedy]:
             yield Remedy("Predict in larger batches", code_at(one.at, LARGE), one.at)
         else:
             yield Remedy(ONE_CALL, code_at(one.at, ALL_AT_ONCE), one.at, ONCE)
-            yield Remedy(DEPENDENT, code_at(one.at, COMPILED), one.at)
+            yield Remedy(
+                DEPENDENT,
+                code_at(one.at, COMPILED),
+                one.at,
+                "predict-on-batch",
+                changes="all rows of a call go through the model at once",
+            )
     for group in lost.python[:SHOWN]:
         action, code = "Compute with the array of all predictions", ARRAYS
         if group.work is CalledWork.MODEL:
@@ -153,7 +159,7 @@ def _remedies(lost: LostTime) -> Iterator[Remedy]:
 
 ONE_CALL = "Predict all examples with one call"
 
-DEPENDENT = "Where an input depends on the last prediction, call the model in a tf.function"
+DEPENDENT = "Where an input depends on the last prediction, call predict_on_batch, or the model in a tf.function"
 
 
 ONCE = "predict-once"
