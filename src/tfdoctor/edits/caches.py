@@ -47,6 +47,8 @@ def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     if (whole := _unshuffled(module, line)) is not None:
         return [appended(module, whole, ".cache()")]
     call = _stage(module, line, example)
+    if (exchanged := _behind_cache(module, call)) is not None:
+        return exchanged
     statements = [call, *_statements_before(module, call)]
     moved = [part for statement in statements for part in _moved(module, statement)]
     _must_be_the_same(module, call, moved)
@@ -67,6 +69,26 @@ def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         Splice(first.start, first.end, 0, second.text),
         Splice(second.start, second.end, 0, first.text),
     ]
+
+
+def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
+    """Change ``.cache().map(f)`` to ``.map(f).cache()``; None where no cache in memory stands directly before."""
+    before = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(before, cst.Call) or methods_of(before)[:1] != ["cache"] or before.args:
+        return None
+    if methods_of(call)[:1] != ["map"]:
+        return None
+    _must_draw_nothing(module, call)
+    first, second = segment(module, before), segment(module, call)
+    return [
+        Splice(first.start, first.end, 0, second.text),
+        Splice(second.start, second.end, 0, first.text),
+    ]
+
+
+def _must_draw_nothing(module: SyntaxTree, call: cst.Call) -> None:
+    if any("random" in module.written(node) for node in mapped_before(module, call)):
+        raise Declined("a function mapped before it uses random numbers")
 
 
 def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
@@ -138,8 +160,7 @@ def _must_be_the_same(
         raise Declined(
             "list_files() shuffles the names in each epoch, and a cache would keep one order"
         )
-    if any("random" in module.written(node) for node in mapped_before(module, call)):
-        raise Declined("a function mapped before it uses random numbers")
+    _must_draw_nothing(module, call)
 
 
 def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:

@@ -209,10 +209,16 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         return Remedy(action, PARALLEL, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
         action = f"Make {critical.title} cheaper, or cache its output"
-        return Remedy(
-            action, CACHED, critical.at, "cache", changes="the output has to fit into memory"
-        )
+        changes = "the output has to fit into memory"
+        return Remedy(action, _cached(critical), critical.at, "cache", changes=changes)
     return Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at)
+
+
+def _cached(critical: StageTime) -> str:
+    """Return the code of a cache, behind the map of the stage's function where it has a name."""
+    function = critical.dataset.function if critical.dataset else ""
+    mapped = f"{MAPPED.format(function)}\n" if function.isidentifier() else ""
+    return f"{mapped}{CACHED}"
 
 
 FIND_OUT = (
@@ -226,6 +232,8 @@ PYTHON_FREE = """\
 # TensorFlow operations run on all cores; Python runs on one
 dataset = dataset.map(lambda path: tf.io.decode_jpeg(tf.io.read_file(path)),
                       num_parallel_calls=tf.data.AUTOTUNE)"""
+
+MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
 
 PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
 
