@@ -1,6 +1,7 @@
 """What `tfdoctor try` measured."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
@@ -102,6 +103,9 @@ class Trial:
         None  # of a change that was tried by whole runs
     )
     run_ms: Annotated[Ms | None, OmitDefault()] = None  # wall time of the whole run with it
+    energy_j: Annotated[Mapping[str, float], OmitDefault()] = field(
+        default_factory=dict
+    )  # joules of a step by EnergySource, where counters measured them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,3 +157,6 @@ class Trials:
         None  # wall time of the whole run as it is, where whole runs were compared
     )
     parts: Annotated[tuple[PartTrial, ...], Named("without"), OmitDefault()] = ()
+    as_is_energy_j: Annotated[Mapping[str, float], OmitDefault()] = field(
+        default_factory=dict
+    )  # joules of a step of the program as it is, likewise

@@ -1,7 +1,7 @@
 """What `tfdoctor try` measured, as the page shows it: promised beside measured, and whether it trains the same."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -29,7 +29,7 @@ from tfdoctor.report.trial_words import (
     trained,
 )
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, factor, milliseconds, share
+from tfdoctor.terms.humanize import counted, energy, factor, milliseconds, share
 from tfdoctor.terms.verdict import Bound, Finding
 
 BUSY = 0.1
@@ -249,7 +249,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
     else:
         promised = saves(row.promised)
         more = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
-        step = f"{milliseconds(row.step_ms)}{more}"
+        step = ", ".join([f"{milliseconds(row.step_ms)}{more}", *_energies(row.energy_j)])
     tone = row.measured.difference.value if row.measured else "unknown"
     return TrialLine(
         what=text.capitalized(row.action) if row.action else text.prose(row.name),
@@ -265,6 +265,20 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         tone="broken" if is_broken(row.training) else tone,
         picture=scale.picture(row),
     )
+
+
+def _energies(by_source: Mapping[str, float]) -> list[str]:
+    """Return the energy of a step by its counters: "15.1 J (GPU)"."""
+    return [
+        f"{energy(joules)} ({text.name(source)})" for source, joules in sorted(by_source.items())
+    ]
+
+
+def _energy_as_is(trials: Trials) -> Iterator[str]:
+    """Say what a step of the program as it is took; nothing without a counter."""
+    if trials.as_is_energy_j:
+        took = " and ".join(_energies(trials.as_is_energy_j))
+        yield f"A step as it is took {took} by the counters of energy: medians over runs, without an interval."
 
 
 def _losses(rows: Sequence[Trial]) -> Grid | None:
@@ -299,6 +313,7 @@ def _notes(trials: Trials) -> Iterator[str]:
             "Savings are shares of the step as it is in these runs, "
             f"{milliseconds(trials.as_is_ms)}, with 95 % intervals: positive is faster."
         )
+    yield from _energy_as_is(trials)
     if trials.as_is_run_ms is not None:
         yield (
             "Savings of the whole run are shares of the wall time of the process as it is in these runs, "

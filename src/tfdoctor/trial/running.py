@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +20,9 @@ from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.facts.run_work.run_parts import RunPart
+from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial import program as programs
+from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
 from tfdoctor.trial.times import NoTimes, Timing, TrainedState, TrialTimes, times_of
@@ -48,6 +50,9 @@ class TrialRun:
     seconds: float = 0.0
     foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
     ineffective: str = ""  # why the variant changed nothing
+    energy_j: Mapping[EnergySource, float] = field(
+        default_factory=dict
+    )  # of an update, by counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +96,18 @@ class Runner:
         command = [*_launcher(self._layer(own, texts)), *self.program.command]
         before = _cpu_seconds()
         started = time.monotonic()
-        code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
+        counters = EnergyCounters(own / "energy.jsonl")
+        code, own_cpu = _wait(
+            command, environment, self.program.folder, own / "log", enough, counters
+        )
         seconds = time.monotonic() - started
         foreign_cpu = _cpu_seconds() - before - own_cpu
         foreign = max(0.0, foreign_cpu / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
         self.check()
-        return _hiding(_read(own, code, seconds, foreign), variant.credentials)
+        run = _hiding(_read(own, code, seconds, foreign), variant.credentials)
+        if not isinstance(run.times, TrialTimes):
+            return run
+        return replace(run, energy_j=counters.per_update(run.times))
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
         if not self.layer:
@@ -206,7 +217,12 @@ def _launcher(layer: Mapping[str, object] | None) -> list[str]:
 
 
 def _wait(
-    command: list[str], environment: Mapping[str, str], folder: Path, log: Path, enough: Enough
+    command: list[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    enough: Enough,
+    counters: EnergyCounters,
 ) -> tuple[int | None, float]:
     """Run a command to its end or its time limit; return its code, None at the limit, and its CPU time in s."""
     before = os.times()
@@ -220,12 +236,14 @@ def _wait(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        counters.start(child.pid)
         try:
             code: int | None = child.wait(enough.limit_s)
         except subprocess.TimeoutExpired:
             code = None
         finally:
             _end(child)
+            counters.stop()
     after = os.times()
     used = after.children_user + after.children_system
     return code, used - before.children_user - before.children_system

@@ -97,6 +97,11 @@ class Loop:
         near = ratio.limit_denominator(max(1, min(LARGEST_RATIO, math.isqrt(steps // 2))))
         return near if near > 0 and abs(near - ratio) * steps <= max(Fraction(1), near) else None
 
+    def steady_span_ms(self) -> tuple[float, float]:
+        """Return when the first steady call began and the last one ended, in ms of the system's monotonic clock."""
+        spans, _ = self.steady()
+        return float(self.starts_ms[-1] - spans.sum()), float(self.starts_ms[-1])
+
     def steady(self) -> tuple[Floats, Floats]:
         """Return the time of each steady call in ms, and its steps."""
         spans, sizes = np.diff(self.starts_ms), self.sizes[:-1]

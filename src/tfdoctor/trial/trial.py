@@ -17,6 +17,7 @@ from tfdoctor.diagnosis import (
 )
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial import schedule, statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Combination, Pairs
@@ -178,6 +179,7 @@ def _trials(
         as_is_ms=_typical([one.step_ms for one in originals], updates),
         as_is_whole_ms=_typical([one.whole_ms for one in originals], updates),
         as_is=statistics.drift(runs.rounds),
+        as_is_energy_j=_energy(runs.original, updates),
         rounds=len(runs.rounds),
         runs=len(runs.tries),
         minutes=sum(run.seconds for run in runs.tries) / 60,
@@ -212,6 +214,7 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         step_ms=_typical([one.step_ms for one in times], updates),
         whole_ms=_typical([one.whole_ms for one in times], updates),
         training=training.compare(variant, own, runs.original) if own else None,
+        energy_j=_energy(own, updates),
         runs=len(own),
         missing="" if measured else _missing(runs, variant.name),
     )
@@ -241,6 +244,13 @@ def _updates(runs: Runs) -> float:
 
 def _typical(times_ms: Sequence[float], updates: float) -> float | None:
     return median(times_ms) * updates if times_ms else None
+
+
+def _energy(runs: Sequence[TrialRun], updates: float) -> dict[str, float]:
+    """Return the median joules of a step by source, of those that were counted in each timed run."""
+    timed = [run.energy_j for run in runs if isinstance(run.times, TrialTimes)]
+    sources = [source for source in EnergySource if timed and all(source in one for one in timed)]
+    return {str(source): median(one[source] for one in timed) * updates for source in sources}
 
 
 def _times(runs: Sequence[TrialRun]) -> list[TrialTimes]:

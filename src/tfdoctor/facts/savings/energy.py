@@ -18,6 +18,7 @@ from tfdoctor.facts.phases.run_clock import NS, RunClock
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.kinds import EnergySource, Phase
 
 LEAST_S = 3.0
@@ -70,7 +71,7 @@ class Energy:
         Raises:
             Unavailable: no counter was read, or for too short a time.
         """
-        counters = [*_counters(recording)]
+        counters = [*counters_of(recording.samples)]
         if not counters:
             raise Unavailable(f"no counter of energy was read{framework.with_tfdoctor}")
         training = _training(recording, phases)
@@ -85,7 +86,7 @@ class Energy:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counter:
+class EnergyCounter:
     """The readings of one device: times in s since 1970, joules, and when no kernel ran."""
 
     source: EnergySource
@@ -136,11 +137,11 @@ Readings = list[tuple[float, float]]
 """Times in s since 1970, with a value each."""
 
 
-def _counters(recording: Recording) -> Iterator[_Counter]:
+def counters_of(samples: Iterable[MachineSample]) -> Iterator[EnergyCounter]:
     """Yield the counters of boards that the run may use, and of the CPU's packages; some have no reading."""
     boards: dict[int, tuple[Readings, Readings]] = defaultdict(lambda: ([], []))
     packages: dict[str, Readings] = defaultdict(list)
-    for row in recording.samples:
+    for row in samples:
         at = row.unix_ns / NS
         for gpu in row.gpu:
             if gpu.visible is False:
@@ -152,9 +153,9 @@ def _counters(recording: Recording) -> Iterator[_Counter]:
             if package.energy_j is not None:
                 packages[package.name].append((at, float(package.energy_j)))
     for joules, loads in boards.values():
-        yield _Counter.of(EnergySource.GPU, joules, loads)
+        yield EnergyCounter.of(EnergySource.GPU, joules, loads)
     for joules in packages.values():
-        yield _Counter.of(EnergySource.CPU, joules, [])
+        yield EnergyCounter.of(EnergySource.CPU, joules, [])
 
 
 def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...]:
@@ -169,7 +170,7 @@ def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...
 
 
 def _meter(
-    source: EnergySource, counters: Iterable[_Counter], training: Sequence[Span]
+    source: EnergySource, counters: Iterable[EnergyCounter], training: Sequence[Span]
 ) -> EnergyMeter | None:
     """Return what the counters of one source tell together; None where they tell nothing."""
     every = [counter for counter in counters if counter.source is source]
