@@ -51,10 +51,10 @@ def pooling(name: str, x: Shape, line: int, kind: str) -> Layer:
     ]
 
 
-def slow_groups(layer: Layer) -> Layer:
-    """Return a grouped convolution whose kernels are as slow as those without groups."""
-    forward, backward = ([replace(op, kind=Kind.GROUPED) for op in ops] for ops in layer)
-    return forward, backward
+def slow(layer: Layer, *, forward: bool) -> Layer:
+    """Return a convolution whose gradients, or all of it, run kernels of an eighth of the usual rate."""
+    kernels = [[replace(op, kind=Kind.SLOW) for op in ops] for ops in layer]
+    return (kernels[0] if forward else layer[0]), kernels[1]
 
 
 def scale(name: str, x: Shape, line: int, *, tiled: bool) -> Layer:
@@ -96,3 +96,46 @@ def small_updates(variables: int, line: int) -> list[Op]:
         for variable in range(variables)
         for number, kind in enumerate(ADAM)
     ]
+
+
+CELL = ("MatMul", "MatMul_1", "add", "split", "Sigmoid", "Sigmoid_1", "Tanh", "mul", "mul_1", "add_1",
+        "Sigmoid_2", "Tanh_1", "mul_2")  # fmt: skip
+"""The operations of an LSTM's cell in Keras 3, for each time step."""
+
+
+def lstm(name: str, x: Shape, units: int, line: int, *, loop: bool) -> Layer:
+    """Return an LSTM and its gradient over (batch, steps, features): operations of cuDNN, or loops of small ones.
+
+    The arithmetic is the same: two products for each time step, and twice as much backward.
+    """
+    batch, steps, features = x
+    weights, gates = (features + units, 4 * units), (batch, 4 * units)
+    flops = 2 * batch * (features + units) * 4 * units
+    kind, result = Kind.MATMUL, (batch, units)
+    if not loop:
+        back = f"gradient_tape/{name}/CudnnRNNBackpropV3"
+        forward = Op(
+            f"{name}/CudnnRNNV3", "CudnnRNNV3", kind, (x, weights), result, steps * flops, line
+        )
+        return [forward], [
+            Op(back, "CudnnRNNBackpropV3", kind, (x, weights), weights, 2 * steps * flops, line)
+        ]
+    body = f"{name}/while/body/_1/{name}/while/lstm_cell"
+    grad = f"gradient_tape/{name}/while/{name}/while_grad/body/_2/gradient_tape"
+
+    def cell(scope: str, times: int) -> list[Op]:
+        return [_of_cell(f"{scope}/{op}", op, gates, times * flops // 2, line) for op in CELL]
+
+    return cell(body, 1) * steps, cell(grad, 2) * steps
+
+
+def _of_cell(name: str, op: str, gates: Shape, flops: int, line: int) -> Op:
+    kind = {"MatMul": "MatMul", "add": "AddV2", "split": "Split", "mul": "Mul"}.get(
+        op.partition("_")[0], op.partition("_")[0]
+    )
+    if kind == "MatMul":
+        inner = flops // (2 * gates[0] * gates[1])
+        return Op(
+            name, kind, Kind.MATMUL, ((gates[0], inner), (inner, gates[1])), gates, flops, line
+        )
+    return Op(name, kind, Kind.ELEMENTWISE, (gates,), gates, gates[0] * gates[1], line)

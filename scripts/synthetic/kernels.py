@@ -93,7 +93,7 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
     value = {"fp16": "Eigen::half", "bf16": "Eigen::bfloat16"}.get(precision, "float")
     if op.kind is Kind.LAYOUT and op.type != "Transpose":
         return CONVERSION.format(value)
-    if op.kind is Kind.GROUPED:
+    if op.kind is Kind.SLOW:
         return GROUPED.format(value)
     if op.kind is Kind.CONVOLUTION:
         return _convolution(op.type, gpu, precision)

@@ -29,12 +29,14 @@ class Network:
     batch_norm: str = "fused"  # "unfused", "none"
     depthwise: bool = False
     groups: int = 1  # into which the blocks' convolutions divide the channels
+    deterministic: bool = False  # the filters' gradients run slow kernels, as a call asks for
     slow_groups: bool = False  # they take as long as without groups
     pointwise: bool = False  # the blocks' convolutions are 1 x 1, as behind depthwise ones
     activation: str = "relu"  # "gelu" of single operations, "compiled" gelu
     pooling: str = ""  # "max" or "average" ends each block
     scale: str = ""  # of the channels ends each block: "tiled" to full size, or "broadcast"
     layout: str = "last"  # of images that come channels "first"; "turned" in each block too
+    recurrent: str = ""  # an LSTM over 16 time steps: "cudnn", or in a "loop"
     small_variables: int = 0  # of 64 values, which Adam updates beside the large ones
 
     @property
@@ -67,6 +69,9 @@ class Network:
         narrow = (self.batch, max(1, half // 2), max(1, half // 2), 2 * width)
         yield convolution("conv2d_4", (self.batch, half, half, width), narrow, 1, 20)
         yield elementwise("global_average_pooling2d", "Mean", "Tile", narrow, 21)
+        if self.recurrent:
+            loop = self.recurrent == "loop"
+            yield costly.lstm("lstm", (self.batch, 16, 2 * width), width, 21, loop=loop)
         yield dense("dense", self.batch, 2 * width, 512, 22)
         yield dense("dense_1", self.batch, 512, 10, 23)
 
@@ -76,7 +81,9 @@ class Network:
             yield depthwise(f"depthwise_conv2d_{number}", shape, line)
         kernel = 1 if self.pointwise else 3
         layer = convolution(f"conv2d_{number}", shape, shape, kernel, line, self.groups)
-        yield costly.slow_groups(layer) if self.slow_groups else layer
+        if self.slow_groups or self.deterministic:
+            layer = costly.slow(layer, forward=self.slow_groups)
+        yield layer
         if self.batch_norm != "none":
             make = fused_batch_norm if self.batch_norm == "fused" else unfused_batch_norm
             yield make(f"batch_normalization_{number}", shape, line + 1)

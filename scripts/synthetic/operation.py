@@ -12,7 +12,7 @@ class Kind(StrEnum):
     CONVOLUTION = "convolution"
     MATMUL = "matmul"
     DEPTHWISE = "depthwise"
-    GROUPED = "grouped"  # a convolution in groups, whose kernels are as slow as without them
+    SLOW = "slow"  # a convolution whose kernels are slow: of groups, or deterministic ones
     BATCH_NORM = "batch norm"
     ELEMENTWISE = "elementwise"
     POOLING = "pooling"
@@ -43,7 +43,7 @@ class Op:
     @property
     def is_matrix(self) -> bool:
         """Whether a matrix unit runs it."""
-        return self.kind in (Kind.CONVOLUTION, Kind.MATMUL, Kind.GROUPED)
+        return self.kind in (Kind.CONVOLUTION, Kind.MATMUL, Kind.SLOW)
 
 
 Layer = tuple[list[Op], list[Op]]

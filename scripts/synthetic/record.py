@@ -11,7 +11,7 @@ SCRIPT = "train.py"
 CLASSES = {
     "conv2d": "Conv2D", "depthwise_conv2d": "DepthwiseConv2D", "dense": "Dense", "re_lu": "ReLU",
     "batch_normalization": "BatchNormalization", "activation": "Activation", "permute": "Permute",
-    "max_pooling2d": "MaxPooling2D", "average_pooling2d": "AveragePooling2D", "scale": "Multiply",
+    "lstm": "LSTM", "max_pooling2d": "MaxPooling2D", "average_pooling2d": "AveragePooling2D", "scale": "Multiply",
     "global_average_pooling2d": "GlobalAveragePooling2D",
 }  # fmt: skip
 """Keras' classes by the default names of their layers, without the number."""
@@ -24,7 +24,7 @@ SIZES = ("int32", [4])
 
 def record(run: Run) -> dict[str, Any]:
     """Return the content of program.json.gz."""
-    steps = run.network.training_step()
+    steps = tuple(dict.fromkeys(run.network.training_step()))  # those of a loop run again and again
     layers = dict.fromkeys(layer for op in steps if (layer := layer_of(op)))
     lines = {layer_of(op): op.line for op in reversed(steps)}
     dtype = TYPES.get(run.precision, "float32")
@@ -33,7 +33,7 @@ def record(run: Run) -> dict[str, Any]:
     return {
         "schema": 1,
         "graphs": [graph],
-        "layers": [_layer(name, lines[name], dtype) for name in layers],
+        "layers": [_layer(name, lines[name], dtype, run) for name in layers],
         "datasets": [_DIVIDED] if run.replicas > 1 else [],
         "feeds": None,
         "input_kind": "tf.data",
@@ -47,9 +47,12 @@ def record(run: Run) -> dict[str, Any]:
             "batch_size": run.network.batch * run.replicas,
             "strategy": "MirroredStrategy" if run.replicas > 1 else "_DefaultDistributionStrategy",
             "replicas": run.replicas,
+            "debugging": _DETERMINISM if run.network.deterministic else [],
         },
     }
 
+
+_DETERMINISM = [{"aid": "op_determinism", "at": [SCRIPT, 5]}]
 
 _DIVIDED = {"id": 0, "class": "_RebatchDataset"}
 """The dataset with which a strategy splits batches among replicas."""
@@ -61,12 +64,21 @@ def layer_of(op: Op) -> str:
     return "" if name == "adam" else name
 
 
-def _layer(name: str, line: int, dtype: str) -> dict[str, Any]:
+def _layer(name: str, line: int, dtype: str, run: Run) -> dict[str, Any]:
     kind = CLASSES.get(name) or CLASSES[name.rpartition("_")[0]]
     config = {"axis": [3]} if kind == "BatchNormalization" else {}
     return {
         "name": name, "class": kind, "module": "keras.src.layers", "config": config,
         "compute_dtype": dtype, "at": [SCRIPT, line],
+        "recurrent": _recurrent(run) if kind == "LSTM" else None,
+    }  # fmt: skip
+
+
+def _recurrent(run: Run) -> dict[str, Any]:
+    """Return the arguments of an LSTM, of which one keeps it off cuDNN where it runs in a loop."""
+    return {
+        "recurrent_dropout": 0.2 if run.network.recurrent == "loop" else 0.0, "unroll": False,
+        "use_bias": True, "use_cudnn": "auto", "activation": "tanh", "recurrent_activation": "sigmoid",
     }  # fmt: skip
 
 
@@ -97,7 +109,7 @@ def _rows(steps: Iterable[Op], dtype: str) -> list[dict[str, Any]]:
 
 def _inputs(op: Op, dtype: str) -> list[tuple[str, list[int]]]:
     tensors = [_tensor(shape, dtype) for shape in op.operands]
-    if op.kind in (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.GROUPED) and "Backprop" in op.type:
+    if op.kind in (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.SLOW) and "Backprop" in op.type:
         tensors.insert(1 if op.type.endswith("Filter") else 0, SIZES)
     return tensors
 

@@ -74,10 +74,11 @@ class Chip:
     lanes: int = 1  # to which the memory pads them, for all operations
 
 
-EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6, Kind.GROUPED: 0.45 / 8}
+EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6, Kind.SLOW: 0.45 / 8}
 """Share of the peak that products reach once their dimensions are padded: whole models reach
-0.2 to 0.5 (Chowdhery and others, PaLM, 2022, table 3), large single products more. Convolutions in 8 groups took
-as long as in one on a TITAN RTX (tensorflow/tensorflow issue 49147)."""
+0.2 to 0.5 (Chowdhery and others, PaLM, 2022, table 3), large single products more. Slow ones:
+convolutions in 8 groups took as long as in one on a TITAN RTX, and deterministic ones 7 times as long (issues 49147
+and 62100 of tensorflow/tensorflow)."""
 
 STREAMING = {Kind.DEPTHWISE: 0.25}
 """Share of the bandwidth that operations reach: depthwise kernels are known to be far below it (Tan and Le,

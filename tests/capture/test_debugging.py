@@ -25,7 +25,7 @@ def aids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
 
-def modules(aids: Any) -> tuple[Any, Any, Any]:
+def modules(aids: Any) -> tuple[Any, Any, Any, Any]:
     debugging = agent.load("program.debugging")
     kind = type("Own", (Callback,), {"callback": Callback.callback})
     made = (
@@ -36,6 +36,7 @@ def modules(aids: Any) -> tuple[Any, Any, Any]:
         ),
         SimpleNamespace(run_functions_eagerly=lambda run_eagerly: run_eagerly),
         SimpleNamespace(enable_debug_mode=lambda: "debug"),
+        SimpleNamespace(enable_op_determinism=lambda: "same", disable_op_determinism=lambda: "any"),
     )
     for module, acts in zip(made, debugging.hooks(aids).values(), strict=True):
         for act in acts:
@@ -49,19 +50,26 @@ def named(aids: Any) -> list[str]:
 
 
 def test_an_aid_is_on_from_its_call_until_it_is_switched_off(aids: Any) -> None:
-    numerics, functions, data = modules(aids)
+    numerics, functions, data, config = modules(aids)
     assert named(aids) == []
     assert numerics.enable_check_numerics(30) == "on"
     assert functions.run_functions_eagerly(run_eagerly=True) is True
     assert data.enable_debug_mode() == "debug"
-    assert named(aids) == ["check_numerics", "functions_eagerly", "data_debug_mode"]
+    assert config.enable_op_determinism() == "same"
+    assert named(aids) == [
+        "check_numerics",
+        "functions_eagerly",
+        "data_debug_mode",
+        "op_determinism",
+    ]
+    assert config.disable_op_determinism() == "any"
     assert numerics.disable_check_numerics() == "off"
     assert functions.run_functions_eagerly(run_eagerly=False) is False
     assert named(aids) == ["data_debug_mode"]
 
 
 def test_python_is_timed_in_the_window_alone(aids: Any) -> None:
-    numerics, _, _ = modules(aids)
+    numerics, *_ = modules(aids)
     numerics.enable_check_numerics()
     check = numerics.CheckNumericsCallback().callback
     assert check(1) == 2

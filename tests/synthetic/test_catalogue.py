@@ -166,6 +166,13 @@ PAIRS = {
     "copying V100": pair(
         "serial-transfer", on("v100", "fp16", overlap=False, copy="pageable"), on("v100", "fp16", copy="pageable")
     ),
+    "recurrent V100": pair(
+        "slow-cudnn-path", on("v100", "fp16", batch=64, recurrent="loop"),
+        on("v100", "fp16", batch=64, recurrent="cudnn"), also="unfused-elementwise", short=LAUNCHES,
+    ),
+    "deterministic V100": pair(
+        "deterministic-operations", on("v100", "fp16", deterministic=True), on("v100", "fp16")
+    ),
     "compiling A100": pair("recompilation", on("a100", compile_ms=40.0), on("a100")),
     # Input
     "waiting A100": pair(

@@ -98,6 +98,19 @@ class LayerConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RecurrentArguments:
+    """The arguments of an LSTM or GRU that decide whether cuDNN computes it; None where it has no such argument."""
+
+    recurrent_dropout: float | int | None = None
+    unroll: bool | None = None
+    use_bias: bool | None = None
+    reset_after: bool | None = None
+    use_cudnn: bool | str | None = None
+    activation: str | None = None
+    recurrent_activation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedLayer:
     """A Keras layer and the line that creates it."""
 
@@ -108,6 +121,8 @@ class RecordedLayer:
     compute_dtype: str = ""
     trainable: bool | None = None  # None: not recorded
     at: SourceLine | None = None
+    recurrent: RecurrentArguments | None = None  # None: no LSTM or GRU, or not recorded
+    masks: bool = False  # it makes a mask of padded positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +210,9 @@ class RecordedDataset:
 
 @dataclass(frozen=True, slots=True)
 class DebugAid:
-    """An aid for debugging that is on: "check_numerics", "functions_eagerly" or "data_debug_mode".
+    """An aid for debugging that is on.
 
+    It is "check_numerics", "functions_eagerly", "data_debug_mode" or "op_determinism".
     ``ms`` is the time of Python in the checks of the whole window, of operations that Python runs.
     """
 

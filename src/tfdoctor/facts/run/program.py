@@ -26,6 +26,7 @@ from tfdoctor.recording.program import (
     RecordedGraph,
     RecordedLayer,
     RecordedOperation,
+    RecurrentArguments,
     RunSettings,
     Setting,
     SourceLine,
@@ -47,6 +48,7 @@ __all__ = [
     "Operation",
     "Places",
     "Program",
+    "RecurrentArguments",
     "RunSettings",
     "Zeros",
 ]
@@ -109,6 +111,8 @@ class Layer:
     compute_dtype: str = ""
     trainable: bool | None = None  # None: not recorded
     at: Location | None = None
+    recurrent: RecurrentArguments | None = None  # None: no LSTM or GRU, or not recorded
+    masks: bool = False  # it makes a mask of padded positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +400,8 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         compute_dtype=record.compute_dtype,
         trainable=record.trainable,
         at=place(record.at),
+        recurrent=record.recurrent,
+        masks=record.masks,
     )
 
 

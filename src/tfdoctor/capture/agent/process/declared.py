@@ -95,6 +95,13 @@ class DebugDataModule(Protocol):
     enable_debug_mode: Callable[..., object]
 
 
+class DeterminismModule(Protocol):
+    """`tensorflow.python.framework.config`, from TensorFlow 2.8 on."""
+
+    enable_op_determinism: Callable[..., object]
+    disable_op_determinism: Callable[..., object]
+
+
 class ConfigModule(Protocol):
     """`tensorflow.python.framework.config`."""
 

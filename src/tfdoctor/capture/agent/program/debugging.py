@@ -11,7 +11,13 @@ from ..process.stack import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..process.declared import CallbackClass, DebugDataModule, EagerRunModule, NumericsModule
+    from ..process.declared import (
+        CallbackClass,
+        DebugDataModule,
+        DeterminismModule,
+        EagerRunModule,
+        NumericsModule,
+    )
     from ..process.imports import Hooks
     from ..process.journal import Journal
     from ..process.stack import Line
@@ -19,8 +25,10 @@ if TYPE_CHECKING:
 NUMERICS = "tensorflow.python.debug.lib.check_numerics_callback"
 FUNCTIONS = "tensorflow.python.eager.polymorphic_function.eager_function_run"
 DATA = "tensorflow.python.data.ops.debug_mode"
+CONFIG = "tensorflow.python.framework.config"
 
 CHECKS, EAGERLY, DATA_MODE = "check_numerics", "functions_eagerly", "data_debug_mode"
+DETERMINISM = "op_determinism"
 """The aids, by what switches them on."""
 
 
@@ -65,6 +73,7 @@ def hooks(aids: DebugAids) -> Hooks:
         NUMERICS: [lambda module: _patch_numerics(module, aids)],
         FUNCTIONS: [lambda module: _patch_functions(module, aids)],
         DATA: [lambda module: _patch_data(module, aids)],
+        CONFIG: [lambda module: _patch_determinism(module, aids)],
     }
 
 
@@ -124,3 +133,20 @@ def _patch_data(module: DebugDataModule, aids: DebugAids) -> None:
         return original()
 
     module.enable_debug_mode = hide(enable_debug_mode)
+
+
+def _patch_determinism(module: DeterminismModule, aids: DebugAids) -> None:
+    enable, disable = module.enable_op_determinism, module.disable_op_determinism
+
+    @functools.wraps(enable)
+    def enable_op_determinism() -> object:
+        aids.switched_on(DETERMINISM)
+        return enable()
+
+    @functools.wraps(disable)
+    def disable_op_determinism() -> object:
+        aids.switched_off(DETERMINISM)
+        return disable()
+
+    module.enable_op_determinism = hide(enable_op_determinism)
+    module.disable_op_determinism = hide(disable_op_determinism)

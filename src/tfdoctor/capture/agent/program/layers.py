@@ -97,6 +97,8 @@ def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
         "module": type(layer).__module__,
         "path": getattr(layer, "path", None),
         "config": _config(layer),
+        "recurrent": _recurrent(layer),
+        "masks": _masks(layer),
         "policy": getattr(policy, "name", None),
         "compute_dtype": getattr(layer, "compute_dtype", None),
         "variable_dtype": getattr(layer, "variable_dtype", None),
@@ -105,6 +107,29 @@ def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
         "weights": [_weight(weight) for weight in getattr(layer, "_trainable_variables", [])],
         "at": line,
     }
+
+
+CUDNN_LAYERS = frozenset(("LSTM", "GRU"))
+"""Keras' classes that cuDNN computes where their arguments let it."""
+
+
+def _recurrent(layer: KerasLayer) -> dict[str, object] | None:
+    """Return the arguments that decide whether cuDNN computes a layer; None for other layers."""
+    if not CUDNN_LAYERS & {base.__name__ for base in type(layer).__mro__}:
+        return None
+    names = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
+    plain = {name: value for name in names if _simple(value := getattr(layer, name, None))}
+    functions = ("activation", "recurrent_activation")
+    return plain | {name: _function(getattr(layer, name, None)) for name in functions}
+
+
+def _function(function: object) -> str | None:
+    return str(getattr(function, "__name__", type(function).__name__)) if function else None
+
+
+def _masks(layer: KerasLayer) -> bool:
+    """Say whether a layer makes the mask of padded positions."""
+    return type(layer).__name__ == "Masking" or getattr(layer, "mask_zero", False) is True
 
 
 def _weight(weight: Variable) -> dict[str, object]:

@@ -1,0 +1,49 @@
+"""Whether TensorFlow was told to compute the same result in every run, and where."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Location
+
+VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
+"""Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first."""
+
+TRUE = frozenset(["1", "true"])
+
+AID = "op_determinism"
+"""The agent's name of tf.config.experimental.enable_op_determinism."""
+
+
+@dataclass(frozen=True, slots=True)
+class Determinism:
+    """What switched deterministic operations on: a call at a line, or a variable; neither where they are off."""
+
+    by_call: bool = False
+    variable: str = ""
+    at: Location | None = None
+
+    @classmethod
+    def measure(cls, recording: Recording, program: Program | None) -> Self:
+        """Read the environment and what the agent noted.
+
+        Raises:
+            Unavailable: the run was not recorded by tfdoctor.
+        """
+        if recording.manifest is None:
+            raise Unavailable(
+                "the trace does not contain the settings of the run; record with `tfdoctor profile`"
+            )
+        aids = (program.settings.debugging if program else None) or ()
+        aid = next((aid for aid in aids if aid.aid == AID), None)
+        values = recording.manifest.environment
+        on = (name for name in VARIABLES if values.get(name, "").lower() in TRUE)
+        at = Places.of(recording)(aid.at) if aid else None
+        return cls(aid is not None, next(on, ""), at)
+
+    @property
+    def how(self) -> str:
+        """What switched them on, in words; "" where they are off."""
+        return "enable_op_determinism()" if self.by_call else self.variable

@@ -1,0 +1,133 @@
+"""deterministic-operations: what switches them on, which operations count, and both sides of the limits."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import manifest, recording
+from tests.command import tfdoctor
+from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import DebugAid
+from tfdoctor.rules import deterministic_operations
+from tfdoctor.rules.deterministic_operations import Limits, example
+from tfdoctor.rules.deterministic_operations.determinism import Determinism
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
+
+LEAST_MS = 2 * 32 * 128 * 128 * 128 * 9 * 64 / 65e12 * 1e3
+
+
+def test_a_slow_gradient_is_found_with_the_line_that_asks_for_it() -> None:
+    finding = as_finding(example())
+    (effect,) = finding.effects
+    assert effect.scales == pytest.approx(LEAST_MS / 60)
+    assert effect.bound is Bound.AT_MOST
+    assert finding.remedies[0].at == Location("train.py", 5)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(1.01, Finding), (0.99, Healthy)])
+def test_both_sides_of_the_rate(factor: float, kind: type) -> None:
+    time_ms = LEAST_MS / Limits().reached * factor
+    assert isinstance(example(time_ms=time_ms), kind)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share + 0.01, Finding), (3.4, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    row = OperationTime(name="gradient_tape/bias/BiasAddGrad", type="BiasAddGrad", ms=ms)
+    assert isinstance(example(row), kind)
+
+
+def test_operations_of_which_one_kernel_exists_do_not_count() -> None:
+    """Trap: a slow matmul has nothing to do with the setting."""
+    row = OperationTime(name="dense/MatMul", type="MatMul", ms=60.0)
+    assert isinstance(example(row), Healthy)
+
+
+def test_a_variable_is_named() -> None:
+    finding = as_finding(example(determinism=Determinism(variable="TF_DETERMINISTIC_OPS")))
+    assert "TF_DETERMINISTIC_OPS" in finding.summary
+    assert "unset TF_DETERMINISTIC_OPS" in finding.remedies[0].code
+
+
+def test_on_a_cpu_nothing_is_said() -> None:
+    row = OperationTime(name="g/BiasAddGrad", type="BiasAddGrad", ms=60.0)
+    verdict = applied(
+        deterministic_operations,
+        Determinism(by_call=True),
+        Operations.training(70.0, row),
+        Hardware(DeviceKind.CPU, "x"),
+    )
+    assert isinstance(verdict, NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("environment", "aids", "how"),
+    [
+        ({}, (), ""),
+        ({"TF_DETERMINISTIC_OPS": "0"}, (), ""),
+        ({"TF_DETERMINISTIC_OPS": "True"}, (), "TF_DETERMINISTIC_OPS"),
+        ({"TF_CUDNN_DETERMINISTIC": "1"}, (), "TF_CUDNN_DETERMINISTIC"),
+        ({}, ("check_numerics",), ""),
+        ({"TF_DETERMINISTIC_OPS": "1"}, ("op_determinism",), "enable_op_determinism()"),
+    ],
+)
+def test_what_switches_them_on(
+    environment: dict[str, Any], aids: tuple[str, ...], how: str
+) -> None:
+    beside = recording(manifest=manifest(environment=environment))
+    program = Program(settings=RunSettings(debugging=tuple(DebugAid(aid) for aid in aids)))
+    assert Determinism.measure(beside, program).how == how
+
+
+def test_a_trace_of_another_profiler_says_nothing_of_settings() -> None:
+    with pytest.raises(Unavailable, match="settings"):
+        Determinism.measure(recording(), None)
+
+
+SCRIPT = """\
+import tensorflow as tf
+tf.keras.utils.set_random_seed(1)
+tf.config.experimental.enable_op_determinism()
+model = tf.keras.Sequential([
+    tf.keras.layers.Embedding(9, 4, mask_zero=True),
+    tf.keras.layers.LSTM(4, recurrent_dropout=0.5, activation='relu'),
+    tf.keras.layers.Dense(1),
+])
+model.compile('sgd', 'mse')
+model.fit(tf.ones((96, 5)), tf.ones((96, 1)), batch_size=4, verbose=0)
+"""
+
+
+@pytest.mark.tensorflow
+def test_the_call_and_recurrent_arguments_are_recorded(tmp_path: Path) -> None:
+    """With TensorFlow on a CPU."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    script, folder = tmp_path / "train.py", tmp_path / "recording"
+    done = tfdoctor(
+        "profile", "--python", sys.executable, "--out", str(folder), "--steps", "8", str(script)
+    )
+    assert done.returncode == 0, done.stderr
+    program = Recording.open(folder).program
+    assert program is not None
+    (aid,) = program.run.debugging or ()
+    assert (aid.aid, aid.at) == ("op_determinism", (str(script), 3))
+    layers = {layer.kind: layer for layer in program.layers or ()}
+    lstm = layers["LSTM"].recurrent
+    assert lstm is not None
+    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (
+        0.5,
+        "relu",
+        "sigmoid",
+    )
+    assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
+    assert layers["Embedding"].masks
+    assert layers["Dense"].recurrent is None
