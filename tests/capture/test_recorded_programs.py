@@ -135,7 +135,7 @@ tf1.disable_eager_execution()
 tokens, y = tf1.placeholder(tf.int32, (8, 120)), tf1.placeholder(tf.float32, (8, 1))
 table = tf1.get_variable("table", (50, 8))
 loss = tf.reduce_mean((tf.gather(table, tokens) - y[:, None]) ** 2)
-train = tf1.train.AdagradOptimizer(0.1).minimize(loss)
+train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)  # writes rows by ResourceScatterAdd
 with tf1.Session() as session:
     session.run(tf1.global_variables_initializer())
     for given, wanted in batches():

@@ -111,10 +111,15 @@ def test_one_hot_rows_that_others_use_too_stay() -> None:
     assert "hot" not in {effect.subject for effect in finding.effects}
 
 
-def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -> Verdict:
+def dense(
+    lookups: int | None,
+    spent: float,
+    kind: str = "UnsortedSegmentSum",
+    writes: str = "AssignSubVariableOp",
+) -> Verdict:
     rows = [
         graph_operation("adam/sum", kind, [[F, [lookups, 8]]], [[F, [1000, 8]]], layer="adam"),
-        graph_operation("adam/mul", "Mul", [[F, [1000, 8]]], [[F, [1000, 8]]], layer="adam"),
+        graph_operation("adam/mul", writes, [[F, [1000, 8]]], [[F, [1000, 8]]], layer="adam"),
         graph_operation("adam/other", "Mul", [[F, [64, 64]]], [[F, [64, 64]]], layer="adam"),
         graph_operation("gradient_tape/m", "MatMul"),
     ]
@@ -128,6 +133,11 @@ def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
     (effect,) = finding.effects
     assert effect.of
     assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
+
+
+def test_rows_that_are_gathered_from_a_result_are_no_table() -> None:
+    """Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape."""
+    assert isinstance(dense(100, 20.0, writes="Mul"), Healthy)
 
 
 @pytest.mark.parametrize(

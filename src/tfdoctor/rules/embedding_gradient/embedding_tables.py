@@ -13,6 +13,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
+from tfdoctor.trace.names import ASSIGN, UPDATE
 
 ONE_HOT = "OneHot"
 DENSIFIES = "UnsortedSegmentSum"
@@ -152,7 +153,7 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
         summed = (
             first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
         )
-        if not summed or summed[0] is None:
+        if not summed or summed[0] is None or not _is_written(operations, table):
             continue
         rows = [
             row
@@ -160,6 +161,15 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
             if row in sums or (row.layer == first.layer and _is_on(row, table))
         ]
         yield DenseUpdate(first.layer or first.name, first.at, table[0], summed[0], tuple(rows))
+
+
+def _is_written(operations: Operations, table: tuple[int, ...]) -> bool:
+    """Say whether the step writes a variable of this shape: rows may be gathered from a result as well."""
+    return any(
+        _is_on(row, table)
+        for row in operations.rows
+        if UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type)
+    )
 
 
 def _is_on(row: OperationTime, table: tuple[int, ...]) -> bool:

@@ -30,6 +30,10 @@ SESSION = StepKind.SESSION
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """How the operations are called that change weights by gradients: ApplyAdam, ResourceApplyAdam …"""
 
+WRITES = ("Assign", "Scatter", "ResourceScatter")
+"""How those are called that write variables: beside gradients, they train. Gradient descent writes the rows of an
+embedding by ScatterSub or ResourceScatterAdd."""
+
 
 def hooks(installed: Installed) -> Hooks:
     """Return what to patch in which module."""
@@ -124,13 +128,13 @@ def trains(graph: Graph, fetch: object) -> bool:
         element = graph.as_graph_element(fetch)
     except (KeyError, TypeError, ValueError):  # a structure of the user's own
         return False
-    gradients = assigns = False
+    gradients = writes = False
     for op in _needed(element):
         if op.type.startswith(UPDATES):
             return True
         gradients = gradients or op.name.startswith("gradients")
-        assigns = assigns or op.type.startswith("Assign")
-    return gradients and assigns
+        writes = writes or op.type.startswith(WRITES)
+    return gradients and writes
 
 
 def _needed(element: Foreign) -> Iterator[GraphOperation]:
