@@ -205,7 +205,7 @@ def test_the_edits_are_known() -> None:
         " all-cores decode-ratio earlier-resize earlier-shuffle every-hundred-batches layer-width"
     )
     known += " longer-interval one-replica precision-policy row-lookup row-penalty sliding-windows"
-    known += " predict-on-batch rarer-callback"
+    known += " predict-on-batch rarer-callback own-length"
     assert set(KINDS) == set(known.split())
 
 

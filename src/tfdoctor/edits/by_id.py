@@ -21,6 +21,7 @@ from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
     must_be_of_numbers,
+    must_have_open_lengths,
     must_keep_order,
     parallel,
     prefetch,
@@ -80,5 +81,6 @@ CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "parallel-interleave": must_keep_order,
     "layer-width": must_be_the_only_file,
     "sliding-windows": must_be_of_numbers,
+    "own-length": must_have_open_lengths,
 }
 """Take the program record, a file and the rule's example; raise Declined where the record excludes the edit."""

@@ -48,6 +48,17 @@ def must_be_of_numbers(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
             raise Declined("the windows are too many for one array, or their number is unknown")
 
 
+def must_have_open_lengths(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
+    """Decline where padded_batch() would not pad by itself: it pads dimensions that are open."""
+    stages = {dataset.id: dataset for dataset in program.datasets}
+    padded = [dataset for dataset in program.datasets if dataset.made_by == "padded_batch"]
+    specs = [stages[one.inputs[0]].element_spec for one in padded if one.inputs[:1]]
+    if not specs or not all("None," in spec.replace("name=None", "") for spec in specs):
+        raise Declined("the recording does not show that the sequences have lengths of their own")
+    if any("unknown" in spec for spec in specs):
+        raise Declined("the recording does not show the number of dimensions of the elements")
+
+
 def parallel(method: str, position: int) -> "ArgumentEdit":
     """Return the edit that gives a method ``num_parallel_calls``."""
     return ArgumentEdit(method, "num_parallel_calls", "", ("None",), position)

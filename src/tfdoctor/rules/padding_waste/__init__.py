@@ -146,7 +146,9 @@ def _remedies(
     by_length = buckets.format(**values)
     if not own_is_enough:
         return (Remedy(ACTION, by_length, source.at),)
-    own = Remedy(OWN, padded.format(**values), source.at)
+    edit_id = "own-length" if source.maker is BatchMaker.DATASET else ""
+    changes = "a model without a mask sees less padding"
+    own = Remedy(OWN, padded.format(**values), source.at, edit_id, changes=changes)
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 
