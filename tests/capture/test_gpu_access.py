@@ -92,6 +92,8 @@ def test_device_files_count_only_where_they_can_be_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     access = agent.load("program.gpu_access")
+    monkeypatch.setattr(access, "DEVICES", str(tmp_path / "none"))
+    assert access.device_files() == (0, False)
     monkeypatch.setattr(access, "DEVICES", str(tmp_path))
     assert access.device_files() == (0, False)
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):

@@ -72,12 +72,12 @@ def step(x):
     weights.assign_sub(1e-9 * tape.gradient(loss, weights))
 
 
-files = [f"{sys.argv[1]}/{number % 40:02}.tfrecord" for number in range(1200)]
+files = [f"{sys.argv[1]}/{number % 40:02}.tfrecord" for number in range(1600)]
 paths = tf.data.Dataset.from_tensor_slices(files)
 data = paths.interleave(
     tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8
 )
-for x in data.map(parse).batch(32, drop_remainder=True).prefetch(2):
+for x in data.map(parse).batch(160, drop_remainder=True).prefetch(2):
     step(x)
 """
 
@@ -95,7 +95,10 @@ for number in range(40):
 
 @pytest.mark.tensorflow
 def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None:
-    """Three files at a time, each of whose reads takes 20 ms: most of the time no core is busy."""
+    """A few files at a time, each of whose reads takes 20 ms: most of the time no core is busy.
+
+    A batch takes 20 files, so that each step waits for several rounds of reads, and all steps are alike.
+    """
     stub, compiler = Path(__file__).with_name("slow_files_stub.c"), shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

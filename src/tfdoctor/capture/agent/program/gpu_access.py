@@ -82,7 +82,10 @@ def _capabilities(config: Foreign, gpus: list[object]) -> Iterator[str]:
 
 def device_files() -> tuple[int, bool]:
     """Return how many device files of GPUs there are, and whether this process may open one."""
-    names = [name for name in os.listdir(DEVICES) if re.fullmatch(r"nvidia\d+", name)]
+    try:
+        names = [name for name in os.listdir(DEVICES) if re.fullmatch(r"nvidia\d+", name)]
+    except OSError:  # a container without it
+        return 0, False
     paths = [os.path.join(DEVICES, name) for name in names]
     return len(paths), any(os.access(path, os.R_OK | os.W_OK) for path in paths)
 

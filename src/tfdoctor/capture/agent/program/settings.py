@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..process.journal import quietly
 from . import gpu_access
 from .chosen import homes
 from .datasets import batch_of
@@ -91,7 +92,8 @@ def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
         "intra_op_variable": os.environ.get("TF_NUM_INTRAOP_THREADS"),
         "affinity": len(os.sched_getaffinity(0)),
         "devices": [device.name for device in config.list_logical_devices()],
-        "gpus": gpu_access.describe(config),
+        # Drivers differ: what one of them refuses costs no other setting.
+        "gpus": quietly("program: GPUs", registry.log)(gpu_access.describe)(config),
     }
 
 
