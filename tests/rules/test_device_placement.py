@@ -1,0 +1,30 @@
+"""device-placement: both sides of its share, and what to do by the kind of operation."""
+
+import pytest
+
+from tests.rules.verdicts import as_finding
+from tfdoctor.rules.device_placement import Limits, example
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
+
+
+def test_the_copies_and_the_wait_may_go() -> None:
+    finding = as_finding(example())
+    assert [(effect.stage, effect.scales) for effect in finding.effects] == [
+        (Stage.TRANSFER, 0.0),
+        (Stage.HOST, 0.0),
+    ]
+    assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
+    assert finding.remedies[0].at == Location("train.py", 9)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(1.01, Finding), (0.99, Healthy)])
+def test_both_sides_of_the_share(factor: float, kind: type) -> None:
+    waiting_ms = Limits().share * 100 * factor
+    assert isinstance(example(copies_ms=0.0, waiting_ms=waiting_ms, step_ms=100.0), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [("EagerPyFunc", "Python"), ("StringSplit", "strings"), ("Where", "GPU")]
+)
+def test_the_remedy_is_that_of_the_kind(kind: str, word: str) -> None:
+    assert word in as_finding(example(kind)).remedies[0].action

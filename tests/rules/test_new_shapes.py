@@ -1,0 +1,41 @@
+"""new-shapes: searches that go on, and those that are over."""
+
+import pytest
+
+from tests.rules.verdicts import as_finding
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.timeline.host_events import UNNAMED
+from tfdoctor.rules.new_shapes import check, example
+from tfdoctor.rules.new_shapes.searches import Searches
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Severity
+
+ROW = (("conv/Conv2D", 12.0, 1.0),)
+
+
+def test_what_is_left_is_the_fastest_kernel() -> None:
+    (effect,) = as_finding(example()).effects
+    assert effect.scales == pytest.approx(1 / 12)
+    assert effect.bound is Bound.AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (5, 0, Healthy)]
+)
+def test_a_search_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+    """Trap: the first batch of a shape has to be searched for."""
+    assert isinstance(example(Searches(steps, 20, late, ROW)), kind)
+
+
+def test_steps_that_do_not_search_have_no_saving() -> None:
+    """Every fifth step has a new shape; the typical one runs a single kernel of 1 ms."""
+    finding = as_finding(example(Searches(4, 20, 2, ROW), conv_ms=1.0))
+    assert not finding.effects
+    assert finding.severity is Severity.NOTE
+
+
+def test_a_compiled_step_is_not_called_healthy() -> None:
+    unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
+    verdict = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed)
+    assert isinstance(verdict, NotApplicable)
