@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, base_type
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.kinds import DeviceKind
@@ -21,8 +21,6 @@ from tfdoctor.terms.verdict import Stage
 CANDIDATES = 4
 """Least number of different kernels that convolve for one operation in one step, from which it is a search: an
 operation without one runs a single such kernel, and helpers beside it (kernel_names)."""
-
-PS_PER_MS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
