@@ -49,6 +49,16 @@ def test_gradients_and_constants_are_ceilings() -> None:
     ]
 
 
+def test_what_depends_on_variables_is_known_only_if_nothing_assigns_them() -> None:
+    constant = Constant(AGAIN, (row("Cholesky", 20.0),), (Location("train.py", 5),))
+    finding = as_finding(example(RepeatedResults((), (constant,)), 40.0))
+    (remedy,) = finding.remedies
+    assert remedy.at == AGAIN
+    assert "assigns the variables read at train.py:5" in remedy.action
+    assert "change only where Python assigns a variable" in finding.summary
+    assert [effect.bound for effect in finding.effects] == [Bound.AT_MOST]
+
+
 def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
     sums = (GradientSum(row("AddN", 8.0), 0.75),)
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=sums)

@@ -12,13 +12,15 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.repeated_computation.repeated_results import RepeatedResults
 
 X, W, HANDLE = ["float32", [64, 32]], ["float32", [32, 32]], ["resource", []]
+SCALE = ["float32", [8]]
 QUIET = {"Placeholder", "ReadVariableOp"}
 
 
 def op(name: str, kind: str, sources: list[int], line: int, **more: Any) -> Any:
     made = {"ReadVariableOp": W, "Placeholder": X}.get(kind, X)
     more = {"computes": kind, "at": ["/train.py", line]} | more
-    return graph_operation(name, kind, [X] * len(sources), [made], **{"from": sources}, **more)
+    inputs, outputs = more.pop("inputs", [X] * len(sources)), more.pop("outputs", [made])
+    return graph_operation(name, kind, inputs, outputs, **{"from": sources}, **more)
 
 
 def call(scope: str, first: int, line: int, x: int = 0) -> list[Any]:
@@ -30,7 +32,9 @@ def call(scope: str, first: int, line: int, x: int = 0) -> list[Any]:
     ]
 
 
-def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedResults:
+def measure(
+    *graphs: list[Any], captured: tuple[str, ...] = (), ran: tuple[OperationTime, ...] = ()
+) -> RepeatedResults:
     """Measure graphs whose first operations are the batch x (0) and the weights w (1); each takes 1 ms."""
     start = [
         op("x", "Placeholder", [], 1, computes=""),
@@ -48,7 +52,7 @@ def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedResul
         for one in program.by_name.values()
         if one.type not in QUIET
     )
-    return Chart([program, Operations(times)]).fact(RepeatedResults)
+    return Chart([program, Operations((*times, *ran))]).fact(RepeatedResults)
 
 
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
@@ -113,3 +117,86 @@ def test_what_depends_on_captured_tensors_only_is_constant() -> None:
     (found,) = measure(rows, captured=("x",)).constants
     assert [row.name for row in found.rows] == ["degree"]
     assert not measure(rows).constants
+
+
+def covariance(line: int = 4, **more: Any) -> list[Any]:
+    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
+    return [
+        graph_operation("scale", "Placeholder", [], [HANDLE]),
+        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
+        op("Exp", "Exp", [3], line, direct=True),
+        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
+    ]
+
+
+def trained(*sources: int) -> Any:
+    """The optimizer's update of a variable by x."""
+    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
+
+
+def test_what_depends_on_variables_that_nothing_assigns_is_constant() -> None:
+    first, second = measure([*covariance(), trained(1)]).constants
+    assert [row.name for one in (first, second) for row in one.rows] == ["Exp", "Cholesky"]
+    assert [line.line for line in second.reads] == [4]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(trained(2), id="the optimizer trains it"),
+        pytest.param(op("keep", "AssignVariableOp", [2, 5], 9), id="the step assigns it"),
+        pytest.param(op("call", "StatefulPartitionedCall", [2], 9), id="a function may assign it"),
+    ],
+)
+def test_trap_a_variable_that_may_change(last: Any) -> None:
+    assert not measure([*covariance(), last, trained(1)]).constants
+
+
+def test_trap_no_graph_assigns_a_weight() -> None:
+    """The optimizer runs in Python, and this may be one of its weights."""
+    assert not measure(covariance()).constants
+
+
+def test_trap_a_variable_with_a_gradient() -> None:
+    """A penalty on weights that the optimizer of another part trains, in Python."""
+    backward = op("gradient_tape/Cholesky/MatMul", "MatMul", [5, 5], 9)
+    assert not measure([*covariance(), backward, trained(1)]).constants
+
+
+def test_trap_another_function_assigns_a_variable_of_its_shape() -> None:
+    write = op("anneal", "AssignVariableOp", [1, 0], 30, inputs=[HANDLE, SCALE])
+    assert not measure([*covariance(), trained(1)], [write]).constants
+    other = op("anneal", "AssignVariableOp", [1, 0], 30, inputs=[HANDLE, X])
+    assert measure([*covariance(), trained(1)], [other]).constants
+
+
+def test_a_function_that_is_traced_twice_assigns_as_it_does_once() -> None:
+    graph = [*covariance(), op("average", "AssignVariableOp", [1, 3], 9, inputs=[HANDLE, SCALE])]
+    assert measure(graph, graph).constants
+
+
+def test_trap_python_assigns_a_variable_in_the_traced_steps() -> None:
+    """An annealed factor: ``beta.assign(...)`` before each step."""
+    outside = OperationTime(name="AssignVariableOp", type="AssignVariableOp", ms=0.01)
+    assert not measure([*covariance(), trained(1)], ran=(outside,)).constants
+
+
+def test_trap_a_random_result_and_one_of_the_batch() -> None:
+    noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
+    rest = [op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)]
+    found = measure([*covariance(), noise, *rest, trained(1)]).constants
+    assert {row.name for one in found for row in one.rows} == {"Exp", "Cholesky"}
+
+
+def test_trap_a_layer_or_an_optimizer_computes_it() -> None:
+    """A batch norm with fixed statistics, and a learning rate: no line of the user computes them."""
+    for more in ({"direct": False}, {"origin": ["optimizer", "Adam"]}):
+        (found,) = measure([*covariance(**more), trained(1)]).constants
+        assert [row.name for row in found.rows] == ["Exp"]
+
+
+@pytest.mark.parametrize(("kind", "found"), [("MatrixBandPart", 0), ("Cholesky", 1)])
+def test_trap_the_factor_that_is_kept_is_only_moved(kind: str, found: int) -> None:
+    """A distribution takes the lower part of a factor that was computed before the training."""
+    lower = op("lower", kind, [3], 4, direct=True)
+    assert len(measure([*covariance()[:2], lower, trained(1)]).constants) == found

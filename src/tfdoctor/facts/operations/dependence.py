@@ -73,6 +73,10 @@ class Dependence:
             self._found[name] = frozenset(source for source in own if source is not None)
         return self._found[name]
 
+    def adds_nothing(self, name: str) -> bool:
+        """Say whether an operation's result is the same wherever its inputs are; constants included."""
+        return self._own(name) is None
+
     def is_fixed(self, name: str) -> bool:
         """Say whether an operation's values are the same in every step as long as the shapes are."""
         reached = _reached((name,), self._values_before)

@@ -5,7 +5,9 @@
 Operations that ran twice or more in a step although all their inputs are equal: the same type and attributes,
 applied to the same tensors, with no write to a variable that they read in between. An example is a model that is
 called on the batch for the loss, and called again for a metric. Also operations that depend on constants only, such
-as a normalization of a captured matrix, and give the same result in every step.
+as a normalization of a captured matrix, and give the same result in every step; or on constants and variables that
+no operation of the program assigns and that have no gradient, such as the Cholesky factor of a covariance with
+fixed parameters.
 
 ## Why it matters
 
@@ -16,14 +18,16 @@ and not what depends on captured tensors.
 ## How to fix
 
 Call the model once and use its result for the loss and the metric. Compute what is constant before the function
-that trains, or once in the constructor of a layer.
+that trains, or once in the constructor of a layer. Compute what depends on variables that the training does not
+change once as well, and again after each assignment to one of them.
 
 ## Holds for
 
 TensorFlow 2 graphs that XLA does not compile, on all devices. Random operations never count as equal, so layers
 behind dropout do not count where it is active. Gradients that compute a forward result again (`tf.recompute_grad`)
-save memory and do not count. The saving of constants and gradients is an upper bound: reading a stored result takes
-time as well.
+save memory and do not count. Python may assign a variable between two steps, which a graph does not show: results
+of variables do not count where Python assigned one in the traced steps, or where the optimizer runs outside of the
+graphs. The saving of constants and gradients is an upper bound: reading a stored result takes time as well.
 
 ## Sources
 
@@ -119,7 +123,9 @@ def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str
     if constants:
         time = milliseconds(sum(one.ms for one in constants))
         at = f" at {location(constants[0].at)}" if constants[0].at else ""
-        yield f"Results that never change are computed in each step{at}: {time} per step"
+        read = any(one.reads for one in constants)
+        when = "change only where Python assigns a variable" if read else "never change"
+        yield f"Results that {when} are computed in each step{at}: {time} per step"
 
 
 def _table(repeats: list[Repeat], constants: list[Constant]) -> Table:
@@ -151,7 +157,19 @@ def _remedies(repeats: list[Repeat], constants: list[Constant]) -> Iterator[Reme
     for constant in constants[:SHOWN]:
         if constant.at not in asked:
             asked.add(constant.at)
-            yield Remedy("Compute it once, before the training", ONCE, constant.at)
+            yield _once(constant)
+
+
+def _once(constant: Constant) -> Remedy:
+    """Return the remedy for a result that never changes, or only where Python assigns a variable."""
+    if not constant.reads:
+        return Remedy("Compute it once, before the training", ONCE, constant.at)
+    lines = " and ".join(map(location, constant.reads[:SHOWN]))
+    action = (
+        f"If nothing assigns the variables read at {lines} between the steps, compute it once before the loop; "
+        "otherwise after each assignment"
+    )
+    return Remedy(action, AFTER_ASSIGNMENT, constant.at)
 
 
 REUSE = """\
@@ -161,6 +179,12 @@ metric.update_state(y, logits)  # instead of model(x)"""
 
 ONCE = """\
 matrix = normalize(matrix)  # before the function that trains, not in it"""
+
+AFTER_ASSIGNMENT = """\
+factor = tf.Variable(factorize(scale), trainable=False)  # before the function that trains
+...
+scale.assign(value)
+factor.assign(factorize(scale))  # after each assignment, if there is one"""
 
 
 def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterator[Effect]:

@@ -12,12 +12,18 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.layer_calls import values_of
+from tfdoctor.rules.repeated_computation.unassigned import Unassigned
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
 """Operations that take no longer than reading their stored result."""
 
+MOVES = frozenset((
+    "MatrixBandPart", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "Transpose", "Reshape",
+    "ExpandDims", "Squeeze", "Slice", "StridedSlice", "GatherV2", "ConcatV2", "Pack", "Unpack", "Cast",
+))  # fmt: skip
+"""Operations that only move elements, as the methods of a library do with the result that the user keeps."""
 
 SUM = "AddN"
 """The operation that adds up the gradients of one tensor, or of one weight."""
@@ -65,10 +71,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The operations of a line whose results are the same in every step."""
+    """The operations of a line whose results are the same in every step.
+
+    ``reads`` are the lines that read the variables that they depend on: no operation assigns these, but Python may.
+    """
 
     at: Location | None
     rows: tuple[OperationTime, ...]
+    reads: tuple[Location, ...] = ()
 
     @property
     def ms(self) -> float:
@@ -95,13 +105,7 @@ class RepeatedResults:
             if row.name in program.by_name and not (row.operation and row.operation.compiled):
                 ran[row.name].append(row)
         repeats = tuple(_repeats(ran, dependence.flow, operations))
-        lines: dict[Location | None, list[OperationTime]] = defaultdict(list)
-        for name, rows in ran.items():
-            made = program.by_name[name]
-            forward = made.type not in FILLS and not GRADIENT.search(name)
-            if forward and not dependence.sources(name):
-                lines[made.at] += rows
-        constants = (Constant(at, tuple(rows)) for at, rows in lines.items())
+        constants = _constants(ran, dependence, Unassigned(dependence, operations))
         return cls(
             tuple(sorted(repeats, key=lambda one: -one.ms)),
             tuple(sorted(constants, key=lambda one: -one.ms)),
@@ -117,6 +121,25 @@ Lines = tuple[Location | None, Location | None]
 
 Ran = Mapping[str, Sequence[OperationTime]]
 """The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
+
+
+def _constants(ran: Ran, dependence: Dependence, kept: Unassigned) -> Iterator[Constant]:
+    """Yield the operations that depend on nothing that changes, by their lines.
+
+    Of those that depend on variables only the ones count that the user's line calls itself, and that compute: what
+    a layer of Keras or an optimizer computes of its variables cannot be moved.
+    """
+    lines: dict[Location | None, list[Operation]] = defaultdict(list)
+    for name in ran:
+        made = dependence.flow.program.by_name[name]
+        computes = made.type not in FILLS and not VARIABLE.search(made.type)
+        if computes and not GRADIENT.search(name):
+            own = made.direct and not made.origin and made.type not in MOVES
+            if (own and kept.reads(name)) or not dependence.sources(name):
+                lines[made.at].append(made)
+    for at, operations in lines.items():
+        names = [one.name for one in operations]
+        yield Constant(at, tuple(row for name in names for row in ran[name]), kept.lines(names))
 
 
 def _repeats(ran: Ran, flow: Dataflow, operations: Operations) -> Iterator[Repeat]:
