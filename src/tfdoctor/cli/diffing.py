@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.completion import list_of
 from tfdoctor.cli.options import (
     Show,
     comma_separated,
@@ -83,6 +84,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
             "--format",
             metavar="LIST",
             help="Also write these files, comma-separated: html, json, md.",
+            autocompletion=list_of(lambda: ("html", "json", "md")),
         ),
     ] = "",
     out: Annotated[

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
+from tfdoctor.cli.completion import list_of
 from tfdoctor.cli.messages import say
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.remote.uploads import UPLOADS
@@ -28,7 +29,10 @@ class FailOn(StrEnum):
 Formats = Annotated[
     str,
     typer.Option(
-        "--format", metavar="LIST", help=f"Report formats, comma-separated: {', '.join(FORMATS)}."
+        "--format",
+        metavar="LIST",
+        help=f"Report formats, comma-separated: {', '.join(FORMATS)}.",
+        autocompletion=list_of(lambda: FORMATS),
     ),
 ]
 Link = Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.completion import list_of, rules_and_topics
 from tfdoctor.cli.options import FailOn, comma_separated, parse_file, parse_own
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Select = Annotated[
         "--select",
         metavar="LIST",
         help="Apply only these rules: comma-separated names and topics, or ALL.",
+        autocompletion=list_of(rules_and_topics),
     ),
 ]
 Ignore = Annotated[
@@ -36,6 +38,7 @@ Ignore = Annotated[
         "--ignore",
         metavar="LIST",
         help="Do not apply these rules: comma-separated names and topics.",
+        autocompletion=list_of(rules_and_topics),
     ),
 ]
 OwnRules = Annotated[

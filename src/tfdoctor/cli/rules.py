@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfdoctor.cli.completion import one_rule
 from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def rules(
 
 def explain(
     *,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Name of the rule.")],
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="Name of the rule.", autocompletion=one_rule)
+    ],
     config: ConfigFile = None,
     rules: OwnRules = None,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.completion import list_of, rule_names
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import (
@@ -50,7 +51,11 @@ class TrialOptions:
 
     only: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Try only the edits of these rules, comma-separated."),
+        typer.Option(
+            metavar="LIST",
+            help="Try only the edits of these rules, comma-separated.",
+            autocompletion=list_of(rule_names),
+        ),
     ] = None
     patch: Annotated[
         list[Path] | None,
