@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs site screenshot bench compat plotly samples dist rule fact chromium clean
+.PHONY: help demo test check docs site screenshot bench compat plotly samples dist sbom rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,10 +56,27 @@ samples: $(READY) ## Record sample_traces/ again: some minutes, on a quiet machi
 	@$(BIN)/python scripts/record.py
 	@$(BIN)/python scripts/synthesize.py
 
-dist: $(READY) ## Build the wheel and the source archive in dist/, and check their metadata.
+dist: $(READY) ## Build the wheel and the source archive in dist/, and check them.
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation
 	@$(BIN)/twine check --strict dist/*
+	@$(BIN)/check-wheel-contents dist/*.whl
+
+# The tools run outside of that environment, so that they are not listed as its contents.
+sbom: $(READY) ## Install the wheel in dist/ alone, list what that brings in sbom/, and check the licences.
+	@test -e dist/*.whl || { echo "There is no wheel in dist/: run make dist first."; exit 2; }
+	@rm -rf sbom && mkdir sbom
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .sbom
+	@$(BIN)/uv pip install --quiet --python .sbom dist/*.whl
+	@$(BIN)/uvx --quiet --from cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml \
+	  --output-reproducible --output-file sbom/tfdoctor.cdx.json .sbom/bin/python
+	@$(BIN)/uvx --quiet pip-licenses --python .sbom/bin/python --from=mixed --format=markdown --with-urls \
+	  --ignore-packages $(UNSTATED) --partial-match --allow-only "$(LICENCES)" > sbom/licences.md
+
+# Permissive licences, and the MPL, which asks for nothing of those who use a package as it is.
+LICENCES := Apache;BSD;MIT;ISC;MPL-2.0;Mozilla Public License 2.0;PSF;Python Software Foundation
+# Its metadata names no licence; its repository has Apache-2.0.
+UNSTATED := namex
 
 rule: $(READY) ## Begin a rule: make rule NAME=wide-rows TOPIC=input
 	@test -n "$(NAME)" -a -n "$(TOPIC)" || { echo "Give both, as in: make rule NAME=wide-rows TOPIC=input"; exit 2; }
@@ -70,7 +87,7 @@ fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input
 	@$(BIN)/python -m scripts.new_fact $(NAME) --room $(ROOM)
 
 clean: ## Remove what make made: the environment, the demo, caches.
-	rm -rf $(VENV) .compat demo dist site tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .compat .sbom demo dist sbom site tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # pip learnt to install dependency groups in 25.1.
 $(READY): pyproject.toml

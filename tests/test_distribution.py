@@ -3,6 +3,7 @@
 import email
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -90,6 +91,7 @@ def test_the_source_archive_contains_what_builds_and_tests_it(built: Path) -> No
 
 def test_the_metadata_is_complete_and_the_readme_renders(built: Path) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", *built.iterdir(), cwd=built)
+    run(sys.executable, "-m", "check_wheel_contents", wheel(built), cwd=built)
     with zipfile.ZipFile(wheel(built)) as archive:
         text = archive.read(f"{NAME}.dist-info/METADATA").decode()
     metadata = email.message_from_string(text)
@@ -97,6 +99,28 @@ def test_the_metadata_is_complete_and_the_readme_renders(built: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == "<3.14,>=3.11"
     assert metadata["Description-Content-Type"] == "text/markdown"
+
+
+SHOWN = """
+import sys
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+core = ProjectMetadata(sys.argv[1], PluginManager()).core
+print(core.urls, core.readme)
+"""
+
+
+def test_links_of_a_published_readme_lead_to_the_release(tmp_path: Path) -> None:
+    """The index shows the README away from the files that it links to."""
+    shown = run(
+        sys.executable, "-c", SHOWN, ROOT, cwd=tmp_path, TFDOCTOR_REPOSITORY="https://example.org/me/it/"
+    )  # fmt: skip
+    release = f"https://example.org/me/it/{{}}/v{tfdoctor.__version__}"
+    assert f"'Changelog': '{release.format('blob')}/CHANGELOG.md'" in shown
+    assert f"]({release.format('raw')}/docs/images/report.png)" in shown
+    assert f"]({release.format('blob')}/docs/tutorial.md)" in shown
+    targets = re.findall(r"\]\(([^)]+)\)", shown)
+    assert [target for target in targets if not target.startswith("https://")] == []
 
 
 def test_the_installed_wheel_reports_as_the_checkout_does(installed: Path, tmp_path: Path) -> None:

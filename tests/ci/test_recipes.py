@@ -53,6 +53,7 @@ def checked(schema: str, file: Path) -> tuple[int, str]:
     [
         ("vendor.github-actions", "action.yml"),
         ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
+        ("vendor.github-workflows", ".github/workflows/publish.yml"),
         ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
     ],
 )
@@ -82,8 +83,10 @@ def test_every_script_is_used_by_the_action_or_another() -> None:
 def test_the_workflow_uses_inputs_that_exist() -> None:
     workflow = (ROOT / "examples/ci/github-workflow.yml").read_text()
     given = [
-        line.strip().partition(":")[0] for line in workflow.partition("OWNER/")[2].splitlines()[2:]
+        line.strip().partition(":")[0]
+        for line in workflow.partition("uses: ./.github/tfdoctor")[2].splitlines()[2:]
     ]
+    assert given
     assert set(filter(None, given)) <= ACTION["inputs"].keys()
 
 
