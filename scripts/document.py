@@ -20,7 +20,7 @@ from benchmarks import run_overhead
 from benchmarks.accuracy import results, tables
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
-from scripts.quoted import figures_filled, report_on
+from scripts.quoted import account_of, figures_filled, report_on
 from tfdoctor.cli import FOUND, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
@@ -44,9 +44,10 @@ BANNER = (
 )
 
 MARKED = re.compile(
-    r"(<!-- (sample|map|accuracy|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL
+    r"(<!-- (sample|account|map|accuracy|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)",
+    re.DOTALL,
 )
-"""A passage that is generated in a hand-written page: the report on a sample, the map of packages, results."""
+"""A passage that is generated in a hand-written page: a report on a sample or its beginning, a map, results."""
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
@@ -300,12 +301,16 @@ PASSAGES = {
 """What writes each kind of generated passage."""
 
 
+QUOTED = {"sample": report_on, "account": account_of}
+"""What writes each kind of passage about a sample."""
+
+
 def filled(path: Path) -> str:
     """Return a page written by hand, with the current reports in its marked passages."""
 
     def fill(marked: re.Match[str]) -> str:
         start, kind, sample, end = marked.groups()
-        lines = report_on(sample) if kind == "sample" else PASSAGES[kind]()
+        lines = QUOTED[kind](sample) if kind in QUOTED else PASSAGES[kind]()
         return start + "\n".join(lines) + "\n" + end
 
     return figures_filled(MARKED.sub(fill, path.read_text(encoding="utf-8")))

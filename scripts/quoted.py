@@ -51,6 +51,13 @@ def report_on(sample: str) -> Iterator[str]:
     yield "```"
 
 
+def account_of(sample: str) -> Iterator[str]:
+    """Yield how the report on a sample begins: its first sentences, and the account of the run."""
+    first, *_ = "\n".join(report_on(sample)).partition("\n\nOne training step")
+    yield first
+    yield "```"
+
+
 def figures_filled(page: str) -> str:
     """Return a page with the current figures between its comments.
 
