@@ -81,7 +81,8 @@ def test_it_has_its_patch(stored: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9"]
+    "option",
+    ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9", "--usd-per-kwh=0"],
 )
 def test_what_needs_the_recording_says_so(stored: Path, option: str) -> None:
     done = report(stored, option)
@@ -187,3 +188,10 @@ def test_what_is_not_written_or_not_shown_is_said(stored: Path) -> None:
 def test_a_stored_link_is_a_web_address(stored: Path, link: str) -> None:
     stored.write_text(json.dumps(json.loads(stored.read_text("utf-8")) | {"link": link}))
     assert "(link: expected a web address" in str(report(stored).exception)
+
+
+@pytest.mark.parametrize("price", ["-1", "nan", "inf", "10001"])
+def test_no_amount_for_a_kwh_is_refused(stored: Path, price: str) -> None:
+    done = report(stored, f"--usd-per-kwh={price}")
+    assert done.exit_code == 2
+    assert "is no amount for a kWh" in " ".join(done.output.split())

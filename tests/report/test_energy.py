@@ -82,6 +82,7 @@ def test_markdown_and_the_terminal_show_it() -> None:
     comment = render("md", measured()).replace("\\", "").replace("\u200b", "")
     assert "Energy: two GPU boards (NVML): 42 J" in comment
     assert "This saves at most 3.6 J" in comment
+    assert "Energy: two GPU boards (NVML): 42 J" in words(render("llm", measured()))
 
 
 def test_the_stored_report_keeps_it() -> None:
@@ -99,7 +100,7 @@ def test_without_a_counter_nothing_is_said_of_energy() -> None:
     full = diagnoses.full()
     assert section(full.energy, DeviceKind.GPU) is None
     assert "energy" not in write(full)
-    for name in ("html", "md"):
+    for name in ("html", "md", "llm"):
         assert "Energy" not in render(name, full).replace("energy", "")
     assert "Energy" not in terminal.render(full, width=100, color=False)
 
@@ -117,6 +118,7 @@ def test_without_prices_there_is_no_money() -> None:
         (replace(BOARDS, idle_w=None), DeviceKind.GPU, "not idle for long enough"),
         (replace(BOARDS, without=1), DeviceKind.GPU, "one GPU board of the run shows no counter"),
         (BOARDS, DeviceKind.CPU, "The steps did not run on these boards"),
+        (BOARDS, None, "Whether the steps ran on these boards was not recorded"),
         (replace(BOARDS, source=EnergySource.CPU), DeviceKind.CPU, "RAPL counts all programs"),
     ],
 )
@@ -126,6 +128,12 @@ def test_what_a_figure_is_not_stands_beside_it(
     shown = section(replace(ACCOUNT, rows=(row,)), device)
     assert shown is not None
     assert told in " ".join(shown.notes)
+
+
+def test_one_line_tells_of_boards_that_the_steps_did_not_run_on() -> None:
+    shown = section(ACCOUNT, DeviceKind.CPU)
+    assert shown is not None
+    assert "two GPU boards (NVML), which the steps did not run on: 42 J" in shown.brief
 
 
 @pytest.mark.parametrize(

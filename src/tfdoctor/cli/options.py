@@ -117,7 +117,7 @@ def _of_a_kwh(value: float | None) -> float | None:
         raise typer.BadParameter(
             f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}"
         )
-    return value
+    return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
 
 
 HIGHEST_OF_A_KWH = 10_000.0

@@ -23,7 +23,9 @@ def must_need_no_recording(options: Mapping[str, object]) -> None:
     Raises:
         typer.BadParameter: one is.
     """
-    given = next((name for name, value in options.items() if value), None)
+    given = next(
+        (name for name, value in options.items() if value or isinstance(value, float)), None
+    )  # a price of 0 is one
     if given is not None:
         why = (
             "a stored report does not say which of its words are names"

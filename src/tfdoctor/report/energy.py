@@ -36,7 +36,7 @@ def section(account: EnergyAccount | None, device: DeviceKind | None) -> EnergyS
     return EnergySection(
         grid=Grid(tuple(columns), kinds, rows),
         notes=tuple(_notes(account, device)),
-        brief="; ".join(filter(None, map(_brief, account.rows))),
+        brief="; ".join(_brief(row, device) for row in account.rows),
     )
 
 
@@ -71,9 +71,11 @@ def _amount(amount: EnergyAmount | None) -> str:
     return f"{energy(amount.joules)} ({', '.join(also)})" if also else energy(amount.joules)
 
 
-def _brief(row: EnergyRow) -> str:
+def _brief(row: EnergyRow, device: DeviceKind | None) -> str:
     step = f"{_amount(row.per_step)} per step, " if row.per_step else ""
-    return f"{_counter(row)}: {step}{_amount(row.run)} in the run"
+    aside = row.source is EnergySource.GPU and device not in {None, DeviceKind.GPU}
+    unused = ", which the steps did not run on" if aside else ""
+    return f"{_counter(row)}{unused}: {step}{_amount(row.run)} in the run"
 
 
 def _notes(account: EnergyAccount, device: DeviceKind | None) -> Iterator[str]:
@@ -89,7 +91,9 @@ def _notes(account: EnergyAccount, device: DeviceKind | None) -> Iterator[str]:
 
 
 def _about_boards(row: EnergyRow, device: DeviceKind | None) -> Iterator[str]:
-    if device is not DeviceKind.GPU:
+    if device is None:
+        yield "Whether the steps ran on these boards was not recorded."
+    elif device is not DeviceKind.GPU:
         yield "The steps did not run on these boards: it is what they took meanwhile."
     if row.without:
         yield f"{counted(row.without, 'GPU board')} of the run shows no counter and is not in these figures."

@@ -28,7 +28,7 @@ def rule_page(rule: Rule, *, off: str = "") -> str:
             *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
             *_limits(rule),
             *_example(rule),
-            f"A healthy run: {healthy[:1].lower()}{healthy[1:]}",
+            f"A healthy run: {_continued(healthy)}",
             "",
         ]
     )
@@ -85,6 +85,12 @@ def _quoted(fault: Fault) -> Iterator[str]:
     for number, block in enumerate(filled):
         yield from ([">"] if number else [])
         yield from (f"> {line}".rstrip() for line in block)
+
+
+def _continued(sentence: str) -> str:
+    """Return a sentence as the rest of another: names with capitals inside, such as XLA, keep the first one."""
+    first = sentence.partition(" ")[0]
+    return sentence if first[1:] != first[1:].lower() else f"{first[:1].lower()}{sentence[1:]}"
 
 
 def _first_line(function: Callable[..., object]) -> str:

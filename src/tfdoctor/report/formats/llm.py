@@ -49,6 +49,7 @@ def _blocks(shown: Page) -> Iterator[str]:
         parts = (f"{part.label} {part.time} ({part.share})" for part in shown.segments)
         yield f"Step: {', '.join(parts)}."
     yield "\n".join(f"{line.label}: {line.text}" for line in shown.accounts)
+    yield f"Energy: {shown.energy.brief}." if shown.energy else ""
     yield f"Trust: {shown.trust_level}. {' '.join(shown.trust)}"
     if shown.budgets:
         yield f"Budgets:\n{_grid(shown.budgets.grid)}"

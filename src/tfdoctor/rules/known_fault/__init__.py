@@ -144,5 +144,5 @@ sick = example
 
 
 def healthy() -> Verdict:
-    """Keras 3.7 traces the first call."""
+    """Only the first call traces, with Keras 3.7."""
     return example("3.7.0", tracings=1)

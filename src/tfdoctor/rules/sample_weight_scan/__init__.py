@@ -19,7 +19,7 @@ Pass the weights in a list, one entry for each output: `sample_weight=[weights]`
 ## Holds for
 
 Keras 2 in recordings of the whole run by `tfdoctor profile`. The function is seen on the stack, so that the
-version does not matter.
+version does not matter. Tested with records written by hand; never seen in a run of Keras 2.
 
 ## Sources
 
