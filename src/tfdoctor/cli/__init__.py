@@ -14,6 +14,7 @@ from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
 from tfdoctor.cli.leaving_reader import tolerate_leaving_readers
+from tfdoctor.cli.mcp import mcp
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.option_groups import grouped
 from tfdoctor.cli.options import FailOn
@@ -115,3 +116,4 @@ app.command(short_help="Rank many runs by the time that they waste.")(grouped(fl
 app.command(short_help="Say what a recording on this machine would contain.")(check)
 app.command(short_help="List the rules, with the facts that they need.")(grouped(rules))
 app.command(short_help="Show the page of a rule.")(explain)
+app.command(short_help="Serve recordings to an assistant (MCP).")(mcp)

@@ -1,0 +1,146 @@
+"""The recordings of some folders, as text for a model: nothing outside of these folders is read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.loading import load, must_differ
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.examination import Question, examined
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import MANIFEST
+from tfdoctor.report import comparison
+from tfdoctor.report.formats import llm
+from tfdoctor.report.rule_page import rule_page
+from tfdoctor.rulebook.book import Rulebook, rulebook
+from tfdoctor.rulebook.config import Config
+from tfdoctor.rulebook.suggestions import nearest
+from tfdoctor.stored.files import open_report, report_at
+from tfdoctor.stored.report import settled
+from tfdoctor.terms.errors import ConfigError, InputError
+
+MOST_RUNS = 50
+"""Recordings in a list, the newest first: more would fill a model's context."""
+
+DEEP = 6
+"""Folders below a served one in which recordings are looked for."""
+
+CUT = "\n… cut here.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRuns:
+    """The recordings below some folders, which are resolved paths.
+
+    They are examined by the rules of tfdoctor alone: rules of the user's own are code, which a client must not run.
+    """
+
+    folders: Sequence[Path]
+
+    def listed(self) -> str:
+        """Return the recordings, the newest first, each with its time and its command."""
+        found = sorted(self._found(), key=lambda manifest: -manifest.stat().st_mtime)
+        lines = [
+            f"- {manifest.parent}, recorded {_time(manifest)}" for manifest in found[:MOST_RUNS]
+        ]
+        if len(found) > MOST_RUNS:
+            lines.append(f"… {len(found) - MOST_RUNS:,} older ones")
+        return "\n".join(lines) or f"No recording below {', '.join(map(str, self.folders))}."
+
+    def report(self, run: str) -> str:
+        """Return the report of a run: its account, findings with edits, and profile, at most llm.LIMIT bytes.
+
+        Raises:
+            InputError: there is no such recording or report in the folders, or it is damaged.
+        """
+        return llm.render(self._diagnosis(run, _rules()))
+
+    def patch(self, run: str) -> str:
+        """Return the changes that can be applied automatically, as a diff for ``git apply``; "" without any.
+
+        Raises:
+            InputError: there is no such recording in the folders, or it is damaged.
+        """
+        patch = self._diagnosis(run, _rules()).patch
+        return patch.decode("utf-8", errors="replace")
+
+    def difference(self, before: str, after: str) -> str:
+        """Return what differs between two runs of a program: the step, its parts and its findings.
+
+        Raises:
+            InputError: one is no recording or report in the folders, or they are the same.
+        """
+        rules, paths = _rules(), (self.inside(before), self.inside(after))
+        must_differ(paths)
+        one, other = (
+            load(path, lambda r, title: _examined(r, title, rules), rules.rules) for path in paths
+        )
+        sides = Sides.of([one], [other])
+        told = comparison.render("md", compare(sides, in_ms=not sides.mismatches))
+        return told if len(told.encode()) <= llm.LIMIT else _cut(told)
+
+    def inside(self, path: str) -> Path:
+        """Return a path that is in the folders, links resolved.
+
+        Raises:
+            InputError: it is elsewhere, or there is nothing.
+        """
+        named = Path(path)
+        places = [named] if named.is_absolute() else [folder / named for folder in self.folders]
+        for place in (place.resolve() for place in places):
+            if any(place.is_relative_to(folder) for folder in self.folders) and place.exists():
+                return place
+        served = ", ".join(map(str, self.folders))
+        raise InputError(
+            f"{path!r} is not in the folders of this server ({served}): list_runs has its recordings."
+        )
+
+    def _found(self) -> Iterator[Path]:
+        """Yield the manifests of recordings, once each."""
+        seen: set[Path] = set()
+        for folder in self.folders:
+            for depth in range(DEEP):
+                for manifest in folder.glob("/".join(["*"] * depth + [MANIFEST])):
+                    place = manifest.resolve()
+                    if place not in seen and place.is_relative_to(folder):
+                        seen.add(place)
+                        yield place
+
+    def _diagnosis(self, run: str, rules: Rulebook) -> Diagnosis:
+        path = self.inside(run)
+        if stored := report_at(path):
+            return open_report(stored, rules.rules)
+        recording = Recording.open(path)
+        return _examined(recording, recording.title(path), rules)
+
+
+def explained(rule: str) -> str:
+    """Return the page of a rule.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    known = {one.name: one for one in _rules().rules}
+    if rule not in known:
+        near = nearest(rule, known)
+        more = f"did you mean {near!r}?" if near else f"the rules are {', '.join(known)}."
+        raise ConfigError(f"unknown rule {rule[:60]!r}: {more}")
+    return rule_page(known[rule])
+
+
+def _rules() -> Rulebook:
+    return rulebook(Config())
+
+
+def _examined(recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
+    return settled(examined(recording, title, rules, Question(budget=Config().budget)))
+
+
+def _time(manifest: Path) -> str:
+    return datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat(" ", "minutes")
+
+
+def _cut(told: str) -> str:
+    return told.encode()[: llm.LIMIT - len(CUT.encode())].decode(errors="ignore") + CUT

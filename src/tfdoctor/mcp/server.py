@@ -1,0 +1,148 @@
+"""The tools of the server, and how it is run; the official package ``mcp`` speaks the protocol."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tfdoctor import __version__
+from tfdoctor.mcp.runs import ServedRuns, explained
+from tfdoctor.terms.errors import InputError, TfdoctorError
+
+INSTRUCTIONS = (
+    "tfdoctor finds what slows a TensorFlow or Keras training run, on which line, and what a change saves. Call "
+    "list_runs, then get_report of a run; explain_rule says what a finding means, get_patch returns the edits. "
+    "After a change, record again and call diff_runs. A saving is a prediction until `tfdoctor try` measured it."
+)
+
+MOST_MINUTES = 60
+
+
+def server(runs: ServedRuns, *, allow_run: bool) -> MCPServer:
+    """Return a server of these recordings; with ``allow_run`` it runs the user's programs, too."""
+    made: MCPServer = MCPServer(
+        "tfdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+
+    @made.tool()
+    def list_runs() -> str:
+        """List the recordings, the newest first."""
+        with telling():
+            return runs.listed()
+
+    @made.tool()
+    def get_report(run: str) -> str:
+        """Report on a recording, by its path: where the time of the run and of a step goes, and what to change.
+
+        At most 12,000 bytes.
+        """
+        with telling():
+            return runs.report(run)
+
+    @made.tool()
+    def explain_rule(rule: str) -> str:
+        """Explain a rule by its name, such as input-bound: what it checks, why it matters, how to fix it."""
+        with telling():
+            return explained(rule)
+
+    @made.tool()
+    def get_patch(run: str) -> str:
+        """Return the changes of a report that can be applied automatically, as a diff for `git apply`."""
+        with telling():
+            return runs.patch(run) or "No change can be applied automatically."
+
+    @made.tool()
+    def diff_runs(before: str, after: str) -> str:
+        """Compare two recordings of a program: the step, its parts and its findings."""
+        with telling():
+            return runs.difference(before, after)
+
+    if allow_run:
+        _add_running(made, runs)
+    return made
+
+
+def _add_running(made: MCPServer, runs: ServedRuns) -> None:
+    """Add the tools that run programs of the user's: only scripts in the folders, without a shell."""
+
+    @made.tool()
+    async def profile(script: str, out: str, arguments: list[str] | None = None) -> str:
+        """Run a training script of the served folders, record it in the new folder `out`, and report."""
+        with telling():
+            program = _python(runs.inside(script))
+        folder = _new(runs, out)
+        await _tfdoctor(
+            program.parent,
+            "profile",
+            "--quiet",
+            "--no-report",
+            "--out",
+            str(folder),
+            str(program),
+            *(arguments or ()),
+        )
+        with telling():
+            return runs.report(str(folder))
+
+    @made.tool(name="try")
+    async def try_(run: str, minutes: float = 10.0) -> str:
+        """Measure what the changes of a recording save, by running its program with and without them."""
+        if not 1 <= minutes <= MOST_MINUTES:
+            raise ToolError(f"minutes are 1 to {MOST_MINUTES}")
+        with telling():
+            folder = runs.inside(run)
+        await _tfdoctor(folder, "try", "--yes", "--minutes", str(minutes), str(folder))
+        with telling():
+            return runs.report(run)
+
+
+def _python(path: Path) -> Path:
+    if path.suffix != ".py" or not path.is_file():
+        raise ToolError(f"{path} is no Python script")
+    return path
+
+
+def _new(runs: ServedRuns, out: str) -> Path:
+    """Return a folder that is not there yet, in the served ones."""
+    place = Path(out)
+    place = (place if place.is_absolute() else runs.folders[0] / place).resolve()
+    if place.exists() or not any(place.is_relative_to(folder) for folder in runs.folders):
+        raise ToolError(f"{out!r} must be a new folder in the folders of this server")
+    return place
+
+
+async def _tfdoctor(folder: Path, *words: str) -> None:
+    """Run a command of tfdoctor; what it and the program print is told if it fails."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tfdoctor", *words, cwd=folder,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said, _ = await process.communicate()
+    if process.returncode:
+        end = said.decode(errors="replace")[-2000:]
+        raise ToolError(f"exit code {process.returncode}: {end}")
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Turn an error of tfdoctor's into one that a model can read and act on."""
+    try:
+        yield
+    except TfdoctorError as error:
+        raise ToolError(str(error)) from error
+
+
+def serve(folders: tuple[Path, ...], *, allow_run: bool) -> None:
+    """Serve the recordings of these folders on the standard input and output until the client leaves.
+
+    Raises:
+        InputError: one of them is no folder.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"{folder} is no folder: name folders with recordings.")
+    server(ServedRuns([folder.resolve() for folder in folders]), allow_run=allow_run).run("stdio")

@@ -1,0 +1,137 @@
+"""The server as an assistant uses it: by the official client, over the standard input and output."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+from tests.capture.running import SOURCES, environment
+from tfdoctor.mcp.runs import ServedRuns
+from tfdoctor.report.formats import llm
+from tfdoctor.terms.errors import InputError
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+TRAIN = """
+import sys
+import numpy as np, keras
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(np.zeros((640, 4), "float32"), np.zeros(640), batch_size=8, verbose=0)
+print("trained", sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    served = tmp_path / "served"
+    for name in ("cpu-input-bound", "cpu-input-bound-fixed"):
+        shutil.copytree(SAMPLES / name, served / name)
+    (tmp_path / "outside").mkdir()
+    shutil.copytree(SAMPLES / "cpu-input-bound", tmp_path / "outside" / "secret")
+    (served / "link").symlink_to(tmp_path / "outside")
+    (served / "train.py").write_text(TRAIN, "utf-8")
+    return served
+
+
+def served(folder: Path, told: Callable[[ClientSession], Awaitable[Any]], *options: str) -> Any:
+    words = ["-m", "tfdoctor", "mcp", *options, str(folder)]
+    server = StdioServerParameters(
+        command=sys.executable, args=words, env=environment(PYTHONPATH=str(SOURCES))
+    )
+
+    async def run() -> Any:
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            return await told(session)
+
+    return asyncio.run(run())
+
+
+async def call(session: ClientSession, tool: str, **arguments: Any) -> tuple[bool, str]:
+    answer = await session.call_tool(tool, arguments)
+    return answer.is_error or False, "".join(getattr(part, "text", "") for part in answer.content)
+
+
+def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
+    async def asks(session: ClientSession) -> None:
+        tools = {tool.name for tool in (await session.list_tools()).tools}
+        assert tools == {"list_runs", "get_report", "explain_rule", "get_patch", "diff_runs"}
+
+        failed, runs = await call(session, "list_runs")
+        assert not failed
+        assert runs.count("cpu-input-bound") == 2
+        assert "secret" not in runs
+
+        failed, report = await call(session, "get_report", run="cpu-input-bound")
+        assert not failed
+        assert "waiting for input" in report
+        assert len(report.encode()) <= llm.LIMIT
+
+        failed, page = await call(session, "explain_rule", rule="input-bound")
+        assert not failed
+        assert "## Why it matters" in page
+        failed, why = await call(session, "explain_rule", rule="inputbound")
+        assert failed
+        assert why.endswith("unknown rule 'inputbound': did you mean 'input-bound'?")
+
+        failed, difference = await call(
+            session, "diff_runs", before="cpu-input-bound", after="cpu-input-bound-fixed"
+        )
+        assert not failed
+        assert "input-bound" in difference
+
+        for path in (
+            "../outside/secret",
+            "link/secret",
+            str(folder.parent / "outside" / "secret"),
+            "/etc",
+        ):
+            for tool in ("get_report", "get_patch"):
+                failed, why = await call(session, tool, run=path)
+                assert failed
+                assert "is not in the folders of this server" in why
+        failed, _ = await call(session, "profile", script="train.py", out="new")
+        assert failed
+
+    served(folder, asks)
+
+
+@pytest.mark.tensorflow
+def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
+    async def asks(session: ClientSession) -> None:
+        failed, report = await call(
+            session, "profile", script="train.py", out="new", arguments=["; touch owned", "$(id)"]
+        )
+        assert not failed, report
+        assert "training steps" in report
+        for script, out in (
+            ("/bin/sh", "b"),
+            ("../x.py", "b"),
+            ("train.py", "new"),
+            ("train.py", "../b"),
+        ):
+            failed, why = await call(session, "profile", script=script, out=out)
+            assert failed
+            assert "folders of this server" in why
+        failed, why = await call(session, "try", run="new", minutes=1e9)
+        assert failed
+        assert why.endswith("minutes are 1 to 60")
+
+    served(folder, asks, "--allow-run")
+    assert (folder / "new" / "tfdoctor.json").is_file()
+    assert not list(folder.rglob("owned"))
+
+
+def test_a_path_is_in_the_folders_or_an_error(folder: Path) -> None:
+    runs = ServedRuns([folder.resolve()])
+    assert runs.inside("cpu-input-bound") == folder.resolve() / "cpu-input-bound"
+    for path in ("", "..", "link", "nowhere", "\0"):
+        if path:
+            with pytest.raises((InputError, ValueError)):
+                runs.inside(path)
