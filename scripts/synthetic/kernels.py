@@ -4,6 +4,8 @@ Seen in real traces: the float32 names of Volta, Eigen's and cuDNN's batch norma
 are recalled from public logs; they serve to test tables of names, not as evidence.
 """
 
+import re
+
 from scripts.synthetic.operation import Kind, Op
 
 FPROP, DGRAD, WGRAD = "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"
@@ -88,6 +90,10 @@ EIGEN = (
 )
 
 
+TILE = re.compile(r"\d+x\d+")
+"""The part of a result that one block of threads computes, in a kernel's name."""
+
+
 def kernel(op: Op, gpu: str, precision: str) -> str:
     """Return the symbol that runs an operation."""
     value = {"fp16": "Eigen::half", "bf16": "Eigen::bfloat16"}.get(precision, "float")
@@ -96,7 +102,8 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
     if op.kind is Kind.SLOW:
         return GROUPED.format(value)
     if op.kind is Kind.CONVOLUTION:
-        return _convolution(op.type, gpu, precision)
+        kept = _convolution(op.type, gpu, precision)
+        return TILE.sub(TILES[op.trial - 1], kept, count=1) if op.trial else kept
     if op.kind is Kind.MATMUL:
         return (GEMM | SCALAR_GEMM)[gpu, precision]
     if op.kind is Kind.DEPTHWISE:
@@ -105,6 +112,10 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
             f"void tensorflow::DepthwiseConv2d{part}GPUKernelNHWC<{value}, 3, 3, 1>(DepthwiseArgs)"
         )
     return (BATCH_NORM | OTHERS).get(op.type, EIGEN).format(value, op.type.lower())
+
+
+TILES = ("128x128", "128x32", "64x64", "32x32")
+"""In the names of the kernels that a search tries beside the one that it keeps."""
 
 
 def _convolution(kind: str, gpu: str, precision: str) -> str:

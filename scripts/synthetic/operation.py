@@ -35,6 +35,8 @@ class Op:
         ""  # the operation that makes its last operand; "" where the one before it makes the first
     )
 
+    trial: int = 0  # of cuDNN's algorithms, this is only tried; 0: the one that is kept
+
     @property
     def tf_op(self) -> str:
         """The operation as a profiler writes it."""

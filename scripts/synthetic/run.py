@@ -38,6 +38,9 @@ class Run:
     memory: float = 0.0  # of the GPU's, that TensorFlow's allocator has handed out; 0: not recorded
     prefetch: bool = True  # else each step makes its own batch, in input_ms
     work_ms: float = 0.0  # that a batch takes to make beside the step; 0: as long as fits
+    searches: bool = (
+        False  # in every step, as if its shapes were new (which stay the same); GPU only
+    )
     converts: bool = False  # convolutions turn their operands' layout around within them; GPU only
 
 
@@ -80,6 +83,10 @@ EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6, Kind.SLOW: 0.45 / 8}
 convolutions in 8 groups took as long as in one on a TITAN RTX, and deterministic ones 7 times as long (issues 49147
 and 62100 of tensorflow/tensorflow)."""
 
+TRIALS = (0.8, 0.6, 0.4, 0.2)
+"""Rates of the algorithms that a search of cuDNN tries beside the one that it keeps, to that one's. Invented: only
+that none is faster is known. The one that is kept is tried too, and then runs."""
+
 STREAMING = {Kind.DEPTHWISE: 0.25}
 """Share of the bandwidth that operations reach: depthwise kernels are known to be far below it (Tan and Le,
 EfficientNetV2, 2021: why their early stages do without)."""
@@ -93,8 +100,20 @@ LEAST = 2 * US
 
 def operations(run: Run) -> tuple[Op, ...]:
     """Return what the device runs in a step, in order."""
-    steps = run.network.training_step()
-    return tuple(part for op in steps for part in _converted(op)) if run.converts else steps
+    steps: Iterable[Op] = run.network.training_step()
+    if run.searches:
+        steps = (part for op in steps for part in _searched(op))
+    if run.converts:
+        steps = (part for op in steps for part in _converted(op))
+    return tuple(steps)
+
+
+def _searched(op: Op) -> Iterable[Op]:
+    """Yield a convolution after the algorithms that are tried for it; the last of them is kept."""
+    if op.kind is Kind.CONVOLUTION:
+        yield from (replace(op, trial=number) for number in range(1, len(TRIALS) + 1))
+        yield op
+    yield op
 
 
 def _converted(op: Op) -> Iterable[Op]:
@@ -127,7 +146,8 @@ def duration(op: Op, chip: Chip) -> int:
     seconds = traffic(op, chip) / (chip.bandwidth_bytes_s * STREAMING.get(op.kind, STREAMS))
     if op.is_matrix:
         flops = op.flops * padded(op.result[-1], chip.tile) / op.result[-1]
-        seconds = max(seconds, flops / (chip.peak_flop_s * EFFICIENCY[op.kind]))
+        rate = EFFICIENCY[op.kind] * (TRIALS[op.trial - 1] if op.trial else 1.0)
+        seconds = max(seconds, flops / (chip.peak_flop_s * rate))
     return max(LEAST, round(seconds * 1e9) * 1000)
 
 
@@ -143,7 +163,7 @@ def compute(run: Run, chip: Chip) -> dict[str, float]:
     def ms(chosen: Iterable[Op]) -> float:
         return sum(duration(op, chip) for op in chosen) / MS
 
-    total, flops = ms(ops), sum(op.flops for op in ops)
+    total, flops = ms(ops), sum(op.flops for op in run.network.training_step())
     return {
         "compute_ms": total,
         "matrix_ms": ms(op for op in ops if op.is_matrix),

@@ -173,6 +173,7 @@ PAIRS = {
     "deterministic V100": pair(
         "deterministic-operations", on("v100", "fp16", deterministic=True), on("v100", "fp16")
     ),
+    "shapes V100": pair("new-shapes", on("v100", "fp16", searches=True), on("v100", "fp16")),
     "compiling A100": pair("recompilation", on("a100", compile_ms=40.0), on("a100")),
     # Input
     "waiting A100": pair(

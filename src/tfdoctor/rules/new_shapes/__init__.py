@@ -23,8 +23,8 @@ must be arbitrary, set `TF_CUDNN_USE_AUTOTUNE=0`: cuDNN then guesses, and each c
 
 NVIDIA GPUs, TensorFlow 2 with the GPU's work in the trace, steps that XLA did not compile (see `recompilation`
 for those). The saving is an upper bound of the GPU's time. Allocating workspaces and waiting for the results take
-the host's time besides, which is not counted. From published threads: the rule has not been seen at work on a
-GPU.
+the host's time besides, which is not counted. Tested on synthetic traces: the rule has not been seen at work
+on a GPU.
 
 ## Sources
 
