@@ -53,7 +53,9 @@ def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     code, output = run("report", "trace", "--format", "html,pdf")
 
     assert code == 2
-    assert "'pdf' is not one of github, gitlab, html, json, md, sarif" in " ".join(output.split())
+    assert "'pdf' is not one of github, gitlab, html, json, llm, md, sarif" in " ".join(
+        output.split()
+    )
 
 
 def test_the_page_is_opened_in_the_browser(tmp_path: Path) -> None:

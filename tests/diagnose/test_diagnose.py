@@ -164,6 +164,7 @@ def test_without_kernels_nobody_claims_that_they_are_healthy() -> None:
         "sequential-map",
         "serial-batch",
         "serial-reads",
+        "slow-storage",
         "small-files",
     }
 

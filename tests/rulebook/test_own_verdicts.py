@@ -42,7 +42,7 @@ WRONG = {
     "return Healthy": "the class Healthy, which is not a Finding, Healthy or NotApplicable.",
     "return Healthy(summary=3)": "Healthy.summary = 3, which is not a str.",
     "return Healthy(summary='x', evidence=Measure('seen', ms(1.0)))": "which is not a tuple: ",
-    finding(remedies="Remedy('y')"): "Finding.remedies = Remedy(action='y', ",
+    finding(remedies="Remedy('y')"): "Finding.remedies = a Remedy, which is not a tuple",
     finding(evidence="(1.0,)"): "Finding.evidence[0] = 1.0, which is not a Measure or Table.",
     finding(
         evidence="(Measure('seen', 1.0),)"

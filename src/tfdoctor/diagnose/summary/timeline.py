@@ -200,26 +200,20 @@ class Merging:
     end_ms: float
     longest: TimelineBar
     pieces: int
-    alike: bool = True  # all have one name
 
     def join(self, bar: TimelineBar, end_ms: float) -> None:
         """Add a neighbour."""
         self.end_ms, self.pieces = max(self.end_ms, end_ms), self.pieces + bar.pieces
-        self.alike = self.alike and bar.name == self.longest.name
         if bar.duration_ms > self.longest.duration_ms:
             self.longest = bar
 
     def bar(self) -> TimelineBar:
-        """Return them as one: of one name with their number, else as the longest with the number of pieces."""
-        several = self.alike and self.pieces > 1
+        """Return them as one."""
         return replace(
             self.longest,
             start_ms=self.start_ms,
             duration_ms=self.end_ms - self.start_ms,
-            name=f"{self.longest.name} \N{MULTIPLICATION SIGN}{self.pieces}"
-            if several
-            else self.longest.name,
-            pieces=1 if several else self.pieces,
+            pieces=self.pieces,
         )
 
 

@@ -33,9 +33,7 @@ class Determinism:
             Unavailable: the run was not recorded by tfdoctor.
         """
         if recording.manifest is None:
-            raise Unavailable(
-                "the trace does not contain the settings of the run; record with `tfdoctor profile`"
-            )
+            raise Unavailable("the trace does not contain the settings of the run")
         aids = (program.settings.debugging if program else None) or ()
         aid = next((aid for aid in aids if aid.aid == AID), None)
         values = recording.manifest.environment

@@ -59,9 +59,7 @@ class Boards:
         """
         run = recording.program.run if recording.program else None
         if run is None or run.gpus is None or run.devices is None:
-            raise Unavailable(
-                "which GPUs TensorFlow registers was not recorded; record with `tfdoctor profile`"
-            )
+            raise Unavailable("which GPUs TensorFlow registers was not recorded")
         access = run.gpus
         boards = {gpu.index: gpu.name for sample in recording.samples for gpu in sample.gpu}
         usable = sum(

@@ -72,7 +72,7 @@ class FallbackLoops:
             Unavailable: the program was not recorded.
         """
         if recording.program is None:
-            raise Unavailable("the program was not recorded; record with `tfdoctor profile`")
+            raise Unavailable("the program was not recorded")
         place = Places.of(recording)
         known = [loop for graph in recording.program.graphs for loop in _of(graph, place)]
         measured = () if isinstance(work, Unavailable) else work.loops
