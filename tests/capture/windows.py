@@ -52,7 +52,7 @@ class Session:
         (run / "host.xplane.pb").write_text(self.folder.name)
 
 
-class ZeroRates:
+class Nothing:
     def describe(self) -> list[dict[str, object]]:
         return []
 
@@ -60,7 +60,7 @@ class ZeroRates:
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
-        self.zero_rates = ZeroRates()
+        self.zero_rates = self.unused_gradients = Nothing()
 
     def looped(self, iterator: object) -> None: ...
 

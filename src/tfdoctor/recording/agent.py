@@ -135,6 +135,35 @@ class ZeroRate:
     at: LoopPlace | None = None
 
 
+TimedType = tuple[str, int, float]
+"""A type of operations, their number and their time in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientsTaken:
+    """A line that takes gradients outside of tf.functions, and what one of its calls did for nothing.
+
+    ``variables`` were followed by the tape, of which the gradients of ``unused`` went into no operation and were
+    not read; the call returned ``returned`` of these. The ``operations`` that only they needed took ``calls_ms``
+    and Python ``python_ms`` between them, of a step of ``step_ms`` to the line's next call, which had
+    ``step_operations`` of ``step_calls_ms``. ``traced`` is the number of the line's calls in the traced steps.
+    """
+
+    at: LoopPlace | None = None
+    traced: Count = 0
+    variables: Count = 0
+    unused: Count = 0
+    returned: Count = 0
+    names: tuple[str, ...] = ()
+    operations: Count = 0
+    types: tuple[TimedType, ...] = ()
+    python_ms: float = 0.0
+    calls_ms: float = 0.0
+    step_ms: float = 0.0
+    step_calls_ms: float = 0.0
+    step_operations: Count = 0
+
+
 @dataclass(frozen=True, slots=True)
 class StepsSeen:
     """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
@@ -150,6 +179,7 @@ class StepsSeen:
     untraced: UntracedSteps | None = None
     functions: tuple[TracedFunction, ...] = ()
     zero_rates: tuple[ZeroRate, ...] | None = None  # None: not recorded
+    gradients: tuple[GradientsTaken, ...] | None = None  # None: not recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,11 @@ class Installed:
         self.run = RunHooks(self.recorder, log, self.window)
         self.window.own_work = lambda: OwnWork(self.run.phases)
         clock = self.recorder.clock
-        self.window.after_start.append(lambda: setattr(clock, "profiled", True))
+        self.registry.unused_gradients.wanted = not plan.get("trial")
+        self.window.after_start += [
+            self.registry.unused_gradients.rest,
+            lambda: setattr(clock, "profiled", True),
+        ]
         self.window.before_stop.append(lambda: setattr(clock, "profiled", False))
         self.program.python = self.samples.describe
         self.window.before_window.append(self._prepare)

@@ -158,6 +158,7 @@ def patch_tape(kind: TapeClass, installed: Installed) -> None:
     original, eager = kind.gradient, tensorflow_api.context().executing_eagerly
     default_graph = tensorflow_api.default_graph()
     window, gradients = installed.window, Gradients(installed)
+    unused = installed.registry.unused_gradients
 
     @functools.wraps(original)
     def gradient(self: object, *args: object, **kwargs: object) -> object:
@@ -170,13 +171,16 @@ def patch_tape(kind: TapeClass, installed: Installed) -> None:
         graph = None if eager() else default_graph()
         if function is not None or graph is not None:
             gradients.mark(function, graph)
-        elif not loops.depth:
+            return original(self, *args, **kwargs)
+        if not loops.depth:
             if window.returned is not None and args:
                 window.returned(args[0])
             gradients.step(loops.calls)
             if window.leave:
                 window.depart()
-        return original(self, *args, **kwargs)
+        take = functools.partial(original, self, *args, **kwargs)
+        sources = args[1] if len(args) > 1 else kwargs.get("sources")
+        return unused.taken(take, self, sources, traced=window.state is OPEN)
 
     kind.gradient = hide(gradient)
 

@@ -14,6 +14,7 @@ from .debugging import DebugAids
 from .numbering import Numbering
 from .padding import SequenceLengths
 from .rates import ZeroRates
+from .unused_gradients import UnusedGradients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Registry:
         self.aids = DebugAids(log)
         self.choices = Choices(log)
         self.zero_rates = ZeroRates(log)
+        self.unused_gradients = UnusedGradients(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
         self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
@@ -103,6 +105,7 @@ class Registry:
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
         self.fit: FitFacts = {}
         self.lengths.again()
+        self.unused_gradients.again()
         self.written = False  # nothing more is wanted
 
     def _remember(self, things: list[weakref.ref[T]], thing: T) -> bool:

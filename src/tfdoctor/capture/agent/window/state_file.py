@@ -44,6 +44,7 @@ def _steps(window: Tracing, capture: Capture | None) -> dict[str, object]:
         "untraced": chosen.untraced() if chosen else None,
         "functions": window.traces.describe(),
         "zero_rates": window.registry.zero_rates.describe(),
+        "gradients": window.registry.unused_gradients.describe(),
     }
 
 
