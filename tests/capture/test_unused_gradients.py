@@ -59,7 +59,7 @@ def variable(name: str) -> Any:
 HEAD, BODY = variable("head"), variable("body")
 
 
-def train(noted: Any, started: Any, *, applied: int, steps: int = 7) -> None:
+def train(noted: Any, started: Any, *, applied: int, steps: int = 7, traced: bool = False) -> None:
     """Take the gradients of two variables, and apply so many of them."""
 
     def back() -> list[Tensor]:
@@ -67,7 +67,7 @@ def train(noted: Any, started: Any, *, applied: int, steps: int = 7) -> None:
         return [run(started, "MatMul", loss), run(started, "Conv", run(started, "Relu", loss))]
 
     for _ in range(steps):
-        gradients = noted.taken(back, Tape(HEAD, BODY), [HEAD, BODY], traced=False)
+        gradients = noted.taken(back, Tape(HEAD, BODY), [HEAD, BODY], traced=traced)
         for gradient in gradients[:applied]:
             run(started, "Assign", gradient)
 
@@ -91,12 +91,37 @@ def test_used_gradients_have_no_useless_work(noted: Any, started: Any) -> None:
 def test_without_any_use_nothing_is_said(noted: Any, started: Any) -> None:
     """Trap: gradients that NumPy reads and that no operation takes."""
     train(noted, started, applied=0)
-    assert noted.describe() == []
+    (line,) = noted.describe()
+    assert not line["too_few"]
+    assert "followed" not in line
 
 
-def test_too_few_calls_say_nothing(noted: Any, started: Any) -> None:
+def test_too_few_calls_before_the_traced_steps_are_not_followed(noted: Any, started: Any) -> None:
     train(noted, started, applied=1, steps=5)
-    assert noted.describe() == []
+    noted.rest()
+    train(noted, started, applied=1, traced=True)
+    told = [(line.get("followed"), line["too_few"], line["traced"]) for line in noted.describe()]
+    assert told == [(None, True, 0), (None, True, 7)]  # the second line came later
+
+
+def test_lines_beyond_the_kept_ones_are_told_as_unknown(noted: Any, started: Any) -> None:
+    noted.rest()
+    code = "noted.taken(list, Tape(HEAD), [HEAD], traced=True)\n" * 20
+    exec(compile(code, __file__, "exec"), {**globals(), "noted": noted})
+    assert [line["traced"] for line in noted.describe()] == [1] * 16 + [4]
+
+
+def test_a_loop_that_takes_no_more_gradients_is_not_noted_forever(
+    noted: Any, started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = started.TFE_Py_FastPathExecute
+    monkeypatch.setattr(agent.load("program.eager_operations"), "MOST", 50)
+    train(noted, started, applied=1, steps=4)
+    for _ in range(60):
+        run(started, "Mul")
+    assert started.TFE_Py_FastPathExecute is original
+    train(noted, started, applied=1)
+    assert not any(line.get("followed") for line in noted.describe())
 
 
 def test_the_traced_steps_are_not_noted(noted: Any, started: Any) -> None:
@@ -115,7 +140,7 @@ def test_a_gradient_that_fails_raises_as_before(noted: Any, started: Any) -> Non
     for _ in range(4):
         with pytest.raises(ValueError, match="no path"):
             noted.taken(fail, Tape(HEAD), [HEAD], traced=False)
-    assert noted.describe() == []
+    assert "followed" not in noted.describe()[0]
 
 
 LOOPS = """
@@ -222,6 +247,7 @@ def test_only_back_propagation_without_use_is_told(tmp_path: Path) -> None:
     lines = result.manifest.steps.gradients
     assert lines is not None
     source = LOOPS.splitlines()
+    assert all(line.followed for line in lines)
     told = [(source[line.at[1] - 1].strip(), line) for line in lines if line.at]
     assert len(told) == 13
     useless = [(text, line) for text, line in told if line.operations > FEW]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.rules.unused_gradients import UNUSED, Limits, example
-from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
+from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Severity, Stage
 
 
 @pytest.mark.parametrize(("host_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
@@ -25,5 +25,31 @@ def test_kernels_and_python_disappear_at_the_line_of_the_gradient() -> None:
     assert "six variables" in finding.summary
 
 
+def test_a_returned_gradient_may_be_read_by_numpy() -> None:
+    """Trap: np.linalg.norm(gradient) takes the value through the buffer protocol, which nothing sees."""
+    finding = as_finding(example(replace(UNUSED, returned=6)))
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    assert finding.severity is Severity.WARNING  # 40 % of the step would be critical
+    assert finding.remedies[0].action.startswith("If the script does not read")
+    assert "no operation uses" in finding.summary
+
+
 def test_no_unused_gradient_is_healthy() -> None:
-    assert "is used" in as_healthy(example(UnusedWork())).summary
+    assert "is used" in as_healthy(example(UnusedWork(calls=20))).summary
+    assert "No traced step" in as_healthy(example(UnusedWork())).summary
+
+
+@pytest.mark.parametrize("host_ms", [0.0, 0.5])
+@pytest.mark.parametrize(("too_few", "words"), [(True, "--warmup"), (False, "no use of them")])
+def test_gradients_that_were_not_followed_are_unknown(
+    host_ms: float, words: str, *, too_few: bool
+) -> None:
+    line = Unfollowed(Location("train.py", 43), too_few)
+    work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
+    reason = as_not_applicable(example(work)).reason
+    assert reason.startswith("unknown whether the gradients taken at train.py:43 are used, because")
+    assert words in reason
+
+
+def test_what_is_known_of_one_line_is_found_beside_an_unknown_one() -> None:
+    assert as_finding(example(replace(UNUSED, unfollowed=Unfollowed(None, too_few=True))))

@@ -146,11 +146,15 @@ class GradientsTaken:
     ``variables`` were followed by the tape, of which the gradients of ``unused`` went into no operation and were
     not read; the call returned ``returned`` of these. The ``operations`` that only they needed took ``calls_ms``
     and Python ``python_ms`` between them, of a step of ``step_ms`` to the line's next call, which had
-    ``step_operations`` of ``step_calls_ms``. ``traced`` is the number of the line's calls in the traced steps.
+    ``step_operations`` of ``step_calls_ms``. ``traced`` is the number of the line's calls in the traced steps. Of a
+    line that is not ``followed``, nothing else is known: there were ``too_few`` calls before the traced steps, or
+    no use of its gradients was seen.
     """
 
     at: LoopPlace | None = None
     traced: Count = 0
+    followed: bool = False
+    too_few: bool = False
     variables: Count = 0
     unused: Count = 0
     returned: Count = 0
@@ -162,6 +166,11 @@ class GradientsTaken:
     step_ms: float = 0.0
     step_calls_ms: float = 0.0
     step_operations: Count = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its step was measured."""
+        return bool(self.step_ms and self.step_operations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
-from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
+from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 
 TAKEN = GradientsTaken(
     ("/home/me/train.py", 43),
     traced=20,
+    followed=True,
     operations=40,
     python_ms=1.0,
     calls_ms=7.0,
@@ -58,14 +59,28 @@ def test_the_kernels_of_an_accelerator_are_not_in_the_calls() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        GradientsTaken(traced=0, operations=40, calls_ms=7.0, step_ms=20.0, step_operations=200),
-        GradientsTaken(traced=20, operations=0, step_ms=20.0, step_operations=200),
+        replace(TAKEN, traced=0),
+        replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0),
     ],
 )
 def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none(
     line: GradientsTaken,
 ) -> None:
-    assert measured(line) == UnusedWork()
+    assert measured(line) == UnusedWork(calls=line.traced)
+
+
+@pytest.mark.parametrize("untimed", [{"followed": False}, {"step_ms": 0.0}])
+def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown(
+    untimed: dict[str, float],
+) -> None:
+    line = replace(TAKEN, too_few=True, **untimed)
+    assert measured(line).unfollowed == Unfollowed(Location("train.py", 43), too_few=True)
+    assert measured(replace(line, traced=0)).unfollowed is None
+
+
+def test_a_trace_without_operations_of_python_does_not_say() -> None:
+    with pytest.raises(Unavailable, match="does not have the operations"):
+        measured(TAKEN, operations=0.0)
 
 
 def test_an_older_recording_does_not_say() -> None:

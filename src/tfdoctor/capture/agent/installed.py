@@ -116,6 +116,7 @@ class Installed:
         self.log.state["finished"] = True
         self.window.save()
         self.window.rest()
+        self.registry.unused_gradients.rest()
         self.samples.release()
         self.window.quiet = self.registry.written = True
         self.log.pid = None  # what comes now belongs to no recording

@@ -25,9 +25,11 @@ watch the input.
 ## Holds for
 
 Eager steps in recordings of `tfdoctor profile`, TensorFlow 2.2 and later, that train at least one variable with
-gradients of the same call. Tensors that NumPy reads without `.numpy()`, as in `np.square(gradient)`, do not show
-as used. On accelerators only the host's time is counted. Recording the forward pass costs time as well, which is
-not counted, so the saving is rather low.
+gradients of the same call. It is unknown whether gradients are used where a line takes fewer than six before the
+traced steps. NumPy reads a tensor without `.numpy()` in a way that does not show, as in `np.square(gradient)`:
+where `tape.gradient` returned gradients without use, the saving is a ceiling, the severity is at most a warning,
+and the remedy states the condition. On accelerators only the host's time is counted. Recording the forward pass
+costs time as well, which is not counted.
 
 ## Sources
 
@@ -42,8 +44,8 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
-from tfdoctor.terms.humanize import counted, percent
+from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
+from tfdoctor.terms.humanize import counted, location, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
     Bound,
@@ -53,7 +55,9 @@ from tfdoctor.terms.verdict import (
     Healthy,
     Location,
     Measure,
+    NotApplicable,
     Remedy,
+    Severity,
     Stage,
     Table,
     Verdict,
@@ -76,19 +80,47 @@ class Limits:
 def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Compare the work for unused gradients with the step."""
     total_ms = unused.kernels_ms + unused.host_ms
-    if not total_ms:
-        return Healthy(summary="Each eager gradient that is computed is used")
-    share = breakdown.share(total_ms)
-    evidence = tuple(_evidence(unused, share, limits))
-    said = f"gradients of {counted(unused.unused, 'variable')} that nobody uses: {percent(share)}"
+    share = breakdown.share(total_ms) if total_ms else 0.0
     if share < limits.share:
-        return Healthy(summary=f"Eager steps compute {said} of the step", evidence=evidence)
+        return _below(unused, share, limits)
     return Finding(
-        summary=f"Eager steps compute {said} of the step",
-        evidence=evidence,
-        remedies=(Remedy("Have the tape follow only what is trained", BEFORE, unused.at),),
+        summary=_summary(unused, share),
+        evidence=tuple(_evidence(unused, share, limits)),
+        remedies=(Remedy(UNREAD if unused.returned else FOLLOW, BEFORE, unused.at),),
         effects=tuple(_effects(unused)),
+        severity=min(Severity.WARNING, Severity.of(share)) if unused.returned else None,
     )
+
+
+def _below(unused: UnusedWork, share: float, limits: Limits) -> Verdict:
+    """Return what is known without a finding."""
+    if unused.unfollowed:
+        return NotApplicable(reason=_unknown(unused.unfollowed))
+    if not unused.calls:
+        return Healthy(summary="No traced step takes gradients outside of a tf.function")
+    if not share:
+        return Healthy(summary="Each eager gradient that is computed is used")
+    evidence = tuple(_evidence(unused, share, limits))
+    return Healthy(summary=_summary(unused, share), evidence=evidence)
+
+
+def _summary(unused: UnusedWork, share: float) -> str:
+    variables = counted(unused.unused, "variable")
+    use = "no operation uses" if unused.returned else "the script does not ask for"
+    return f"Eager steps compute gradients of {variables} that {use}: {percent(share)} of the step"
+
+
+def _unknown(line: Unfollowed) -> str:
+    where = f" at {location(line.at)}" if line.at else ""
+    why = TOO_FEW if line.too_few else "the recorder saw no use of them before the traced steps"
+    return f"unknown whether the gradients taken{where} are used, because {why}"
+
+
+TOO_FEW = "fewer than six calls came before the traced steps; record with a higher --warmup"
+
+FOLLOW = "Have the tape follow only what is trained"
+
+UNREAD = "If the script does not read the values of these gradients with NumPy, have the tape follow only what is trained"
 
 
 SUBJECT = "unused gradients"
@@ -96,15 +128,16 @@ SUBJECT = "unused gradients"
 
 
 def _effects(unused: UnusedWork) -> Iterator[Effect]:
+    bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
     for stage, time_ms in ((Stage.DEVICE, unused.kernels_ms), (Stage.HOST, unused.host_ms)):
         if time_ms:
-            yield Effect(stage, 0.0, SUBJECT, ms(time_ms), bound=Bound.EXPECTED)
+            yield Effect(stage, 0.0, SUBJECT, ms(time_ms), bound=bound)
 
 
 def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evidence]:
     yield Measure.share("share of the step for unused gradients", share, limits.share)
     yield Measure("variables that the tape follows", count(unused.variables))
-    yield Measure("variables whose gradients nobody uses", count(unused.unused))
+    yield Measure("variables whose gradients no operation uses", count(unused.unused))
     yield Measure("unused gradients that tape.gradient returned", count(unused.returned))
     yield Measure("operations that only they need, per step", count(unused.operations))
     yield Measure("time in these operations' kernels per step", ms(unused.kernels_ms))
@@ -113,7 +146,9 @@ def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evid
         ("operation for unused gradients", "calls", "time in a step before tracing"),
         tuple((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in unused.types),
     )
-    yield Table(("variable whose gradient nobody uses",), tuple((name,) for name in unused.names))
+    yield Table(
+        ("variable whose gradient no operation uses",), tuple((name,) for name in unused.names)
+    )
 
 
 BEFORE = """\
@@ -128,9 +163,9 @@ with tf.GradientTape(watch_accessed_variables=False) as tape:
 
 
 UNUSED = UnusedWork(
+    calls=20,
     variables=10,
     unused=6,
-    returned=6,
     names=("encoder/conv/kernel:0", "encoder/conv/bias:0"),
     types=(("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)),
     at=Location("train.py", 43),
@@ -141,7 +176,7 @@ UNUSED = UnusedWork(
 
 
 def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> Verdict:
-    """An eager step computes the gradients of an encoder, and applies those of the head."""
+    """An eager step asks for the gradients of the head, and computes those of the encoder as well."""
     return check(unused, breakdown or Breakdown.of(host=8.0, device=12.0))
 
 
@@ -150,4 +185,4 @@ sick = example
 
 def healthy() -> Verdict:
     """The encoder runs before the tape begins."""
-    return example(UnusedWork())
+    return example(UnusedWork(calls=20))

@@ -33,6 +33,9 @@ FAST, PLAIN = "TFE_Py_FastPathExecute", ("TFE_Py_Execute", "TFE_Py_ExecuteCancel
 READS = ("_numpy", "_copy_nograd", "__dlpack__")
 """Methods of eager tensors that take the value without an operation."""
 
+MOST = 300_000
+"""Operations to note, at a few microseconds each: a loop that takes no more gradients must not be slowed for long."""
+
 
 class Started:
     """An operation; the numbers of its tensors are used once in a process."""
@@ -62,12 +65,12 @@ class EagerOperations:
         self.originals: list[tuple[Foreign, str, object]] = []
         self.thread = 0
         self.count = self.calls_ns = self.last_ns = 0
-        self.nested = False
+        self.nested = self.given_up = False
 
     def may_note(self) -> bool:
         """Say whether this thread's operations can be noted: TensorFlow 2.2 and later, and one thread at a time."""
         free = not self.originals or self.thread == get_ident()
-        return MODULE in sys.modules and free and self.current is None
+        return MODULE in sys.modules and free and self.current is None and not self.given_up
 
     def begin(self, call: Follower) -> None:
         """Note the operations of a call from here on."""
@@ -125,6 +128,9 @@ class EagerOperations:
         began, ended = times_ns
         self.count += 1
         self.calls_ns += ended - began
+        if self.count > MOST:
+            self.given_up = True
+            self.release()
         outputs, call = ids_of(result), self.current
         inputs = self._takes(given, unless=call if outputs else None) or ()
         if call is not None and outputs:

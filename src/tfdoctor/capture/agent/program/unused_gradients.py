@@ -27,6 +27,9 @@ FIRST, CALLS = 3, 2
 AFTER = 2
 """Calls after which a gradient is used or gone: the next one begins before the script's names have its results."""
 
+NEEDED = FIRST + CALLS - 1 + AFTER
+"""Calls of a line after which the uses of its gradients are known."""
+
 MOST_LINES, MOST_NAMES, MOST_TYPES = 16, 8, 5
 """Lines that take gradients, variables and types of operations to tell."""
 
@@ -44,12 +47,15 @@ class UnusedGradients:
 
     def again(self) -> None:
         """Forget what was noted."""
+        self.operations.release()
+        self.operations = EagerOperations(self.log)
         self.lines: dict[Way, GradientLine] = {}
+        self.beyond = 0  # calls in the traced steps of more lines than are kept
         self.resting = False
 
     @guarded("gradients")
     def rest(self) -> None:
-        """Note no more operations: the traced steps begin."""
+        """Note no more operations: the traced steps begin, or the recording ends."""
         self.resting = True
         self.operations.release()
 
@@ -57,7 +63,8 @@ class UnusedGradients:
         self, take: Callable[[], object], tape: Foreign, sources: object, *, traced: bool
     ) -> object:
         """Call ``tape.gradient``, and note what it starts; ``traced`` is whether a window is open."""
-        call = self._begins(tape, sources, traced=traced) if self.wanted else None
+        idle = not self.wanted or (self.resting and not traced)
+        call = None if idle else self._begins(tape, sources, traced=traced)
         if call is None:
             return take()
         try:
@@ -72,6 +79,7 @@ class UnusedGradients:
         """Count a call of this line, and begin to note its operations where it is one of those of interest."""
         line = self._line()
         if line is None:
+            self.beyond += traced
             return None
         line.traced += traced
         if self.resting or not self.operations.may_note():
@@ -97,11 +105,13 @@ class UnusedGradients:
     @guarded("gradients")
     def _ends(self, call: GradientCall, result: object) -> None:
         call.ends(_leaves(result))
-        self.operations.open.append(call)
+        if not self.operations.given_up:
+            self.operations.open.append(call)
 
     def describe(self) -> list[dict[str, object]]:
-        """Return what is known of each line whose calls have been followed to the uses of their results."""
-        return [entry for entry in (line.describe() for line in self.lines.values()) if entry]
+        """Return what is known of each line; of those beyond the kept ones, that they are not known."""
+        entries = [line.describe() for line in self.lines.values()]
+        return entries + ([{"traced": self.beyond}] if self.beyond else [])
 
 
 class GradientLine:
@@ -124,13 +134,14 @@ class GradientLine:
         for call in self.noted:
             call.passes(operations)
 
-    def describe(self) -> dict[str, object] | None:
+    def describe(self) -> dict[str, object]:
         """Return the call with the least useless work, so that what only some steps use is not called useless."""
+        entry = {"at": self.at, "traced": self.traced, "too_few": self.calls < NEEDED}
         known = [call for call in self.noted if call.followed >= AFTER and call.trains]
         if len(known) < CALLS:
-            return None
+            return entry
         call = min(known, key=lambda one: one.useless_ns)
-        return {"at": self.at, "traced": self.traced, **call.describe()}
+        return {**entry, "followed": True, **call.describe()}
 
 
 class GradientCall:
