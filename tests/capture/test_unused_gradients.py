@@ -104,7 +104,7 @@ def test_too_few_calls_before_the_traced_steps_are_not_followed(noted: Any, star
     assert told == [(None, True, 0), (None, True, 7)]  # the second line came later
 
 
-def test_lines_beyond_the_kept_ones_are_told_as_unknown(noted: Any, started: Any) -> None:
+def test_lines_beyond_the_kept_ones_are_told_as_unknown(noted: Any) -> None:
     noted.rest()
     code = "noted.taken(list, Tape(HEAD), [HEAD], traced=True)\n" * 20
     exec(compile(code, __file__, "exec"), {**globals(), "noted": noted})

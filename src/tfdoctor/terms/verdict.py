@@ -65,6 +65,7 @@ class StepWork(StrEnum):
     STEP_ENTRY = "the way into a step"
     SCHEDULING = "starting operations"
     CHECKS = "starting checks"
+    UNUSED_GRADIENTS = "unused gradients"
 
 
 class Concern(StrEnum):

@@ -59,6 +59,7 @@ from tfdoctor.terms.verdict import (
     Remedy,
     Severity,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -120,18 +121,14 @@ TOO_FEW = "fewer than six calls came before the traced steps; record with a high
 
 FOLLOW = "Have the tape follow only what is trained"
 
-UNREAD = "If the script does not read the values of these gradients with NumPy, have the tape follow only what is trained"
-
-
-SUBJECT = "unused gradients"
-"""The name of this work for the step model."""
+UNREAD = "If the script does not read these gradients with NumPy, have the tape follow only what is trained"
 
 
 def _effects(unused: UnusedWork) -> Iterator[Effect]:
     bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
     for stage, time_ms in ((Stage.DEVICE, unused.kernels_ms), (Stage.HOST, unused.host_ms)):
         if time_ms:
-            yield Effect(stage, 0.0, SUBJECT, ms(time_ms), bound=bound)
+            yield Effect(stage, 0.0, StepWork.UNUSED_GRADIENTS, ms(time_ms), bound=bound)
 
 
 def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evidence]:

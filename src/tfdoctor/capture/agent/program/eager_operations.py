@@ -34,7 +34,7 @@ READS = ("_numpy", "_copy_nograd", "__dlpack__")
 """Methods of eager tensors that take the value without an operation."""
 
 MOST = 300_000
-"""Operations to note, at a few microseconds each: a loop that takes no more gradients must not be slowed for long."""
+"""Operations to note at most, which cost a few microseconds each: a loop may take no more gradients."""
 
 
 class Started:
