@@ -52,4 +52,5 @@ def test_gradients_that_were_not_followed_are_unknown(
 
 
 def test_what_is_known_of_one_line_is_found_beside_an_unknown_one() -> None:
-    assert as_finding(example(replace(UNUSED, unfollowed=Unfollowed(None, too_few=True))))
+    finding = as_finding(example(replace(UNUSED, unfollowed=Unfollowed(None, too_few=True))))
+    assert "six variables" in finding.summary

@@ -69,11 +69,11 @@ def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none(
     assert measured(line) == UnusedWork(calls=line.traced)
 
 
-@pytest.mark.parametrize("untimed", [{"followed": False}, {"step_ms": 0.0}])
+@pytest.mark.parametrize("line", [replace(TAKEN, followed=False), replace(TAKEN, step_ms=0.0)])
 def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown(
-    untimed: dict[str, float],
+    line: GradientsTaken,
 ) -> None:
-    line = replace(TAKEN, too_few=True, **untimed)
+    line = replace(line, too_few=True)
     assert measured(line).unfollowed == Unfollowed(Location("train.py", 43), too_few=True)
     assert measured(replace(line, traced=0)).unfollowed is None
 

@@ -111,7 +111,7 @@ class UnusedGradients:
     def describe(self) -> list[dict[str, object]]:
         """Return what is known of each line; of those beyond the kept ones, that they are not known."""
         entries = [line.describe() for line in self.lines.values()]
-        return entries + ([{"traced": self.beyond}] if self.beyond else [])
+        return [*entries, {"traced": self.beyond}] if self.beyond else entries
 
 
 class GradientLine:
@@ -136,7 +136,11 @@ class GradientLine:
 
     def describe(self) -> dict[str, object]:
         """Return the call with the least useless work, so that what only some steps use is not called useless."""
-        entry = {"at": self.at, "traced": self.traced, "too_few": self.calls < NEEDED}
+        entry: dict[str, object] = {
+            "at": self.at,
+            "traced": self.traced,
+            "too_few": self.calls < NEEDED,
+        }
         known = [call for call in self.noted if call.followed >= AFTER and call.trains]
         if len(known) < CALLS:
             return entry
