@@ -117,7 +117,8 @@ def pages() -> dict[Path, str]:
 
 def documented(rule: Rule) -> str:
     """Return the page of one rule, with a banner that names its source."""
-    source = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}.py"
+    module = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}"
+    source = f"{module}/__init__.py" if (ROOT / module).is_dir() else f"{module}.py"
     return f"{BANNER.format(source=source)}\n{rule_page(rule)}"
 
 
