@@ -261,7 +261,8 @@ def exit_codes_page() -> str:
             str(FOUND),
             (
                 "A finding reached the severity given with `--fail-on` (findings about the recording and those in "
-                "the baseline excluded); or a budget is exceeded, or could not be measured; or a promise was off "
+                "the baseline excluded); or a budget or `--fail-on-roofline` is exceeded or not "
+                "reached, or could not be measured; or a promise was off "
                 "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` shows a regression of "
                 "more than `--max-regression`."
             ),

@@ -65,6 +65,27 @@ def test_a_budget_decides_the_exit_code(budget: str, state: str, code: int) -> N
     assert bool(check["why"]) == (state == "unknown")
 
 
+@pytest.mark.parametrize(
+    ("share", "state", "code"),
+    [("5%", "met", 0), ("40%", "unclear", 0), ("95%", "exceeded", 3)],
+)
+def test_the_distance_to_the_hardware_decides_the_exit_code(
+    share: str, state: str, code: int
+) -> None:
+    """8 to 85 % of the step: without the CPU's peak FLOP/s, matmuls need between none and all of their time."""
+    settings('[budget]\nroofline = "99%"\n')  # the command line wins
+    assert report("--fail-on-roofline", share, sample=CONVNET)[0] == code
+    (check,) = contract()["budgets"]
+    assert (check["state"], check["at"]) == (state, None)
+    assert "(peak FLOP/s unknown)" in check["why"]
+
+
+def test_a_share_that_is_no_percentage_is_a_usage_error() -> None:
+    code, output = report("--fail-on-roofline", "0.4")
+    assert code == 2
+    assert "may mean 0.4% or 40%" in " ".join(output.split())
+
+
 def test_every_format_has_the_budgets() -> None:
     settings("[budget]\nstep-ms = 5")
     code, output = report(formats="html,md,sarif,gitlab,github")

@@ -32,6 +32,7 @@ UNITS = {
     "input-wait": ratio,
     "examples-per-second": examples_rate,
     "matrix-unit": ratio,
+    "roofline": ratio,
     "memory-gb": nbytes,
     "run-s": ms,
     "run-start-s": ms,
@@ -41,7 +42,9 @@ UNITS = {
 }
 ORDER = (BudgetState.EXCEEDED, BudgetState.UNCLEAR, BudgetState.MET)
 
-CONDITIONS = Conditions(batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4)
+CONDITIONS = Conditions(
+    batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4, least_ms=13.0
+)
 
 
 ACCOUNT = RunAccount(
@@ -184,6 +187,51 @@ def test_a_phase_that_took_no_time_meets_its_budget() -> None:
     assert check(whole(rows=rows), "run-preparation-s", 1.0).state is BudgetState.MET
 
 
+# The distance to the hardware
+
+
+def test_the_least_time_of_the_operations_is_compared_with_the_step() -> None:
+    """13 of 52 ms are a quarter; the interval is that of the step."""
+    found, step = check(run(), "roofline", 0.2), check(run(), "step-ms", 60)
+    assert value(found.value) == 0.25
+    assert value(found.low) == pytest.approx(13.0 / value(step.high))
+    assert value(found.high) == pytest.approx(13.0 / value(step.low))
+
+
+@pytest.mark.parametrize(
+    ("limit", "state"),
+    [(0.15, BudgetState.MET), (0.4, BudgetState.UNCLEAR), (0.9, BudgetState.EXCEEDED)],
+)
+def test_operations_of_unknown_least_time_need_between_none_and_all_of_theirs(
+    limit: float, state: BudgetState
+) -> None:
+    """13 ms are needed, and at most 26 ms more: 25 to 75 % of the step, wider by the step's interval."""
+    why = {"open_ms": "peak FLOP/s unknown"}
+    found = check(run(open_ms=26.0, missing=why), "roofline", limit)
+    assert (found.state, found.value) == (state, None)
+    assert value(found.low) < 0.25
+    assert 0.75 < value(found.high) < 0.9
+    assert found.why == (
+        "the least time is unknown of operations that take 50 % of the step (peak FLOP/s unknown)"
+    )
+
+
+def test_a_share_that_the_interval_decides_is_not_called_undecided_for_its_unknown_part() -> None:
+    undecided = check(run(open_ms=26.0), "roofline", 0.4)
+    section = budget_section([undecided])
+    assert section is not None
+    assert section.lines[0].told.endswith(
+        "at least 40 %; the interval contains the limit, because the least time is unknown of operations that take "
+        "50 % of the step, so the command does not fail"
+    )
+
+
+def test_a_small_rest_of_unknown_operations_is_not_worth_a_word() -> None:
+    found = check(run(open_ms=0.2), "roofline", 0.2)
+    assert (found.why, value(found.value)) == ("", 0.25)
+    assert value(found.high) > 13.2 / 52
+
+
 # What may have made the run slow does not fail it
 
 
@@ -254,6 +302,7 @@ def test_no_steps_are_unknown_for_the_reason_of_the_report() -> None:
         ("examples-per-second", "batch_size"),
         ("memory-gb", "device_bytes"),
         ("matrix-unit", "matrix_unit"),
+        ("roofline", "least_ms"),
     ],
 )
 def test_a_missing_figure_is_unknown_because_of_its_reason(key: str, field: str) -> None:

@@ -1,14 +1,16 @@
 """What makes a command fail: the severity of findings, budgets, and a baseline of known findings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from tfdoctor.cli.messages import say
-from tfdoctor.cli.options import Fail, FailOn, SavingOptions, parse_file, parse_own
+from tfdoctor.cli.options import Fail, FailOn, SavingOptions, parse_file, parse_own, parse_percent
 from tfdoctor.cli.rule_selection import failing
+from tfdoctor.rulebook.config.budget import BudgetLimit
+from tfdoctor.terms.units import ratio
 
 if TYPE_CHECKING:
     from tfdoctor.compare.baseline import Baseline
@@ -35,6 +37,14 @@ WriteBaseline = Annotated[
         help="Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
     ),
 ]
+FailOnRoofline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENT",
+        help="Exit with 3 if the operations of the step would need less than this share of it, such as 40%, at the "
+        "peak rates of the hardware.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,7 @@ class GateOptions:
     """What makes a command fail."""
 
     fail_on: Fail = None
+    fail_on_roofline: FailOnRoofline = None
     baseline: KnownFindings = None
     write_baseline: WriteBaseline = None
 
@@ -50,7 +61,12 @@ class GateOptions:
 
         Raises:
             InputError: the baseline cannot be read.
+            typer.BadParameter: the share is no percentage.
         """
+        share = parse_percent(self.fail_on_roofline, "--fail-on-roofline")
+        if share is not None:
+            budget = config.budget.with_limit(BudgetLimit("roofline", ratio(share)))
+            config = replace(config, budget=budget)
         return Gates.of(config, self.fail_on, self.baseline, self.write_baseline)
 
 

@@ -137,6 +137,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         ("--write-baseline", demands.write_baseline),
         ("--baseline", demands.baseline),
         ("--fail-on", demands.fail_on),
+        ("--fail-on-roofline", demands.fail_on_roofline),
     ):
         if no_report and given:
             raise typer.BadParameter(f"{name} needs the report: leave --no-report out")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, 
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget, BudgetLimit
-from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.student_t import student
 from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
@@ -38,7 +39,10 @@ UNKNOWN_DEVICE = "the device of the run is unknown, and this budget depends on i
 
 @dataclass(frozen=True, slots=True)
 class Measured95:
-    """A figure with its 95 % interval; without ``value`` it is unknown, because ``why``."""
+    """A figure with its 95 % interval; without ``value`` it is unknown, because ``why``.
+
+    Where the figure is known only to be in an interval, this has no ``value``, and ``why`` says so.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -52,7 +56,9 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     if budget.file is not None:
         path = f"{within_repository(budget.file.parent)}{budget.file.name}"
         checks = {
-            limit: replace(check, at=Location(path, budget.lines.get(limit, 1)))
+            limit: replace(check, at=Location(path, budget.lines[limit]))
+            if limit in budget.lines  # others are of the command line
+            else check
             for limit, check in checks.items()
         }
     return replace(diagnosis, budgets=tuple(checks.values()))
@@ -73,8 +79,9 @@ def _check(diagnosis: Diagnosis, limit: BudgetLimit) -> BudgetCheck:
     measured = Measured95(why=UNKNOWN_DEVICE) if unsure else figure(diagnosis)
     value, low, high = measured.value, measured.low, measured.high
     found = BudgetState.UNKNOWN
-    if value is not None:
-        ends = value if low is None else low, value if high is None else high
+    known = value if low is None else low, value if high is None else high
+    if None not in known:
+        ends = cast("tuple[float, float]", known)
         found = state(limit.limit.value, *ends, at_least=limit.at_least)
     return BudgetCheck(
         key=limit.key,
@@ -185,6 +192,30 @@ def _matrix_unit(diagnosis: Diagnosis) -> Measured95:
     return _recorded(found.matrix_unit, found, "matrix_unit")
 
 
+def _roofline(diagnosis: Diagnosis) -> Measured95:
+    """Return the share of the step that its operations would need at the peak rates of the hardware.
+
+    Operations whose least time is unknown need between none and all of the time that they take.
+    """
+    found, step = diagnosis.conditions, _step(diagnosis)
+    if step.value is None or step.low is None or step.high is None:
+        return step
+    if found.least_ms is None:
+        return Measured95(why=_missing(found, "least_ms"))
+    least, most = found.least_ms, found.least_ms + found.open_ms
+    ends = least / step.high, min(1.0, most / step.low)
+    if found.open_ms <= SMALL_REST * most:
+        return Measured95(min(1.0, least / step.value), *ends)
+    unknown = f"the least time is unknown of operations that take {percent(found.open_ms / step.value)} of the step"
+    why = found.missing.get("open_ms", "")
+    return Measured95(None, *ends, f"{unknown} ({why})" if why else unknown)
+
+
+SMALL_REST = 0.02
+"""Share of the operations' time up to which those of unknown least time are not told: the step's interval is
+wider."""
+
+
 def _memory(diagnosis: Diagnosis) -> Measured95:
     """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
     found = diagnosis.conditions
@@ -247,6 +278,7 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
             "input-wait": (_input_wait, ratio),
             "examples-per-second": (_examples, examples_rate),
             "matrix-unit": (_matrix_unit, ratio),
+            "roofline": (_roofline, ratio),
             "memory-gb": (_memory, nbytes),
             "run-s": (_of_run(), ms),
             "run-start-s": (_of_run(Phase.START, Phase.IMPORTS), ms),

@@ -164,6 +164,10 @@ class Conditions:
     )
     untraced_ms: Ms | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
+    least_ms: Annotated[Ms | None, OmitDefault()] = (
+        None  # that operations of a step need at the hardware's rates, of those for which it is known
+    )
+    open_ms: Annotated[Ms, OmitDefault()] = 0.0  # what the other operations of the step take
     missing: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict
     )  # why a field is None, as a clause; "input": why a wait for input does not show

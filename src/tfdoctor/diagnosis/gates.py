@@ -18,7 +18,10 @@ class BudgetState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetCheck:
-    """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value."""
+    """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value.
+
+    A value that is known only to be in an interval is None, and has the interval.
+    """
 
     key: str  # in the settings: "step-ms"
     limit: SameUnit
@@ -27,7 +30,7 @@ class BudgetCheck:
     value: MaybeSameUnit = None
     low: MaybeSameUnit = None  # None where there is one figure, without an interval
     high: MaybeSameUnit = None
-    why: str = ""  # why it is unknown, as a clause
+    why: str = ""  # why the value is unknown, as a clause
     at: Location | None = None  # the key in the settings, by its path in the repository
 
     @property

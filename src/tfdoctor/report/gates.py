@@ -81,10 +81,17 @@ def budget_message(check: BudgetCheck) -> str:
 
 def _line(check: BudgetCheck) -> BudgetLine:
     interval = remark = ""
-    if check.value is not None:
-        interval = quantity_span(check.low, check.high) if check.low and check.high else ONE_FIGURE
+    if check.low and check.high:
+        interval = quantity_span(check.low, check.high)
+    elif check.value is not None:
+        interval = ONE_FIGURE
     if check.state is BudgetState.UNCLEAR:
-        remark = "the interval contains the limit, so the command does not fail; record more steps to decide it"
+        holds, passes = "the interval contains the limit", "so the command does not fail"
+        remark = (
+            f"{holds}, because {text.prose(check.why)}, {passes}"
+            if check.why
+            else f"{holds}, {passes}; record more steps to decide it"
+        )
     elif check.state is BudgetState.UNKNOWN:
         remark = f"it fails, because {text.prose(check.why)}"
     return BudgetLine(

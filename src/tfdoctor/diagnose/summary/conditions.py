@@ -14,9 +14,12 @@ from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.operation_groups import OperationGroups
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Stage
 
 NO_BATCH = "the recording does not contain the batch size"
 NO_MEMORY = "the memory of the run was not sampled"
@@ -40,7 +43,23 @@ def conditions(chart: Chart) -> Conditions:
         untraced_ms=pace.step_ms if pace else None,
         matrix_unit=unit.utilization if unit else None,
     )
+    least_ms, open_ms = _limit(chart)
+    found = replace(found, least_ms=least_ms, open_ms=open_ms)
     return replace(found, missing=dict(_missing(chart, found)))
+
+
+def _limit(chart: Chart) -> tuple[float | None, float]:
+    """Return the least time of the step's operations, as far as it is known, and the time of the others; ms.
+
+    Both are of the shown step, without the profiler's cost.
+    """
+    known, model = chart.get(OperationGroups), chart.get(StepModel)
+    if known is None:
+        return None, 0.0
+    kept = model.kept(Stage.DEVICE) if model else 1.0
+    least = sum(min(one.least_ms, one.ms) for one in known.groups if one.least_ms is not None)
+    unknown = sum(one.ms for one in known.groups if one.least_ms is None)
+    return least * kept, unknown * kept
 
 
 def _missing(chart: Chart, found: Conditions) -> Iterator[tuple[str, str]]:
@@ -56,6 +75,19 @@ def _missing(chart: Chart, found: Conditions) -> Iterator[tuple[str, str]]:
         yield "device_bytes", chart.why_missing(DeviceMemory)
     if found.matrix_unit is None:
         yield "matrix_unit", chart.why_missing(MatrixUnit) or NO_WORK
+    if found.least_ms is None:
+        yield "least_ms", chart.why_missing(OperationGroups)
+    elif found.open_ms:
+        yield "open_ms", _why_open(chart.get(OperationGroups))
+
+
+def _why_open(known: OperationGroups | None) -> str:
+    """Return why the least time of most of the time is unknown for which it is."""
+    times: dict[str, float] = {}
+    for group in known.groups if known else ():
+        if group.least_ms is None:
+            times[group.missing] = times.get(group.missing, 0.0) + group.ms
+    return max(times, key=lambda why: times[why])
 
 
 def _gpu_mhz(clocks: GpuClocks | None) -> float | None:

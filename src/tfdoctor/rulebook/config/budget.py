@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -75,6 +75,11 @@ class Budget:
             below = f"{where}.{name}"
             limits += _limits(_table(table[name], below, BUDGET_KEYS), below, DEVICES[name])
         return cls(tuple(limits))
+
+    def with_limit(self, limit: BudgetLimit) -> Self:
+        """Return the budgets with one of the command line, which replaces those of the same key."""
+        others = tuple(one for one in self.limits if one.key != limit.key)
+        return replace(self, limits=(*others, limit))
 
     def of(self, device: DeviceKind | None) -> tuple[BudgetLimit, ...]:
         """Return the budgets of a kind of device; of an unknown one those of every kind."""
@@ -149,6 +154,13 @@ BUDGET_KEYS: Mapping[str, BudgetKey] = {
         '"40%"',
         "smallest share of the matrix unit's peak rate that the step reaches while the device is busy; unknown on "
         "CPUs",
+        at_least=True,
+    ),
+    "roofline": BudgetKey(
+        _percentage,
+        '"40%"',
+        "smallest share of the step that its operations would need at the peak rates of the hardware; see "
+        "[the distance to the hardware](../how-to/fail-in-ci.md#the-distance-to-the-hardware)",
         at_least=True,
     ),
     "memory-gb": BudgetKey(
