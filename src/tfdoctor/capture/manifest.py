@@ -11,6 +11,7 @@ import tfdoctor
 from tfdoctor.capture import machine, missing_data
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
+from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.manifest import (
@@ -19,6 +20,7 @@ from tfdoctor.recording.manifest import (
     EndedProcess,
     Ending,
     Manifest,
+    Revision,
     Sampling,
     fold,
 )
@@ -77,7 +79,15 @@ def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) 
         plan=_plan(plan),
         clock=(clock(),),
         worker=worker,
+        revision=_revision(plan),
     )
+
+
+def _revision(plan: Plan) -> Revision | None:
+    """Return the commit in the folder of the script, or in the current one."""
+    script = Path(plan.script).resolve() if plan.kind is Kind.SCRIPT else None
+    known = script if script is not None and script.is_file() else None
+    return revision(known.parent if known else Path.cwd(), known, os.environ)
 
 
 def _plan(plan: Plan) -> CapturePlan:

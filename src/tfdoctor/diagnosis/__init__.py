@@ -146,6 +146,12 @@ class Subject:
     framework: Mapping[str, str] = field(default_factory=dict)  # {"tensorflow": "2.21.0", ...}
     hosts: tuple[str, ...] = ()
     exit_code: Signed | None = None
+    recorded: Annotated[str, OmitDefault()] = ""  # when, ISO 8601 in UTC
+    commit: Annotated[str, OmitDefault()] = ""  # of the program in git
+    committed: Annotated[str, OmitDefault()] = ""  # when it was made, as `recorded`
+    changed: Annotated[bool | None, OmitDefault()] = (
+        None  # whether the program differed from the commit; None is unknown
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

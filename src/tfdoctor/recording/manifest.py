@@ -100,6 +100,18 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """The commit of the program in git, when it was made (Unix ns, 0 is unknown), and whether its files differ.
+
+    ``changed`` counts files that git tracks, and the script; None is unknown.
+    """
+
+    commit: str = ""
+    committed_unix_ns: Count = 0
+    changed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunTimes:
     """When tfdoctor started the command and saw its end, in ns of the system's monotonic clock and of Unix.
 
@@ -168,6 +180,7 @@ class Manifest:
     workers: tuple[str, ...] = ()  # the names of all workers, whose recordings lie below `workers`
     written: WrittenFiles | None = None  # None: not recorded
     times: RunTimes | None = None  # None: not recorded
+    revision: Revision | None = None  # None: unknown, or not recorded
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -242,6 +255,7 @@ __all__ = [
     "Manifest",
     "Missing",
     "MissingPart",
+    "Revision",
     "Sampling",
     "StepsSeen",
     "TracedWindow",

@@ -13,7 +13,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Sampling
+from tfdoctor.recording.manifest import Revision, Sampling
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, nbytes, ratio
@@ -35,12 +35,20 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
             ),
             ("CPU instructions", " ".join(host.cpu_flags)),
             ("Python", recording.manifest.versions.get("python", "")),
+            ("commit", _commit(recording.manifest.revision)),
         ]
     if program:
         rows += list(_settings(program))
     rows += list(_on_cpu(chart))
     rows += list(_boards(chart))
     return tuple((name, text) for name, text in rows if text)
+
+
+def _commit(revision: Revision | None) -> str:
+    """Return the commit of the program, and whether its files differed; "" where it is unknown."""
+    if revision is None:
+        return ""
+    return f"{revision.commit}, with changes" if revision.changed else revision.commit
 
 
 def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:

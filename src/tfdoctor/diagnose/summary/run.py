@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
@@ -30,6 +31,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Revision
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.units import ms, ratio
@@ -46,6 +48,7 @@ def subject(chart: Chart, title: str) -> Subject:
     device, hardware, framework = chart.get(Device), chart.get(Hardware), chart.get(Framework)
     trace, manifest = chart.fact(Trace), chart.fact(Recording).manifest
     seen = device if device and device.visible else None
+    revision = (manifest.revision if manifest else None) or Revision()
     return Subject(
         title=title,
         command=manifest.command if manifest else (),
@@ -66,7 +69,20 @@ def subject(chart: Chart, title: str) -> Subject:
         ),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
+        recorded=_moment(manifest.recorded_unix_ns) if manifest else "",
+        commit=revision.commit,
+        committed=_moment(revision.committed_unix_ns),
+        changed=revision.changed,
     )
+
+
+NS_PER_S = 1e9
+
+
+def _moment(unix_ns: int) -> str:
+    """Return a time in ISO 8601, in UTC; "" for 0, which is unknown."""
+    moment = datetime.fromtimestamp(unix_ns / NS_PER_S, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if unix_ns else ""
 
 
 BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}

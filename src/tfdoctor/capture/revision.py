@@ -1,0 +1,56 @@
+"""The commit of the program that is recorded, as git or the CI says it."""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tfdoctor.recording.manifest import Revision
+
+TIMEOUT_S = 5.0
+"""For one question to git: a large repository on a slow disk must not delay the run."""
+
+OF_CI = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
+"""Variables in which GitHub, GitLab, Azure and Jenkins name the commit of a job, where its image has none."""
+
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""Of a commit, by SHA-1 or SHA-256."""
+
+
+def revision(folder: Path, script: Path | None, environment: Mapping[str, str]) -> Revision | None:
+    """Return the commit that is checked out in a folder; None where neither git nor the CI knows it.
+
+    A script that git does not track is a change of the commit.
+    """
+    told = _git(folder, "log", "-1", "--no-show-signature", "--format=%H %ct")
+    commit, _, seconds = (told or "").strip().partition(" ")
+    if not HASH.fullmatch(commit) or not seconds.isdecimal():
+        of_job = (environment.get(name, "").lower() for name in OF_CI)
+        known = next(filter(HASH.fullmatch, of_job), None)
+        return Revision(known) if known else None
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    unknown = script is not None and not _git(folder, "ls-files", "--", str(script))
+    changed = True if unknown else None if changes is None else bool(changes)
+    return Revision(commit, int(seconds) * 1_000_000_000, changed)
+
+
+def _git(folder: Path, *question: str) -> str | None:
+    """Return git's answer about the repository of a folder; None where there is none.
+
+    git takes no lock, so that it never disturbs a command of the user's.
+    """
+    try:
+        answer = subprocess.run(  # noqa: S603 - arguments of our own, and no shell
+            ["git", "-C", str(folder), *question],  # noqa: S607 - the user's git
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            capture_output=True,
+            check=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=TIMEOUT_S,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout
