@@ -273,6 +273,7 @@ class RunSettings:
     steps_per_execution: int | str | None = None
     batch_size: Size | None = None
     fit_at: SourceLine | None = None
+    batches_at: SourceLine | None = None  # defines how a PyDataset makes a batch
     epochs: Number | None = None
     steps_per_epoch: Number | None = None
     strategy: str | None = None

@@ -430,6 +430,21 @@ def test_all_of_a_generators_work_is_python() -> None:
     assert made.python_ms == made.work_ms == pytest.approx(28)
 
 
+def test_the_generator_of_a_keras_dataset_is_at_its_own_method() -> None:
+    def rows(at: float) -> Iterable[Row]:
+        yield iterator("Root", at, at + 30, 1)
+        yield iterator("Root::FlatMap", at, at + 30, 2, 1, name="FlatMapDataset:7")
+        yield iterator("Root::FlatMap[0]::Generator", at, at + 28, 3, 2)
+
+    record = program(written(1, "FlatMapDataset:7", "_FlatMapDataset"), feeds=1)
+    found = pipeline(lane("python", rows), program=record)
+    assert stage(found, "Root::FlatMap::Generator").at == Location("/home/me/train.py", 11)
+    record["run"] = {"batches_at": ["/home/me/data.py", 40]}
+    found = pipeline(lane("python", rows), program=record)
+    assert stage(found, "Root::FlatMap::Generator").at == Location("/home/me/data.py", 40)
+    assert stage(found, "Root::FlatMap").at == Location("/home/me/train.py", 11)
+
+
 # What is missing
 
 

@@ -23,6 +23,7 @@ from tfdoctor.facts.input.pipeline_stages import (
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
+from tfdoctor.terms.verdict import Location
 
 NEGLIGIBLE_MS = 0.2
 """Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)."""
@@ -54,7 +55,7 @@ class InputPipeline:
         per_step = batches / sum(step.calls for step in steps.steady_steps)
         datasets = _written(program)
         made = [_stage(node, batches, per_step, datasets) for node in iterators.nodes.values()]
-        stages = _placed(_handed(made))
+        stages = _placed(_handed(made), program.batches_at)
         ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
         functions = [one for one in program.feeding if one.function_at and one.trace_name]
         idle = tuple(dataset for dataset in functions if dataset.trace_name not in ran)
@@ -173,13 +174,19 @@ def _handed(stages: Sequence[StageTime]) -> Iterator[StageTime]:
             yield stage
 
 
-def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
-    """Give a stage that tf.data made inside another, such as a generator's, the line of its consumer."""
+def _placed(stages: Iterable[StageTime], batches_at: Location | None) -> tuple[StageTime, ...]:
+    """Give a stage that tf.data made inside another, such as a generator's, the line of its consumer.
+
+    Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``.
+    """
     placed: list[StageTime] = []
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
             above = [one.dataset for one in placed if feeds(stage.path, one.path) and one.dataset]
-            inner = Dataset(id=above[-1].id, kind="", at=above[-1].at) if above else None
+            at = (batches_at if stage.kind == GENERATOR else None) or (
+                above[-1].at if above else None
+            )
+            inner = Dataset(id=above[-1].id, kind="", at=at) if above else None
             stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
         placed.append(stage)
     return tuple(placed)

@@ -178,6 +178,7 @@ class Program:
     trains: int | None = (
         None  # how many of the first operations belong to functions that take gradients
     )
+    batches_at: Location | None = None  # defines how the PyDataset that feeds fit makes a batch
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -219,6 +220,7 @@ class Program:
             record.run,
             tuple(Metric(name=m.name, classes=m.classes, at=place(m.at)) for m in record.metrics),
             sum(len(graph.operations) for graph in graphs if graph.name in training),
+            place(record.run.batches_at),
         )
 
     @property

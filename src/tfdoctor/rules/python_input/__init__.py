@@ -28,8 +28,8 @@ recordings of `tfdoctor profile`; the time includes the conversion of new arrays
 same are left to repeated-conversion. What counts is the time beyond that which tf.data takes for a batch itself.
 
 The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
-(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown. Functions written in C,
-such as those of `cv2`, appear as lines that call nothing.
+(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown, and the finding is at the
+`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, appear as lines that call nothing.
 
 Users met it as a generator in Python that is slower than the GPU.
 

@@ -50,6 +50,13 @@ def user_file(name: str) -> str | None:
     return _known[name]
 
 
+def defined_at(function: object) -> Line | None:
+    """Return the path and line where a function of the user's is defined; None of any other."""
+    code = getattr(function, "__code__", None)
+    path = user_file(code.co_filename) if code else None
+    return (path, code.co_firstlineno) if code and path else None
+
+
 def user_line(frame: FrameType | None) -> Line | None:
     """Return the path and line of the innermost user frame at or above this one, or None."""
     while frame is not None:

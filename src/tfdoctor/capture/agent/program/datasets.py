@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..process import tensorflow_api
-from ..process.stack import user_file
+from ..process.stack import defined_at
 from . import file_lists
 
 TYPE_CHECKING = False
@@ -87,15 +87,13 @@ def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
 
 def _function(wrapper: DatasetFunction) -> dict[str, object]:
     function = wrapper._func
-    code = getattr(function, "__code__", None)
-    path = user_file(code.co_filename) if code else None
     known = wrapper.function.graph.as_graph_def()
     inner = known.library.function  # the branches and loops within
     nodes = [*known.node, *(node for each in inner for node in each.node_def)]
     types = {node.op for node in nodes} - {each.signature.name for each in inner}
     return {
         "name": getattr(function, "__name__", type(function).__name__),
-        "at": (path, code.co_firstlineno) if code and path else None,
+        "at": defined_at(function),
         "python": bool(types & PYTHON_OPS),
         "types": sorted(types),
         "stateful": sorted(name for name in types if tensorflow_api.is_stateful(name)),

@@ -167,7 +167,7 @@ def _sources(program: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for name in ("fit_at", "strategy_at", "intra_op_at"):
+    for name in ("fit_at", "batches_at", "strategy_at", "intra_op_at"):
         yield {"at": program["run"].get(name)}
     for graph in program["graphs"]:
         yield from graph["operations"]

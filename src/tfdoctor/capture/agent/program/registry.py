@@ -8,7 +8,7 @@ import weakref
 from ..process import tensorflow_api
 from ..process.frames import hide
 from ..process.journal import guarded
-from ..process.stack import called_here, here, way_here
+from ..process.stack import called_here, defined_at, here, way_here
 from .chosen import Choices
 from .debugging import DebugAids
 from .numbering import Numbering
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         adapter: str
         batch_size: object
         at: Line | None
+        batches_at: Line | None
         epochs: int
         steps_per_epoch: int | None
 
@@ -161,7 +162,12 @@ class Registry:
         self.model = weakref.ref(model)
         self.held = next((data for data in given if data in self.lines), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
-        self.fit = {"adapter": type(adapter).__name__, "batch_size": batch_size, "at": here()}
+        self.fit = {
+            "adapter": type(adapter).__name__,
+            "batch_size": batch_size,
+            "at": here(),
+            "batches_at": _maker(adapter),
+        }
         self.lengths.given(adapter)
 
     def release(self) -> None:
@@ -191,6 +197,13 @@ class Registry:
         """Return how many batches an epoch has; negative when that is not known."""
         dataset = dataset_of(iterator)
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
+
+
+def _maker(adapter: object) -> Line | None:
+    """Return the user's line that defines how a PyDataset, or a Sequence of Keras 2, makes a batch."""
+    sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
+    made = next((one for one in sets if one is not None), None)
+    return defined_at(getattr(type(made), "__getitem__", None))
 
 
 def _nothing() -> None:

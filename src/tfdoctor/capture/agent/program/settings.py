@@ -35,6 +35,7 @@ def describe(registry: Registry) -> dict[str, object]:
         "steps_per_execution": getattr(model, "steps_per_execution", None),
         "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
         "fit_at": registry.fit.get("at"),
+        "batches_at": registry.fit.get("batches_at"),
         "epochs": registry.fit.get("epochs"),
         "steps_per_epoch": registry.fit.get("steps_per_epoch"),
         "debugging": registry.aids.describe(),
