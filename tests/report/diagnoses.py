@@ -620,6 +620,10 @@ def operations() -> tuple[OperationRow, ...]:
     )
 
 
+WAITS = {"input": ("input-bound",)}
+"""The rules about parts of the step."""
+
+
 def timeline(name: str = "", pieces: int = 40) -> Timeline:
     """Return a step of 52 ms that waits 43 ms for input, then computes."""
     step = (
@@ -630,11 +634,18 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
     )
     lanes = (
         TimelineLane(
-            "step", tuple(_piece(start, time, part, name or part) for part, start, time in step)
+            "step",
+            tuple(
+                _piece(start, time, part, name or part, *WAITS.get(part, ()))
+                for part, start, time in step
+            ),
         ),
         TimelineLane(
             name or "input: .map(decode)",
-            tuple(_piece(at, 0.9, "input", name or ".map(decode)") for at in range(43)),
+            tuple(
+                _piece(at, 0.9, "input", name or ".map(decode)", "input-bound", "sequential-map")
+                for at in range(43)
+            ),
         ),
         TimelineLane(
             name or "operations",
@@ -644,6 +655,7 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
                     7.0 / pieces,
                     "device",
                     name or f"conv_{at % 9} (Conv2D)",
+                    *(() if at % 4 else ("float32-matmul",)),
                 )
                 for at in range(pieces)
             ),
@@ -653,8 +665,8 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
     return Timeline(number=12, total_ms=52.0, lanes=lanes, hidden=3)
 
 
-def _piece(start_ms: float, duration_ms: float, part: str, name: str) -> TimelineBar:
-    return TimelineBar(start_ms, duration_ms, part, name)
+def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> TimelineBar:
+    return TimelineBar(start_ms, duration_ms, part, name, rules=rules)
 
 
 def caused() -> Diagnosis:

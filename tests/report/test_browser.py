@@ -132,8 +132,55 @@ def test_the_timeline_zooms_moves_and_names_what_is_under_the_pointer(
     expect(axis).not_to_have_text(near)
     page.get_by_role("button", name="Whole step").click()
     lanes.first.hover(position={"x": 100, "y": 7})
-    expect(page.locator(".timeline output")).to_have_text("input: 43.1\N{NO-BREAK SPACE}ms, from 0")
+    expect(page.locator(".timeline output")).to_have_text(
+        "input: 43.1\N{NO-BREAK SPACE}ms, from 0; finding 1 The step waits for input"
+    )
     assert visit.messages == []
+    page.close()
+
+
+LIT = """() => [...document.querySelectorAll(".timeline canvas")].map((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1);
+    const ink = getComputedStyle(document.body).color.match(/\\d+/g).map(Number);
+    let lit = 0;
+    for (let at = 0; at < data.length; at += 4) lit += ink.every((value, i) => data[at + i] === value);
+    return lit / canvas.width;
+})"""
+"""The share of each lane that has the line below it of what is marked."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_finding_marks_its_bars_and_a_bar_its_findings(
+    browser: Browser, files: dict[str, Path], scheme: Scheme
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 6000}, color_scheme=scheme)
+    visit = Visit(page, files["full"])
+    links, output = page.locator(".marks a"), page.locator(".timeline output")
+    assert links.all_text_contents() == [
+        "1 The step waits for input",
+        "3 Float32 matmul",
+    ]
+    links.first.hover()
+    expect(output).to_have_text("marked: 44 bars")
+    page.wait_for_function(f"({LIT})()[0] > 0.8")
+    step, stage, *operations = page.evaluate(LIT)
+    assert (step < 0.85, stage > 0.5, operations) == (True, True, [0, 0])
+    page.locator("h1").hover()
+    page.wait_for_function(f"({LIT})().every(share => share === 0)")
+    links.last.focus()
+    expect(output).to_have_text("marked: 10 bars")
+    page.wait_for_function(f"({LIT})()[2] > 0")
+    assert page.evaluate(LIT)[:2] == [0, 0]
+    page.locator(".timeline").focus()
+    page.wait_for_function(f"({LIT})().every(share => share === 0)")
+    page.locator(".timeline canvas").nth(1).hover(position={"x": 2, "y": 7})
+    expect(output).to_contain_text("; finding 1 The step waits for input")
+    marked = "[...document.querySelectorAll('.lit')].map(one => one.tagName)"
+    assert page.evaluate(marked) == ["LI", "A", "ARTICLE"]
+    page.locator("h1").hover()
+    page.wait_for_function(f"({marked}).length === 0")
+    own = "Canvas2D: Multiple readback"  # of this test, not of the page
+    assert [message for message in visit.messages if not message.startswith(own)] == []
     page.close()
 
 

@@ -50,7 +50,8 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
 def test_the_contract_has_each_name_once() -> None:
     found = timelines.write(diagnoses.timeline())
     assert len(found["names"]) == len(set(found["names"]))
-    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1]
+    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
+    assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]
     assert found["lanes"][3]["bars"][0][4] == 17
 
 

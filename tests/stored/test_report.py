@@ -84,6 +84,8 @@ def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() 
             {"lanes": [{"name": "", "bars": [row]}]}
             for row in ([1, 2], [1e308, 1, 0, 0, 1], [0, 1, 0, 10**9, 1], [0, 1, 0, 0, "<i>"])
         ),
+        {"lanes": [{"name": "", "bars": [[0, 1, 0, 0, 1, 1]]}], "rules": [["a"]]},
+        {"rules": None},
     ],
 )
 def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
@@ -91,6 +93,16 @@ def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
     content["timeline"] |= damage
     with pytest.raises(NoReportError, match=r"^timeline"):
         read(content)
+
+
+def test_bars_of_earlier_reports_are_about_no_finding() -> None:
+    content = json.loads(json.dumps(write(diagnoses.full())))
+    del content["timeline"]["rules"]
+    for lane in content["timeline"]["lanes"]:
+        lane["bars"] = [row[:5] for row in lane["bars"]]
+    timeline = read(content).timeline
+    assert timeline is not None
+    assert {bar.rules for lane in timeline.lanes for bar in lane.bars} == {()}
 
 
 # Any damage

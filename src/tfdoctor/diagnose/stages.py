@@ -14,6 +14,7 @@ from tfdoctor.diagnose.run_account import run_account
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary.conditions import conditions
+from tfdoctor.diagnose.summary.marks import Marks
 from tfdoctor.diagnose.summary.profile import profile
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
@@ -66,7 +67,6 @@ def measured(case: Case) -> Diagnosis:
         trust=Trust(level=TrustLevel.LOW),
         results=(),
         run=run_account(chart, case.for_epochs),
-        timeline=timeline(chart),
         pipeline=pipeline,
         pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
         operations=operations,
@@ -135,6 +135,11 @@ def profiled(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, profile=profile(case.chart))
 
 
+def drawn(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """Add the timeline of a step, in which the work is marked that findings are about."""
+    return replace(diagnosis, timeline=timeline(case.chart, Marks.of(diagnosis.results)))
+
+
 def accounted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     """Add what explains each large part of the step."""
     return replace(diagnosis, accounts=accounts(case.chart, diagnosis.results))
@@ -153,6 +158,7 @@ STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     located,
     with_edits,
     profiled,
+    drawn,
     accounted,
     trusted,
 )

@@ -126,6 +126,7 @@ class TimelineBar:
     part: str  # of PARTS
     name: str  # what ran; of several pieces the longest
     pieces: int = 1
+    rules: tuple[str, ...] = ()  # whose findings are about this work; of several pieces likewise
 
 
 @dataclass(frozen=True, slots=True)

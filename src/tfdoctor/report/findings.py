@@ -74,8 +74,13 @@ class Fault:
     known: str = ""  # words that say so, where all of it is in the baseline
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Its rule and those that show the same fault."""
+        return (self.rule, *(related.rule for related in (*self.symptoms, *self.same)))
+
+    @property
     def rules(self) -> str:
-        """Its rule, with the rules that show the same fault."""
+        """The same in words."""
         causes = [f"a cause of {related.rule}" for related in self.symptoms]
         also = [f"also {related.rule}" for related in self.same]
         return ", ".join([self.rule, *causes, *also])

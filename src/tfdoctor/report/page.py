@@ -119,6 +119,13 @@ class Page:
         """The faults that are changes to make: those before what the run costs."""
         return tuple(fault for fault in self.results.faults if not fault.money)
 
+    @property
+    def marked(self) -> tuple[tuple[int, Fault], ...]:
+        """The faults, with their numbers, that are about work of the step in the timeline."""
+        rules = self.timeline.rules if self.timeline else frozenset[str]()
+        numbered = enumerate(self.results.faults, 1)
+        return tuple((at, fault) for at, fault in numbered if rules & set(fault.names))
+
 
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""

@@ -60,6 +60,7 @@ class TimelineSection:
     caption: str
     lanes: tuple[LanePicture, ...]
     ticks: tuple[TimeTick, ...]
+    rules: frozenset[str]  # whose findings are about work in it
 
 
 def section(timeline: Timeline | None) -> TimelineSection | None:
@@ -79,6 +80,7 @@ def section(timeline: Timeline | None) -> TimelineSection | None:
         caption=" ".join(caption),
         lanes=tuple(_lane(lane, timeline.total_ms) for lane in timeline.lanes),
         ticks=tuple(_ticks(timeline.total_ms)),
+        rules=frozenset(rule for lane in timeline.lanes for bar in lane.bars for rule in bar.rules),
     )
 
 

@@ -97,11 +97,12 @@ class Checked:
     def _list(self, value: list[Json], of: Mapping[str, Json], path: str) -> Iterator[JsonFault]:
         least, most = of.get("minItems", 0), of.get("maxItems", len(value))
         if not least <= len(value) <= most:
-            words = f"a list of {least}" if least == most else "a list that is not empty"
-            yield JsonFault(path, f"expected {words}, not one of {len(value)}")
+            counts = f"{least}" if least == most else f"{least} to {most}"
+            words = f"of {counts}" if "maxItems" in of else "that is not empty"
+            yield JsonFault(path, f"expected a list {words}, not one of {len(value)}")
             return
         forms = of.get("prefixItems") or [of.get("items", {})] * len(value)
-        items = zip(value, forms, strict=True)
+        items = zip(value, forms, strict=False)  # a row may lack the last of its numbers
         yield from chain.from_iterable(
             self.faults(item, form, f"{path}[{at}]") for at, (item, form) in enumerate(items)
         )

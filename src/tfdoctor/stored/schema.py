@@ -185,9 +185,9 @@ class Schemas:
     def _timeline(self) -> Schema:
         row: Schema = {
             "type": "array",
-            "prefixItems": [_time(least=-LONGEST_MS), _time(), COUNT, COUNT, COUNT],
+            "prefixItems": [_time(least=-LONGEST_MS), _time(), COUNT, COUNT, COUNT, COUNT],
             "minItems": 5,
-            "maxItems": 5,
+            "maxItems": 6,
         }
         lane: Schema = {
             "type": "object",
@@ -201,7 +201,9 @@ class Schemas:
             **dict.fromkeys(("parts", "names"), TEXTS),
             "lanes": {"type": "array", "items": lane},
         }
-        return {"type": "object", "properties": properties, "required": list(properties)}
+        required = list(properties)
+        properties["rules"] = {"type": "array", "items": TEXTS}
+        return {"type": "object", "properties": properties, "required": required}
 
 
 def _time(least: float = 0.0) -> Schema:

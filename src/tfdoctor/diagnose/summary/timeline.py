@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from operator import attrgetter
 
+from tfdoctor.diagnose.summary.marks import Marks, Rules
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
@@ -37,8 +39,11 @@ LANES = {
 """Names of the lanes of devices."""
 
 
-def timeline(chart: Chart) -> Timeline | None:
-    """Return the timeline of the steady step that is most like the typical one; None without steps."""
+def timeline(chart: Chart, marks: Marks) -> Timeline | None:
+    """Return the timeline of the steady step that is most like the typical one; None without steps.
+
+    ``marks`` say which findings are about which of its work.
+    """
     steps, breakdown = chart.get(Steps), chart.get(Breakdown)
     activity, device = chart.get(Activity), chart.get(Device)
     if steps is None or breakdown is None or activity is None or device is None:
@@ -47,10 +52,10 @@ def timeline(chart: Chart) -> Timeline | None:
     if step is None:
         return None
     rows = [
-        ("step", [_pieces(step, activity, device)]),
-        *_input(chart, step),
+        ("step", [_pieces(step, activity, device, marks)]),
+        *_input(chart, step, marks),
         *_launches(activity, step),
-        *_devices(activity, step),
+        *_devices(activity, step, marks),
     ]
     hidden = sum(len(row) for _, packed in rows for row in packed[MOST_ROWS:])
     lanes = [
@@ -75,25 +80,24 @@ def _typical(steps: Steps, breakdown: Breakdown) -> Step | None:
     return steps.steps[min(distances)[1]] if distances else None
 
 
-def _pieces(step: Step, activity: Activity, device: Device) -> list[TimelineBar]:
+def _pieces(step: Step, activity: Activity, device: Device, marks: Marks) -> list[TimelineBar]:
     """Return the step itself: each instant belongs to one part, as in the breakdown."""
     bars = [
-        _bar(step, span, part, part)
+        _bar(step, span, part, part, marks.of_part(part))
         for part, intervals in parts_in(step, activity, device).items()
         for span in intervals.spans
     ]
     return sorted(bars, key=attrgetter("start_ms"))
 
 
-def _bar(step: Step, span: tuple[int, int], part: str, name: str) -> TimelineBar:
+def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> TimelineBar:
     """Return what of a span, in ps, lies within the step."""
     start, end = max(span[0], step.start_ps), min(span[1], step.end_ps)
-    return TimelineBar(
-        (start - step.start_ps) / PS_PER_MS, (end - start) / PS_PER_MS, str(part), name
-    )
+    start_ms, time_ms = (start - step.start_ps) / PS_PER_MS, (end - start) / PS_PER_MS
+    return TimelineBar(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(chart: Chart, step: Step) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _input(chart: Chart, step: Step, marks: Marks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
     if iterators is None or pipeline is None:
@@ -103,7 +107,8 @@ def _input(chart: Chart, step: Step) -> Iterator[tuple[str, list[list[TimelineBa
         if node is None or stage.is_root:
             continue
         spans = _within(_work(node, iterators.nodes.values()), step)
-        bars = [_bar(step, span, Stage.INPUT, stage.title) for span in spans]
+        rules = marks.of_work(Stage.INPUT, stage.path)
+        bars = [_bar(step, span, Stage.INPUT, stage.title, rules) for span in spans]
         yield f"input: {stage.title}", _packed(bars)
 
 
@@ -131,25 +136,26 @@ def _launches(activity: Activity, step: Step) -> Iterator[tuple[str, list[list[T
         yield "launches", [[_bar(step, span, Stage.HOST, "launch") for span in spans]]
 
 
-def _devices(activity: Activity, step: Step) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _devices(
+    activity: Activity, step: Step, marks: Marks
+) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     for stage, work in activity.stages.items():
-        bars = _bars_of(work, step, stage)
+        bars = _bars_of(work, step, stage, marks)
         if bars:
             yield LANES[stage], _packed(bars)
 
 
-def _bars_of(work: Work, step: Step, stage: Stage) -> list[TimelineBar]:
+def _bars_of(work: Work, step: Step, stage: Stage, marks: Marks) -> list[TimelineBar]:
     inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
+    names = [_named(label) for label in work.labels]
+    rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]
     events = zip(
         inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True
     )
     return [
-        _bar(step, (start, end), stage, _named(work.labels[label])) for label, start, end in events
+        _bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events
     ]
 
-
-CALLS = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
-"""What TensorFlow writes before the operations of a function that is called within another."""
 
 COPY_NUMBER = re.compile(r"_\d+$")
 """What makes the name of an operation unique in its graph."""
@@ -160,7 +166,7 @@ def _named(label: tuple[str, str, str]) -> str:
     name, kind, ran = label
     if not name:
         return ran or kind
-    name = COPY_NUMBER.sub("", CALLS.sub("", name))
+    name = COPY_NUMBER.sub("", CALLED.sub("", name))
     return f"{name} ({kind})" if kind and kind != name.rpartition("/")[2] else name
 
 

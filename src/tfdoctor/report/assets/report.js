@@ -107,7 +107,8 @@ class Lane {
     return low;
   }
 
-  draw(start, span) {
+  // Bars of which `lit` is true have a line below them, and the others are pale; undefined is all alike.
+  draw(start, span, lit, ink) {
     const ratio = devicePixelRatio || 1;
     const { clientWidth, clientHeight } = this.canvas;
     const [width, height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
@@ -118,10 +119,15 @@ class Lane {
     const scale = width / span;
     for (let at = this.first(start); at < this.bars.length && this.bars[at][0] < start + span; at++) {
       const [begin, length] = this.bars[at];
-      context.fillStyle = this.colours[at];
       const wide = length * scale;
-      context.fillRect((begin - start) * scale, 0, Math.max(wide > 3 * ratio ? wide - ratio : wide, ratio), height);
-      if (wide > LABELLED * ratio) this.write(context, this.names[this.bars[at][3]], (begin - start) * scale, wide, ratio);
+      const [left, drawn] = [(begin - start) * scale, Math.max(wide > 3 * ratio ? wide - ratio : wide, ratio)];
+      const marked = lit?.[this.bars[at][5]];
+      context.globalAlpha = lit && !marked ? 0.3 : 1;
+      context.fillStyle = this.colours[at];
+      context.fillRect(left, 0, drawn, height);
+      if (wide > LABELLED * ratio) this.write(context, this.names[this.bars[at][3]], left, wide, ratio);
+      context.fillStyle = ink;
+      if (marked) context.fillRect(left, height - 3 * ratio, drawn, 3 * ratio);
     }
   }
 
@@ -161,8 +167,11 @@ class Timeline {
     const pictures = [...root.querySelectorAll(".lane svg")];
     this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts, data.names));
     root.querySelector(".controls").hidden = false;
+    this.hint = document.querySelector(".marks") ? "Point at a finding to see its bars, or at a bar." : "";
+    this.findings = [...document.querySelectorAll("[data-rules]")];
     this.listen();
-    this.view(0, this.total);
+    this.listenToFindings();
+    this.light();
   }
 
   view(start, span) {
@@ -171,7 +180,8 @@ class Timeline {
     if (this.asked) return;
     this.asked = requestAnimationFrame(() => {
       this.asked = 0;
-      for (const lane of this.lanes) lane.draw(this.start, this.span);
+      const ink = getComputedStyle(this.root).color;
+      for (const lane of this.lanes) lane.draw(this.start, this.span, this.lit, ink);
       this.label();
     });
   }
@@ -201,10 +211,41 @@ class Timeline {
     if (number < 0) return;
     const lane = this.lanes[number];
     const time = this.start + this.share(event) * this.span;
-    const bar = lane.bars[lane.first(time - this.span / 400)];
-    if (!bar || bar[0] > time + this.span / 400) return this.output.replaceChildren();
+    const near = lane.bars[lane.first(time - this.span / 400)];
+    const bar = near && near[0] <= time + this.span / 400 ? near : undefined;
+    const findings = this.point(bar && this.data.rules?.[bar[5]]);
+    if (!bar) return this.output.replaceChildren(this.hint);
     const more = bar[4] > 1 ? ` and ${bar[4] - 1} more` : "";
-    this.output.textContent = `${this.data.names[bar[3]]}${more}: ${milliseconds(bar[1])}, from ${milliseconds(bar[0])}`;
+    const what = `${this.data.names[bar[3]]}${more}: ${milliseconds(bar[1])}, from ${milliseconds(bar[0])}`;
+    this.output.textContent = [what, ...findings.map((finding) => `finding ${finding}`)].join("; ");
+  }
+
+  // Mark the findings about a bar; return what the links above the timeline say of them.
+  point(rules = []) {
+    const about = (one) => one.dataset.rules.split(" ").some((rule) => rules.includes(rule));
+    for (const one of this.findings) one.classList.toggle("lit", about(one));
+    return this.findings.filter((one) => one.closest(".marks") && about(one)).map((one) => one.textContent);
+  }
+
+  // Mark the bars that a finding is about, and say how many there are; without one all are alike again.
+  light(finding) {
+    const wanted = finding?.dataset.rules.split(" ");
+    this.lit = wanted && (this.data.rules || []).map((rules) => rules.some((rule) => wanted.includes(rule)));
+    const count = wanted && this.data.lanes.flatMap((lane) => lane.bars).filter((bar) => this.lit[bar[5]]).length;
+    if (!count) this.lit = undefined;
+    this.output.textContent = count ? `marked: ${count} ${count === 1 ? "bar" : "bars"}` : this.hint;
+    this.view(this.start, this.span);
+  }
+
+  listenToFindings() {
+    for (const finding of this.findings) {
+      for (const kind of ["pointerenter", "focusin"]) finding.addEventListener(kind, () => this.light(finding));
+      for (const kind of ["pointerleave", "focusout"]) finding.addEventListener(kind, () => this.light());
+    }
+    this.root.addEventListener("pointerleave", () => {
+      this.point();
+      this.output.textContent = this.hint;
+    });
   }
 
   share(event) {
