@@ -4,12 +4,12 @@ The whole of plotly.js is 4.8 MB, most of it for maps and 3-D; this part is 1.3 
 the result is in the repository, so that nobody who installs tfdoctor does.
 """
 
-import gzip
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import zopfli.gzip
 from plotly.offline import get_plotlyjs_version
 
 BUNDLE = Path(__file__).parents[1] / "src/tfdoctor/report/assets/plotly.js.gz"
@@ -20,6 +20,10 @@ TRACES = ("bar", "icicle", "treemap")
 """What is drawn beside scatter, which the core contains."""
 
 
+ROUNDS = 5
+"""Of zopfli's search, half a minute: 3 % smaller than gzip's best, in every page."""
+
+
 def main() -> None:
     """Write the bundle of the plotly.js that the installed plotly was made with."""
     version = get_plotlyjs_version()
@@ -27,7 +31,7 @@ def main() -> None:
         _npm(folder, "install", f"plotly.js@{version}", f"esbuild@{ESBUILD}")
         script = _bundled(Path(folder))
     named = f"/*! plotly.js {version} (core, {', '.join(TRACES)}), MIT licence, plotly.com */\n"
-    BUNDLE.write_bytes(gzip.compress((named + script).encode(), compresslevel=9, mtime=0))
+    BUNDLE.write_bytes(zopfli.gzip.compress((named + script).encode(), numiterations=ROUNDS))
     sys.stdout.write(f"{BUNDLE.name}: {BUNDLE.stat().st_size / 1e3:.0f} kB\n")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnose.summary.marks import Marks
+from tfdoctor.diagnose.summary.marks import WorkMarks
 from tfdoctor.diagnose.summary.timeline import few, timeline
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
@@ -28,7 +28,7 @@ def chart_of(name: str) -> Chart:
 @pytest.fixture(scope="module", params=NAMES)
 def drawn(request: pytest.FixtureRequest) -> tuple[Chart, Timeline]:
     chart = chart_of(request.param)
-    found = timeline(chart, Marks())
+    found = timeline(chart, WorkMarks())
     if found is None:
         assert chart.get(Steps) is None or chart.get(Breakdown) is None
         pytest.skip("no steps")
@@ -64,7 +64,7 @@ def test_bars_lie_within_the_step_in_order_and_apart(drawn: tuple[Chart, Timelin
 
 
 def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
-    found = timeline(chart_of("cpu-input-bound"), Marks())
+    found = timeline(chart_of("cpu-input-bound"), WorkMarks())
     assert found is not None
     names = [lane.name for lane in found.lanes if lane.name]
     assert names == ["step", "input: MapAndBatch(prepare)", "input: Shuffle", "operations"]

@@ -156,7 +156,7 @@ def test_plotly_gets_no_markup_from_names() -> None:
 
 def test_smaller_operations_are_drawn_together_and_all_listed() -> None:
     chart = charts(diagnoses.huge())[2]
-    assert "2,800 smaller operations" in chart.figure
+    assert "2,900 smaller operations" in chart.figure
     assert len(chart.table.rows) == 3000
 
 

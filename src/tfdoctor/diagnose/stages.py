@@ -14,7 +14,7 @@ from tfdoctor.diagnose.run_account import run_account
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary.conditions import conditions
-from tfdoctor.diagnose.summary.marks import Marks
+from tfdoctor.diagnose.summary.marks import WorkMarks
 from tfdoctor.diagnose.summary.profile import profile
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
@@ -137,7 +137,7 @@ def profiled(case: Case, diagnosis: Diagnosis) -> Diagnosis:
 
 def drawn(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     """Add the timeline of a step, in which the work is marked that findings are about."""
-    return replace(diagnosis, timeline=timeline(case.chart, Marks.of(diagnosis.results)))
+    return replace(diagnosis, timeline=timeline(case.chart, WorkMarks.of(diagnosis.results)))
 
 
 def accounted(case: Case, diagnosis: Diagnosis) -> Diagnosis:

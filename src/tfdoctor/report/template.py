@@ -17,7 +17,7 @@ from markupsafe import Markup
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.prose import coded, to_html
 
-ROWS = 200
+ROWS = 100
 """Rows of a table that a page contains; the JSON in it has all."""
 
 UNFOLDED_ROWS = 10

@@ -13,7 +13,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class WorkMarks:
     """The rules of findings by the work that they are about.
 
     ``stages`` are about all work of a stage, ``parts`` about time of it that is neither an operation nor a stage of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from operator import attrgetter
 
-from tfdoctor.diagnose.summary.marks import Marks, Rules
+from tfdoctor.diagnose.summary.marks import Rules, WorkMarks
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -39,7 +39,7 @@ LANES = {
 """Names of the lanes of devices."""
 
 
-def timeline(chart: Chart, marks: Marks) -> Timeline | None:
+def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     """Return the timeline of the steady step that is most like the typical one; None without steps.
 
     ``marks`` say which findings are about which of its work.
@@ -80,7 +80,7 @@ def _typical(steps: Steps, breakdown: Breakdown) -> Step | None:
     return steps.steps[min(distances)[1]] if distances else None
 
 
-def _pieces(step: Step, activity: Activity, device: Device, marks: Marks) -> list[TimelineBar]:
+def _pieces(step: Step, activity: Activity, device: Device, marks: WorkMarks) -> list[TimelineBar]:
     """Return the step itself: each instant belongs to one part, as in the breakdown."""
     bars = [
         _bar(step, span, part, part, marks.of_part(part))
@@ -97,7 +97,9 @@ def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules =
     return TimelineBar(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(chart: Chart, step: Step, marks: Marks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _input(
+    chart: Chart, step: Step, marks: WorkMarks
+) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
     if iterators is None or pipeline is None:
@@ -137,7 +139,7 @@ def _launches(activity: Activity, step: Step) -> Iterator[tuple[str, list[list[T
 
 
 def _devices(
-    activity: Activity, step: Step, marks: Marks
+    activity: Activity, step: Step, marks: WorkMarks
 ) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     for stage, work in activity.stages.items():
         bars = _bars_of(work, step, stage, marks)
@@ -145,7 +147,7 @@ def _devices(
             yield LANES[stage], _packed(bars)
 
 
-def _bars_of(work: Work, step: Step, stage: Stage, marks: Marks) -> list[TimelineBar]:
+def _bars_of(work: Work, step: Step, stage: Stage, marks: WorkMarks) -> list[TimelineBar]:
     inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
     names = [_named(label) for label in work.labels]
     rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]

@@ -1,6 +1,7 @@
 """The report as JSON: the contract for other programs, documented in docs/reference/json.md."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,14 @@ from tfdoctor.report.entries import entries
 from tfdoctor.stored import report
 from tfdoctor.terms.json_form import number
 
-MOST_OPERATIONS = 200
+MOST_OPERATIONS = 100
 """Operations in the contract of a page, as its tables show: EfficientNetB0 has 1,223, which take 280 kB."""
 
 FOR_EDITS = ("patch",)
 """What a page leaves out: it shows the edits, and the file of the report has the rest."""
+
+FOR_MODELS = ("stated",)
+"""What a page leaves out of each result: the models' input, 120 kB of one finding of EfficientNetB0."""
 
 Object = dict[str, Any]
 
@@ -33,8 +37,13 @@ def render_for_page(diagnosis: Diagnosis) -> str:
         operations_omitted=diagnosis.operations_omitted + cut,
     )
     content = contract(shown)
-    content = {name: value for name, value in content.items() if name not in FOR_EDITS}
+    content = _without(content, FOR_EDITS)
+    content["results"] = [_without(result, FOR_MODELS) for result in content["results"]]
     return _written(content, indent=None, separators=(",", ":"))
+
+
+def _without(content: Object, names: Sequence[str]) -> Object:
+    return {name: value for name, value in content.items() if name not in names}
 
 
 def _written(content: Object, *, indent: int | None, separators: tuple[str, str]) -> str:
