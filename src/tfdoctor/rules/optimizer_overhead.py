@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis.preconditions import not_on
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.operations.compute_part import ComputePart
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
@@ -122,16 +122,11 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class Small:
+class Small(OperationRows):
     """The optimizer's operations on small tensors."""
 
     rows: tuple[OperationTime, ...]
     operations: Operations  # of the whole step
-
-    @property
-    def calls(self) -> float:
-        """Their number per step."""
-        return sum(row.calls for row in self.rows)
 
     @property
     def part(self) -> ComputePart:

@@ -5,7 +5,7 @@ from math import prod
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 
@@ -29,7 +29,7 @@ UNARY = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(OperationRows):
     """A repetition with its gradient, and the ``chain`` of operations that recompute each repeated value.
 
     ``rows`` is empty where an operation needs the repeated tensor itself.
@@ -39,11 +39,6 @@ class Broadcast:
     times: float  # the size of its result over that of its input
     rows: tuple[OperationTime, ...]
     chain: tuple[OperationTime, ...] = ()  # forward and backward
-
-    @property
-    def ms(self) -> float:
-        """The time of a needless repetition, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def chain_ms(self) -> float:

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Location, Table
 
 
 @dataclass(frozen=True, slots=True)
-class LayerTime:
+class LayerTime(OperationRows):
     """Operations of a layer, or those of one name where the layer is unknown."""
 
     name: str
@@ -25,11 +25,6 @@ class LayerTime:
     def types(self) -> str:
         """The types of the operations, as text."""
         return ", ".join(sorted({row.type for row in self.rows}))
-
-    @property
-    def ms(self) -> float:
-        """Their time, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
 
 def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:

@@ -81,3 +81,20 @@ class OperationTime:
         if "Filter" in self.type:
             shape = self.operation.outputs[0][1] if self.operation.outputs else None
         return tuple(size or 0 for size in shape) if shape and None not in shape else None
+
+
+class OperationRows:
+    """What some operations of the step make up together."""
+
+    __slots__ = ()
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def ms(self) -> float:
+        """Their time, in ms per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """How often they run, per step."""
+        return sum(row.calls for row in self.rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 
 UPDATES = re.compile(r"^(?:Assign(?:Sub|Add)?VariableOp|Resource(?:SparseApply|Apply|Scatter)\w*)$")
@@ -23,7 +23,7 @@ NUMBERED = re.compile(r"_\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class OptimizerWork:
+class OptimizerWork(OperationRows):
     """The optimizer's operations; ``updates`` are those of variables, moments among them."""
 
     rows: tuple[OperationTime, ...]
@@ -38,16 +38,6 @@ class OptimizerWork:
             if scopes & OPTIMIZERS or row.type.startswith(("ResourceApply", "ResourceSparseApply")):
                 rows.append(row)
         return cls(tuple(rows), sum(row.calls for row in rows if UPDATES.match(row.type)))
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
-
-    @property
-    def calls(self) -> float:
-        """How many operations run per step."""
-        return sum(row.calls for row in self.rows)
 
     def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
         """Return operations on tensors of at most ``values``, or of unknown size in at most ``each_ms``."""

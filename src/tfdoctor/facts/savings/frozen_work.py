@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import never_complete
 from tfdoctor.facts.input.dataset_properties import RANDOM, DatasetProperties, repeatable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Operation, Program
@@ -34,7 +34,7 @@ SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size"))
 
 
 @dataclass(frozen=True, slots=True)
-class FrozenWork:
+class FrozenWork(OperationRows):
     """The operations of frozen layers whose results are the same whenever an example comes again.
 
     ``rows`` are these, what prepares their inputs, and what only they feed; ``features_bytes`` are the results of a
@@ -80,16 +80,6 @@ class FrozenWork:
             differs=_assigned(operations) or ("" if arrays else why_different(properties)),
             fit_at=properties.fit_at if properties else None,
         )
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
-
-    @property
-    def calls(self) -> float:
-        """Their number per step."""
-        return sum(row.calls for row in self.rows)
 
     @property
     def features_total(self) -> int | None:

@@ -9,7 +9,7 @@ from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.dependence import Dependence, Source
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
@@ -19,7 +19,7 @@ from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationGroup:
+class OperationGroup(OperationRows):
     """Operations of one type that one line made; times in ms per training step.
 
     ``least_ms`` is the time that their bytes and FLOPs need at the hardware's rates, in the types that they
@@ -41,16 +41,6 @@ class OperationGroup:
     rows: tuple[OperationTime, ...]
     least_ms: float | None = None
     missing: str = ""
-
-    @property
-    def ms(self) -> float:
-        """The time of all its operations."""
-        return sum(row.ms for row in self.rows)
-
-    @property
-    def calls(self) -> float:
-        """The calls per training step."""
-        return sum(row.calls for row in self.rows)
 
     @property
     def each_ms(self) -> float:

@@ -6,7 +6,7 @@ from math import prod
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.terms.verdict import Location
@@ -29,7 +29,7 @@ SQUARE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandedProduct:
+class ExpandedProduct(OperationRows):
     """An operation of which both operands broadcast, and all operations on tensors of its size that it leads to."""
 
     row: OperationTime
@@ -37,11 +37,6 @@ class ExpandedProduct:
     times: float  # the size of its result over that of its larger operand, or of the sums if these are larger
     rows: tuple[OperationTime, ...]  # forward and backward
     weighted: bool = False  # differences are summed with weights, and not squared
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations on the expanded tensor, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def at(self) -> Location | None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -28,7 +28,7 @@ PYTHON = "EagerLocalExecute: "
 
 
 @dataclass(frozen=True, slots=True)
-class DebugChecks:
+class DebugChecks(OperationRows):
     """The operations that only check values; ms per training step.
 
     ``python_ms`` is Python's time for checks of single operations, without the checks themselves; ``starting_ms``
@@ -68,16 +68,6 @@ class DebugChecks:
             everywhere=aid is not None or any(row.type == "DebugNumericSummaryV2" for row in rows),
             at=Places.of(recording)(aid.at) if aid else None,
         )
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations."""
-        return sum(row.ms for row in self.rows)
-
-    @property
-    def calls(self) -> float:
-        """Their number per step."""
-        return sum(row.calls for row in self.rows)
 
     @property
     def host_ms(self) -> float:

@@ -6,7 +6,7 @@ from math import prod
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
@@ -20,7 +20,7 @@ SHORTEST_MS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Depthwise:
+class Depthwise(OperationRows):
     """The depthwise convolutions of a step, their FLOP rate, and those of the other matmuls; None is unknown.
 
     ``regular_flops`` is the arithmetic per step of regular convolutions in their place.
@@ -54,11 +54,6 @@ class Depthwise:
         return cls(
             rows, _rate(rows), _rate(operations.matrix), max(rates, default=None), _regular(rows)
         )
-
-    @property
-    def ms(self) -> float:
-        """Their time, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def at(self) -> Location | None:

@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.dependence import Dependence
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.terms.verdict import Location
@@ -20,18 +20,13 @@ KERNEL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FixedConvolution:
+class FixedConvolution(OperationRows):
     """A depthwise convolution with a constant kernel, and its gradient."""
 
     rows: tuple[OperationTime, ...]
     size: tuple[int, int] | None = None  # the kernel's height and width; None is unknown
     separable: bool = False  # the kernel is a column times a row in each channel, without strides
     at: Location | None = None
-
-    @property
-    def ms(self) -> float:
-        """Its time, in ms per step, forward and backward."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def left(self) -> float:

@@ -8,7 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Program
@@ -25,7 +25,7 @@ and reads and writes the table's rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class OneHotTable:
+class OneHotTable(OperationRows):
     """A table multiplied by one-hot rows, forward and backward."""
 
     layer: str
@@ -34,11 +34,6 @@ class OneHotTable:
     lookups: int | None  # per step; None when a dimension is open
     width: int | None  # of an entry, in values
     rows: tuple[OperationTime, ...]  # that a lookup would replace
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def rate(self) -> float | None:
@@ -56,7 +51,7 @@ class OneHotTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DenseUpdate:
+class DenseUpdate(OperationRows):
     """A table of which the optimizer updates every row, although the step looked up only some."""
 
     name: str
@@ -64,11 +59,6 @@ class DenseUpdate:
     entries: int
     lookups: int
     rows: tuple[OperationTime, ...]  # the gradient's and the optimizer's, on the whole table
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
 from tfdoctor.facts.run.program import Operation, Shape
@@ -34,18 +34,13 @@ FORMATTING = "data formatting"
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(OperationRows):
     """A transposition between the two formats in the forward pass, with its gradient's."""
 
     operation: Operation
     to_last: bool  # from NCHW to NHWC
     rows: tuple[OperationTime, ...]
     after_image: bool = False  # follows an operation on images, so the data does not dictate it
-
-    @property
-    def ms(self) -> float:
-        """The time of the conversion forward and backward, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.dependence import VARIABLE, Dependence
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.layer_calls import values_of
@@ -70,7 +70,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(OperationRows):
     """The operations of a line whose results are the same in every step.
 
     ``reads`` are the lines that read the variables that they depend on: no operation assigns these, but Python may.
@@ -79,11 +79,6 @@ class Constant:
     at: Location | None
     rows: tuple[OperationTime, ...]
     reads: tuple[Location, ...] = ()
-
-    @property
-    def ms(self) -> float:
-        """Their time, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import RECURRENT
 from tfdoctor.facts.run.program import Layer, Program, RecurrentArguments
@@ -40,18 +40,13 @@ class CudnnObstacle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LoopedLayer:
+class LoopedLayer(OperationRows):
     """A recurrent layer off cuDNN: its operations, what keeps it there, and the host's part; ms per step."""
 
     layer: Layer
     rows: tuple[OperationTime, ...]
     obstacles: tuple[CudnnObstacle, ...]
     launching_ms: float = 0.0  # in which the GPU idles while the host launches its kernels
-
-    @property
-    def ms(self) -> float:
-        """The time of its operations."""
-        return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Program, Zeros
@@ -14,18 +14,13 @@ from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)
-class SparseOperand:
+class SparseOperand(OperationRows):
     """A captured matrix, and the products with it, forward and backward; ms per training step."""
 
     name: str  # of its placeholder
     shape: tuple[int | None, ...]
     zeros: Zeros
     rows: tuple[OperationTime, ...]
-
-    @property
-    def ms(self) -> float:
-        """The time of the products."""
-        return sum(row.ms for row in self.rows)
 
     @property
     def density(self) -> float:
