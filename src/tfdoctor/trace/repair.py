@@ -35,26 +35,6 @@ def repair(space: Message) -> None:
     rename_copies(space)
 
 
-def host_only(space: Message) -> Message:
-    """Return the trace without devices, in which xprof finds the input wait that it hides for a GPU.
-
-    Copies of batches to the device (``IteratorGetNext/...:_Send``) are removed: xprof counts them as input wait.
-    """
-    host_space = type(space)(hostnames=space.hostnames)
-    host_space.planes.extend(
-        plane for plane in space.planes if not plane.name.startswith("/device:")
-    )
-    for plane in host_space.planes:
-        sends = {
-            key
-            for key, metadata in plane.event_metadata.items()
-            if re.match(r"IteratorGetNext\w*/.*:_Send$", metadata.name)
-        }
-        for line in plane.lines:
-            _retain(line.events, [event for event in line.events if event.metadata_id not in sends])
-    return host_space
-
-
 def remove_groups(space: Message) -> None:
     """Remove saved groups: xprof groups events only if no stat is called group_id."""
     for plane in space.planes:

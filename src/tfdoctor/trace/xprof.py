@@ -65,12 +65,10 @@ class Asked:
         if self._child is None:
             return Opinion(error=self._error)
         try:
-            answers = self._child.answers(self._ends - time.monotonic())
+            answer = self._child.answer(self._ends - time.monotonic())
         except subprocess.TimeoutExpired:
             return Opinion(error=f"no answer within {self._timeout_s:.0f} s")
-        if isinstance(answers, str):
-            return Opinion(error=answers)
-        return opinion(answers[0], answers[1] if len(answers) > 1 else None)
+        return Opinion(error=answer) if isinstance(answer, str) else opinion(answer)
 
 
 def _why_not(path: Path) -> str:
@@ -105,24 +103,23 @@ class _Child:
         self._process.wait()
         self._open.close()
 
-    def answers(self, timeout_s: float) -> list[Answer] | str:
-        """Return the answers, of the whole trace and on a GPU of that without devices; or why there are none.
+    def answer(self, timeout_s: float) -> Answer | str:
+        """Return the answer, or why there is none.
 
         Raises:
             TimeoutExpired: the process has not ended by then.
         """
         code = self._process.wait(max(timeout_s, 0))
-        lines = _text(self._output).splitlines()
-        if code and not lines:
+        text = _text(self._output)
+        if code and not text:
             if code < 0:
                 return f"it was killed by signal {-code}"
             return (_text(self._errors).strip().splitlines() or ["it failed without a message"])[-1]
         try:
-            answers = [json.loads(line) for line in lines]
+            answer = json.loads(text)
         except ValueError:
             return "its answer cannot be read"
-        well_formed = answers and all(isinstance(answer, dict) for answer in answers)
-        return answers if well_formed else "its answer is of an unknown kind"
+        return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
 
 
 def _text(file: IO[bytes]) -> str:

@@ -1,9 +1,9 @@
-"""``python xprof_child.py TRACE FOLDER BYTES``: prints xprof's analyses of a trace as JSON.
+"""``python xprof_child.py TRACE FOLDER BYTES``: prints xprof's analysis of a trace as JSON.
 
 Exits with 1 and a message if there is none. Run by path in its own process, limited to BYTES of address space; it
 writes to the empty FOLDER only.
 The input pipeline analyzer writes an OpStats message into its cache, with the steps in exact picoseconds; its
-tables are rounded, but have the verdict and the diagnostics. The log level must be set before the import.
+tables are rounded, but have the verdict. The log level must be set before the import.
 """
 
 import json
@@ -27,25 +27,19 @@ CACHE = "ALL_HOSTS.op_stats_v2.pb"
 
 
 def main() -> None:
-    """Print the analysis of the trace, and on a GPU that of its host, each on a line; or exit with an error."""
+    """Print the analysis of the trace, or exit with an error."""
     trace, private, limit = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
         space = parse(trace)
     except InputError as error:
         sys.exit(str(error))
-    has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
     repair.repair(space)
     whole = private / "whole.xplane.pb"
     whole.write_bytes(space.SerializeToString())
-    host = private / "host" / "host.xplane.pb"
-    if has_gpu:
-        host.parent.mkdir()
-        host.write_bytes(repair.host_only(space).SerializeToString())
     del space  # xprof needs the memory
-    for file in (whole, host) if has_gpu else (whole,):
-        sys.stdout.write(f"{json.dumps(_analysis(file))}\n")
-        sys.stdout.flush()  # xprof may abort in the next
+    sys.stdout.write(json.dumps(_analysis(whole)))
+    sys.stdout.flush()  # xprof may abort at its end
 
 
 def _analysis(trace: Path) -> dict[str, Any]:

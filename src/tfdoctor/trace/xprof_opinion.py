@@ -40,13 +40,11 @@ class Opinion:
     steps: int = 0
     step_ms: float | None = None
     device_type: str = ""
-    diagnostics: tuple[str, ...] = ()
-    host_input_percent: float | None = None  # of the trace without devices; GPU only
     error: str = ""
 
 
-def opinion(answer: Answer, host: Answer | None) -> Opinion:
-    """Return the opinion in the answer on the whole trace, and of a GPU in that on the trace without devices."""
+def opinion(answer: Answer) -> Opinion:
+    """Return the opinion in an answer."""
     facts = _facts(answer)
     times = [step["duration_ps"] / 1e9 for step in answer["steps"]]
     conclusion = _plain(str(facts.get("input_conclusion", "")))
@@ -57,8 +55,6 @@ def opinion(answer: Answer, host: Answer | None) -> Opinion:
         steps=len(times),
         step_ms=statistics.fmean(times) if times else None,
         device_type=str(facts.get("hardware_type", "")),
-        diagnostics=_diagnostics(answer["tables"]),
-        host_input_percent=_input_percent(host) if host else None,
     )
 
 
@@ -80,12 +76,6 @@ def _input_percent(answer: Answer) -> float | None:
         for kind in (WAIT_INPUT, HOST_TO_DEVICE)
     )
     return 100 * waited / total if total else None
-
-
-def _diagnostics(tables: list[dict[str, Any]]) -> tuple[str, ...]:
-    table = tables[4] if len(tables) > 4 else {}  # noqa: PLR2004 - the fifth table
-    rows = ([cell.get("v") for cell in row.get("c", ())] for row in table.get("rows", ()))
-    return tuple(_plain(str(row[-1])) for row in rows if row)
 
 
 def _number(value: object) -> float | None:

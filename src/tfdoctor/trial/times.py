@@ -187,7 +187,6 @@ class Timing:
     loops: tuple[Loop, ...] = ()
     states: tuple[TrainedState | None, ...] = ()  # of each loop
     finite: bool | None = None
-    ended_by: str = ""
     enough: bool = False  # whether the agent ended the process, because it had enough
     ineffective: str = ""  # why the variant's settings did not reach the program
 
@@ -204,7 +203,6 @@ class Timing:
             tuple(Loop.read(loop) for loop in data["loops"]),
             tuple(_state(loop["state"], loop["sizes"]) for loop in data["loops"]),
             data["finite"],
-            str(data["ended_by"]),
             bool(data["enough"]),
             _ineffective(data.get("settings", {})) or _not_reached(data.get("without")),
         )

@@ -9,7 +9,7 @@ from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import long_steps
-from tfdoctor.facts.phases.run_steps import MOST_STRETCHES, RunSteps
+from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.run_log import BucketSteps, LongStep, RunLog
 from tfdoctor.terms.kinds import StepSource
@@ -79,21 +79,6 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
     assert found.count == 1000
     assert found.median_ms == pytest.approx(5.0)
     assert found.mean_ms == pytest.approx(5.0)
-    assert found.series[0].ms == pytest.approx(5.0)
-
-
-def test_the_series_is_in_order_and_not_too_long() -> None:
-    run = Run()
-    for ms in range(1, 10):
-        run.steps(700, ms / 4, LOOP)
-
-    series = measured(run).series
-
-    assert len(series) <= MOST_STRETCHES
-    assert sum(step.calls for step in series) == 6300
-    assert [step.start_s for step in series] == sorted(step.start_s for step in series)
-    assert series[0].ms < 0.3
-    assert series[-1].ms > 2.2
 
 
 def test_the_window_stands_for_steps_like_the_traced_ones() -> None:

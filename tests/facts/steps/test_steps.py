@@ -46,14 +46,12 @@ def test_a_step_lasts_until_the_next_one_begins() -> None:
     found = steps(trace([line("python", marker(7, 0, 8), marker(8, 10, 18))]))
     assert spans(found) == [(7, 0, 10), (8, 10, 18)]
     assert found.source == "markers"
-    assert not found.closed
 
 
 def test_the_end_of_the_window_closes_the_last_step() -> None:
     found = steps(trace([markers(3, step=10, call=8)]))
     assert spans(found)[-1] == (2, 20, 30)
     assert found.steps[-1].call_end_ps == 28 * PS
-    assert found.closed
 
 
 def test_an_earlier_end_of_a_window_closes_nothing() -> None:

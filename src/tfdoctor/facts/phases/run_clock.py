@@ -17,12 +17,11 @@ MS = 1000.0
 class RunClock:
     """Begin and end in s since the process began; the command began a little earlier, so ``begin`` is negative.
 
-    ``known_s`` is the end of what was recorded. ``finished`` says that the process told its end.
+    ``finished`` says that the process told its end.
     """
 
     begin: float
     end: float
-    known_s: float
     finished: bool
 
     @classmethod
@@ -38,7 +37,7 @@ class RunClock:
         if times and zero and times.started_ns and times.pid == log.process.pid:
             begin = min(0.0, (times.started_ns - zero) / NS)
             end = 0.0 if times.ended_ns is None else (times.ended_ns - zero) / NS
-        return cls(begin, max(last, end), known, log.end is not None)
+        return cls(begin, max(last, end), log.end is not None)
 
     @property
     def total_ms(self) -> float:

@@ -8,19 +8,16 @@ import numpy.typing as npt
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
-from tfdoctor.facts.phases.run_clock import MS, whole_run
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
+from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.verdict import Location
 
-__all__ = ["LongSteps", "RunStep", "RunSteps"]
-
-MOST_STRETCHES = 2000
-"""Stretches of the series: twice as many as a chart has pixels for."""
+__all__ = ["LongSteps", "RunSteps"]
 
 LIKE = (0.67, 1.5)
 """Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one."""
@@ -33,21 +30,12 @@ ENOUGH_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStep:
-    """A stretch of training calls: when it began, in s of the run, its calls' number, and mean ms of a step."""
-
-    start_s: float
-    calls: int
-    ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSteps:
     """All training steps, traced or not, of the loop with the most time; times in ms per step.
 
     Calls that trace a function are none of them (see RunTraces).
-    ``series`` has at most 2,000 stretches in order. ``window_share`` is the share of the time of all steps that
-    is in steps like the traced ones (between 0.67 and 1.5 times their median), None without a window.
+    ``window_share`` is the share of the time of all steps that is in steps like the traced ones (between 0.67 and
+    1.5 times their median), None without a window.
     """
 
     at: Location | None
@@ -59,7 +47,6 @@ class RunSteps:
     median_ms: float
     p10_ms: float
     p90_ms: float
-    series: tuple[RunStep, ...] = ()
     long: LongSteps | None = None
     traced_ms: float | None = None  # median of the traced steps
     window_share: float | None = None
@@ -105,7 +92,6 @@ class RunSteps:
             median_ms=times.quantile(MIDDLE),
             p10_ms=times.quantile(0.1),
             p90_ms=times.quantile(0.9),
-            series=_series(log, (source, at)),
             long=long_steps(log.long_steps),
             traced_ms=traced,
             window_share=share,
@@ -124,41 +110,6 @@ class RunSteps:
         """
         beyond_ms = self.long.beyond_ms if self.long else 0.0
         return beyond_ms < share / 2 * self.total_ms
-
-
-def _series(log: RunLog, loop: tuple[str, tuple[str, int] | None]) -> tuple[RunStep, ...]:
-    """Return each call where the recorder told them one by one, else one stretch for each bucket.
-
-    Where these are too many, neighbours are one, with their mean.
-    """
-    series: list[RunStep] = []
-    for bucket in log.buckets:
-        for steps in of_loop(bucket, loop):
-            series += _in_bucket(bucket, steps)
-    size = -(-len(series) // MOST_STRETCHES)
-    if size <= 1:
-        return tuple(series)
-    thinned = []
-    for first in range(0, len(series), size):
-        group = series[first : first + size]
-        calls = sum(step.calls for step in group)
-        ms = sum(step.calls * step.ms for step in group) / calls
-        thinned.append(RunStep(start_s=group[0].start_s, calls=calls, ms=ms))
-    return tuple(thinned)
-
-
-def _in_bucket(bucket: Bucket, steps: BucketSteps) -> list[RunStep]:
-    """Return the calls that ended in a bucket, one after another; the first may have begun before it."""
-    each = max(1.0, steps.steps / steps.calls)
-    if not steps.each:
-        return [RunStep(start_s=bucket.start, calls=steps.calls, ms=steps.ms / steps.calls / each)]
-    length = (bucket.end - bucket.start) * MS
-    stretch = min(1.0, length / max(sum(steps.each), 1e-9))
-    begins = bucket.start + np.cumsum([0.0, *steps.each[:-1]]) * stretch / MS
-    return [
-        RunStep(start_s=float(at), calls=1, ms=ms / each)
-        for at, ms in zip(begins, steps.each, strict=True)
-    ]
 
 
 def _window(

@@ -27,8 +27,8 @@ HIDDEN = (
 CALL_PER_STEP = "call the function once per step to measure the steps"
 
 
-KnownSteps = tuple[StepSource, list[Step], bool]
-"""How the steps were found, the steps, and whether the last one's end is known."""
+KnownSteps = tuple[StepSource, list[Step]]
+"""How the steps were found, and the steps."""
 
 
 def recorded_steps(
@@ -81,10 +81,10 @@ def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
     if not steps:
         if in_graph:
             raise Unavailable(HIDDEN, CALL_PER_STEP)
-        return StepSource.NONE, [], False
+        return StepSource.NONE, []
     if source == CALL:
         return _closed(source, chain(steps), trace)
-    return source, chain(steps), True
+    return source, chain(steps)
 
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
@@ -95,5 +95,5 @@ def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
         if event.start_ps >= steps[-1].call_end_ps
     ]
     if not ends:
-        return source, steps, False
-    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))], True
+        return source, steps
+    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))]

@@ -62,7 +62,6 @@ class Steps:
     source: StepSource
     steps: tuple[Step, ...]
     steady: tuple[bool, ...]  # no outliers; those that the input stalls again and again are none
-    closed: bool = True  # the last step's end is known
     program: str = ""  # whose runs are the steps, where they were found by XLA's programs
     stalled: tuple[
         bool, ...
@@ -84,14 +83,14 @@ class Steps:
             Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
         name, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
-        source, steps, closed = known_steps or searched_steps(trace, in_graph=False)
+        source, steps = known_steps or searched_steps(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
             raise _none(trace, recording, framework)
         recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
-        chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
+        chosen = cls.of(steps, recorded or source, compiling)
         if not chosen.median_ms > 0.0:
             raise Unavailable(NO_TIME, "record again")
         fed_by = line_of(program.feeding) if program else ()
@@ -122,15 +121,11 @@ class Steps:
         cls,
         steps: Iterable[Step],
         source: StepSource = StepSource.MARKERS,
-        *,
-        closed: bool = True,
         compiling: Intervals = Intervals(),  # noqa: B008 - frozen
     ) -> Self:
         """Collect steps and find the outliers, and the steps in which XLA mostly compiled."""
         all_steps = tuple(steps)
-        return cls(
-            source, all_steps, _are_steady(all_steps, exceptions(all_steps, compiling)), closed
-        )
+        return cls(source, all_steps, _are_steady(all_steps, exceptions(all_steps, compiling)))
 
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
