@@ -17,7 +17,6 @@ What it must guess is how long the input takes when nobody waits for it: the pip
 that, and where a waiting trainer contradicts them the difference is the model's residual.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -28,6 +27,15 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
+from tfdoctor.facts.savings.effects_on_stages import (
+    at_most,
+    by_stage_of,
+    factor_of,
+    segment_ms,
+    stage_ms,
+    to_time,
+    to_total,
+)
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
@@ -173,7 +181,7 @@ class StepModel:
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step time after these effects, in ms; their order does not matter."""
-        by_stage = _by_stage(effects)
+        by_stage = by_stage_of(effects)
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
@@ -182,7 +190,7 @@ class StepModel:
         overlapping, serial = [0.0], [0.0]  # the times of input beside the rest, and after it
         for segment in self._calibrated():
             times = overlapping if segment.overlapped or moved else serial
-            times.append(_segment(segment, inputs))
+            times.append(segment_ms(segment, inputs))
         rest = self._rest(by_stage) - self._freed(by_stage)
         predicted = max(floor, max(rest, *overlapping) + sum(serial))
         bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
@@ -195,7 +203,7 @@ class StepModel:
         step, all of its own work gets shorter alike.
         """
         effects = tuple(effects)
-        total, own = self.predict(effects), self._rest_parts(_by_stage(effects))
+        total, own = self.predict(effects), self._rest_parts(by_stage_of(effects))
         work = sum(own.values())
         if total < work:
             own = {part: value * total / work for part, value in own.items()}
@@ -224,7 +232,7 @@ class StepModel:
             for effect in effects
         )
         uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
-        return uncounted and not self._freed(_by_stage(effects))
+        return uncounted and not self._freed(by_stage_of(effects))
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
@@ -248,8 +256,8 @@ class StepModel:
         now = sum(segment.ms for segment in self.segments)
         input_effects = effects.get(Stage.INPUT, [])
         if not now:
-            return _factor(effect for effect in input_effects if not effect.subject)
-        return sum(_segment(segment, input_effects) for segment in self.segments) / now
+            return factor_of(effect for effect in input_effects if not effect.subject)
+        return sum(segment_ms(segment, input_effects) for segment in self.segments) / now
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
@@ -294,7 +302,7 @@ class StepModel:
     def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:
         """Return the parts of the step without its input, in ms; the host's has what the device no longer hides."""
         work: dict[str, float] = {
-            stage: _apply(
+            stage: stage_ms(
                 self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage)
             )
             for stage in REST
@@ -330,15 +338,15 @@ class StepModel:
         own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
         if not (ahead and self.waits):
             pace = self.step_ms - self.exposed[Stage.INPUT]
-            return (*_to_total(own, self.exposed[Stage.INPUT]), *(_at_most(s, pace) for s in ahead))
+            return (*to_total(own, self.exposed[Stage.INPUT]), *(at_most(s, pace) for s in ahead))
         slowest = max(ahead, key=lambda segment: segment.ms)
         others = [segment for segment in ahead if segment is not slowest]
         pace = self.step_ms - self._serial
-        awaited = [slowest, replace(_to(slowest, self._wait), overlapped=False)]
+        awaited = [slowest, replace(to_time(slowest, self._wait), overlapped=False)]
         return (
-            *_to_total(own, self._serial),
-            *(_at_most(segment, pace) for segment in others),
-            *([_to(slowest, pace)] if self._limits else awaited),
+            *to_total(own, self._serial),
+            *(at_most(segment, pace) for segment in others),
+            *([to_time(slowest, pace)] if self._limits else awaited),
         )
 
 
@@ -354,78 +362,6 @@ def _without_cost(
         for segment in pipeline.segments
         for left in [tracing.left(segment.ms, sum(cost[path] for path in segment.stages))]
     )
-
-
-def _by_stage(effects: Iterable[Effect]) -> dict[Stage, list[Effect]]:
-    by_stage: dict[Stage, list[Effect]] = defaultdict(list)
-    for effect in effects:
-        by_stage[effect.stage].append(effect)
-    return by_stage
-
-
-def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
-    """Stretch segments to a known total; without segments, the total is of unknown origin."""
-    own = sum(segment.ms for segment in segments)
-    if not own:
-        return [PipelineSegment({"": total}, overlapped=False)]
-    return [_stretch(segment, total / own) for segment in segments]
-
-
-def _at_most(segment: PipelineSegment, pace: float) -> PipelineSegment:
-    """Shorten a segment that is at least as fast as the pace."""
-    return _to(segment, min(segment.ms, pace))
-
-
-def _to(segment: PipelineSegment, total: float) -> PipelineSegment:
-    return _stretch(segment, total / segment.ms)
-
-
-def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
-    return PipelineSegment(
-        {path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped
-    )
-
-
-def _segment(segment: PipelineSegment, effects: Iterable[Effect]) -> float:
-    concerning = [
-        effect for effect in effects if not effect.subject or effect.subject in segment.stages
-    ]
-    return sum(
-        ms * _factor(effect for effect in concerning if effect.subject in ("", path))
-        for path, ms in segment.stages.items()
-    )
-
-
-def _factor(effects: Iterable[Effect]) -> float:
-    factor = 1.0
-    for effect in sorted(effects, key=lambda effect: effect.scales):
-        factor *= effect.scales
-    return factor
-
-
-def _apply(
-    work: float, effects: Iterable[Effect], floors: Mapping[str, float], kept: float = 1.0
-) -> float:
-    """Return a stage's work after effects on the whole stage or on subjects within it.
-
-    Effects on one subject multiply, so that two of them never save the same milliseconds twice. They do
-    not go below the subject's floor, which is zero where an effect removes it, and lower where its tensors
-    shrink. ``kept`` is the share of the subjects' traced time that is not the profiler's.
-    """
-    subjects: dict[str, list[Effect]] = defaultdict(list)
-    for effect in effects:
-        subjects[effect.subject].append(effect)
-    whole = _factor(subjects.pop("", []))
-    saved = 0.0
-    for subject, subject_effects in subjects.items():
-        traced = max((effect.of.value for effect in subject_effects if effect.of), default=0.0)
-        taken = kept * traced
-        left = taken * _factor(subject_effects)
-        reduced = _factor(effect for effect in subject_effects if effect.narrows)
-        removed = any(effect.scales == 0.0 for effect in subject_effects)  # left may underflow to 0
-        least = 0.0 if removed else floors.get(subject, 0.0) * reduced
-        saved += taken - max(left, min(taken, least))
-    return max(0.0, work - saved) * whole
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:

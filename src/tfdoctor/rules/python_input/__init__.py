@@ -42,27 +42,23 @@ Users met it as a generator in Python that is slower than the GPU.
 - [Keras issue 7168: a generator slower than the GPU](https://github.com/keras-team/keras/issues/7168)
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
+from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
-from tfdoctor.rules.python_input.tensorflow_calls import equivalents
-from tfdoctor.terms import text
+from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making
+from tfdoctor.rules.python_input.remedies import remedies_of
 from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
@@ -73,7 +69,6 @@ from tfdoctor.terms.verdict import (
     Location,
     Measure,
     NotApplicable,
-    Remedy,
     Stage,
     StepWork,
     Table,
@@ -118,12 +113,6 @@ class Limits:
     )
 
 
-TAKING_MS = 0.07
-"""What `next()` of a tf.data iterator takes of a step whose batch is ready: 0.07 ms for one tensor, 0.09 ms for
-five (TensorFlow 2.21, an AMD EPYC, 2026-11-24). Passing one array of 25 kB instead of a tensor took the call 0.01
-ms more, five small arrays 0.08 ms."""
-
-
 def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pipeline: the facts of both
     pipeline: InputPipeline | Unavailable,
     breakdown: Breakdown,
@@ -135,7 +124,7 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     limits: Limits = Limits(),
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
-    made = Making.of(samples, body, conversions, limits)
+    made = Making.of(samples, body, conversions, limits.stack_samples)
     if made.total_ms:
         verdict = _in_the_loop(made, breakdown, limits)
         if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
@@ -146,101 +135,6 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     if not breakdown.waits_for_input and overhead:
         contended = _contended(pipeline, breakdown, overhead, input_lines, limits)
     return contended or _in_the_pipeline(pipeline, breakdown, input_lines, limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Making:
-    """What making batches in the training loop takes, in ms per step: of lines, and of converting new arrays.
-
-    ``times`` divides the sum among the stages of the step.
-    """
-
-    times: Mapping[Stage, float]
-    lines: tuple[tuple[Location | None, str, float], ...]  # with what each calls, the longest first
-    converting_ms: float
-    remedy: Remedy
-    taking_ms: float  # what it takes to get a batch from elsewhere
-
-    @classmethod
-    def of(
-        cls,
-        samples: StackSamples | None,
-        body: LoopBody | None,
-        conversions: Conversions | None,
-        limits: Limits,
-    ) -> Self:
-        """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
-        makers = samples.makers if samples and body else ()
-        if sum(line.seen for line in makers) < limits.stack_samples:
-            makers = ()
-        arrays = conversions.arrays if conversions else ()
-        new = [array for array in arrays if array.same is False]
-        share = samples.share(makers) if samples else 0.0
-        host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
-        times = {
-            Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
-            Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
-        }
-        lines = _by_line(makers, (host_ms + between_ms) * share)
-        inside = _in_function(makers, samples.function if samples else "")
-        code = "\n".join((*_examples((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
-        at = conversions.at if conversions else None
-        remedy = inside or Remedy("Make the batches in a tf.data pipeline", code, at)
-        at = lines[0][0] if lines else remedy.at
-        converting_ms, taking_ms = sum(array.ms for array in new), 0.0 if inside else TAKING_MS
-        return cls(times, lines, converting_ms, replace(remedy, at=at), taking_ms)
-
-    @property
-    def total_ms(self) -> float:
-        """The time of all of it."""
-        return sum(self.times.values())
-
-    @property
-    def remaining(self) -> float:
-        """The share of it that another way of making batches takes at least, 0 to 1."""
-        return min(1.0, self.taking_ms / self.total_ms) if self.total_ms else 1.0
-
-    @property
-    def table(self) -> Table:
-        """The time of each line, and of the conversions."""
-        rows: list[tuple[Cell, ...]] = [
-            (at or "unknown", calls or "-", ms(time_ms))
-            for at, calls, time_ms in self.lines[:MOST_LINES]
-        ]
-        if others := self.lines[MOST_LINES:]:
-            rows.append((OTHERS, "-", ms(sum(time_ms for *_, time_ms in others))))
-        if self.converting_ms:
-            rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
-        return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
-
-
-def _by_line(
-    makers: Sequence[SampledLine], all_ms: float
-) -> tuple[tuple[Location | None, str, float], ...]:
-    """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
-    seen: Counter[Location | None] = Counter()
-    calls: dict[Location | None, str] = {}
-    for maker in makers:
-        seen[maker.at] += maker.seen
-        calls.setdefault(maker.at, maker.calls)
-    return tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common())
-
-
-def _in_function(makers: Sequence[SampledLine], function: str) -> Remedy | None:
-    """Return what to do where TensorFlow's operations, called one by one, make the batch; None for other Python."""
-    operations = Counter[str]()
-    for maker in makers:
-        if OPERATION.match(maker.calls):
-            operations[maker.calls] += maker.seen
-    if 2 * operations.total() <= sum(maker.seen for maker in makers):
-        return None
-    name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)
-    code = INSIDE.format(function=function or "train_step", name=name)
-    return Remedy(f"Call {name} inside {function or 'the tf.function'}", code)
-
-
-OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
-"""An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too."""
 
 
 def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
@@ -340,13 +234,22 @@ def _finding(
         ("work per step", lambda stage: ms(stage.work_ms)),
     )
     host = {Stage.HOST: breakdown[Stage.HOST] if beside else 0.0}
+    sampled = InputLines(()) if isinstance(lines, Unavailable) else lines
     competing = Effect.of_stages(host, StepWork.INTERPRETER, 1.0 - beside)
     return Finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
         evidence=(table, _line_table(lines, python)),
-        remedies=_remedies(stages, slowest.at, pipeline.python_kind, lines, limits),
+        remedies=remedies_of(
+            stages, slowest.at, pipeline.python_kind, sampled, _heavy(sampled, limits)
+        ),
         effects=(*map(_effect, stages), *competing),
     )
+
+
+def _heavy(lines: InputLines, limits: Limits) -> Sequence[InputLine]:
+    """Return the lines of the function that takes most, where that is much of enough samples."""
+    heavy = lines.heaviest if lines.samples >= limits.stack_samples else ()
+    return heavy if heavy and lines.share(*heavy) >= limits.line else ()
 
 
 def _line_table(lines: InputLines | Unavailable, python_ms: float) -> Table:
@@ -366,63 +269,6 @@ def _line_table(lines: InputLines | Unavailable, python_ms: float) -> Table:
     return Table(LINE_COLUMNS, tuple(rows))
 
 
-def _remedies(
-    stages: Sequence[StageTime],
-    at: Location | None,
-    python_kind: str,
-    lines: InputLines | Unavailable,
-    limits: Limits,
-) -> tuple[Remedy, ...]:
-    """Return the change of all these stages, and what saves a part of the time where their Python has to stay."""
-    sampled = InputLines(()) if isinstance(lines, Unavailable) else lines
-    heavy = sampled.heaviest if sampled.samples >= limits.stack_samples else ()
-    named = bool(heavy) and sampled.share(*heavy) >= limits.line
-    takes = sampled.takes(at) if named else ""
-    rarely = []
-    if named:
-        fewer = (
-            f"call {heavy[0].calls} less often for each batch" if heavy[0].calls else WITHOUT_LOOPS
-        )
-        rarely.append(Remedy(f"{STAYS}, {fewer}", at=heavy[0].at))
-    if python_kind == InputKind.PY_DATASET:
-        return Remedy(f"{MORE_PROCESSES}{takes}", PROCESSES, at), *rarely
-    native = _examples((line.calls, line.seen) for line in sampled.lines)
-    action, code = _in_tensorflow(stages, python_kind, native)
-    if not native:
-        rarely.append(Remedy(f"{STAYS}, make the batches in several processes", WORKERS))
-    return Remedy(f"{action}{takes}", code, at), *rarely
-
-
-def _in_tensorflow(
-    stages: Sequence[StageTime], python_kind: str, native: Sequence[str]
-) -> tuple[str, str]:
-    """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
-    generated = [s for s in stages if s.kind == GENERATOR or python_kind == InputKind.GENERATOR]
-    mapped = [(stage.title, _function(stage)) for stage in stages if stage not in generated]
-    name = next((function for _, function in mapped if function), "prepare")
-    titles = [f"{function}()" if function else title for title, function in mapped]
-    actions = ["read with tf.data instead of a generator"] if generated else []
-    actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
-    source = (SOURCE,) if generated else ()
-    code = (*source, *(native or (FUNCTION.format(name=name),)), MAP.format(name=name))
-    return text.capitalized(" and ".join(actions)), "\n".join(code)
-
-
-def _function(stage: StageTime) -> str:
-    """Return the name of the user's function that a stage runs; "" for a lambda or none."""
-    dataset = stage.dataset
-    named = dataset and dataset.function_at and dataset.function.isidentifier()
-    return dataset.function if dataset and named else ""
-
-
-def _examples(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
-    """Return TensorFlow's code in place of the functions that take most, by their times or samples."""
-    return tuple(
-        f"# in place of {' '.join(filter(None, (same.python, same.condition)))}:\nresult = {same.tensorflow}"
-        for same in equivalents(calls)
-    )
-
-
 def _effect(stage: StageTime) -> Effect:
     """Return a ceiling: the share of other operations remains, and of the time between operations as much.
 
@@ -433,9 +279,6 @@ def _effect(stage: StageTime) -> Effect:
     return stage.scaled(remaining, Bound.AT_MOST)
 
 
-MOST_LINES = 8
-"""Lines that a finding shows."""
-
 LINE_COLUMNS = (
     "your line",
     "called at",
@@ -443,48 +286,6 @@ LINE_COLUMNS = (
     "share of the samples",
     "time per step, estimated",
 )
-
-OTHERS = "other lines"
-
-STAYS = "Where Python has to stay"
-
-WITHOUT_LOOPS = "replace loops over examples with NumPy operations on whole batches"
-
-MORE_PROCESSES = "Load with several processes, or with more processes"
-
-INSIDE = """\
-@tf.function
-def {function}():
-    x = {name}(...)  # in the graph: no call from Python for each operation
-    ..."""
-
-PROCESSES = "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
-
-PIPELINE = """\
-dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(128)
-dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-for features, target in dataset:
-    loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""
-
-SOURCE = "dataset = tf.data.Dataset.from_tensor_slices(examples)  # or what else the generator reads: paths, rows"
-
-FUNCTION = """\
-def {name}(*example):
-    ...  # TensorFlow operations, without tf.py_function and tf.numpy_function
-"""
-
-MAP = "dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
-
-WORKERS = """\
-class Batches(keras.utils.PyDataset):
-    def __init__(self):
-        super().__init__(workers=4, use_multiprocessing=True)
-
-    def __len__(self):
-        return BATCHES  # of an epoch
-
-    def __getitem__(self, index):
-        return make_batch(index)"""
 
 
 LINES = (
