@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TextIO
 
 from tfdoctor.recording import AGENT
@@ -56,12 +55,7 @@ class Title:
             self.thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.shown:
             self.over.set()
             self.thread.join()

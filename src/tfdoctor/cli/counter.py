@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TextIO
 
 from tfdoctor.terms.humanize import counted
@@ -29,12 +28,7 @@ class Counter:
         self._show()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._write("\r\x1b[K")
 
     def add(self, *, failed: bool) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from tfdoctor.edits.intervals import LOGS, READS, STEPS
-from tfdoctor.edits.module import SyntaxTree, last_name, root_name
+from tfdoctor.edits.module import SyntaxTree, is_docstring, last_name, root_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 
@@ -70,7 +70,7 @@ def _guarded(module: SyntaxTree, line: int, methods: Mapping[str, int]) -> list[
     _must_look_only(module, method, frozenset(given))
     if any(name in module.bound(name) for name in _named(module, method, number)):
         raise Declined(f"`{number}` is not only the number of the batch")
-    first = next(part for part in method.body.body if not _is_docstring(part))
+    first = next(part for part in method.body.body if not is_docstring(part))
     lines, at = module.lines, module.span(first)[0]
     indent = lines.indent(at)
     unit = "\t" if indent.startswith("\t") else "    "
@@ -81,14 +81,6 @@ def _guarded(module: SyntaxTree, line: int, methods: Mapping[str, int]) -> list[
 
 def _named(module: SyntaxTree, method: cst.FunctionDef, name: str) -> list[cst.Name]:
     return [node for node in module.inside(cst.Name, method.body) if node.value == name]
-
-
-def _is_docstring(part: cst.CSTNode) -> bool:
-    match part:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]):
-            return True
-        case _:
-            return False
 
 
 def _must_look_only(module: SyntaxTree, method: cst.FunctionDef, given: frozenset[str]) -> None:

@@ -228,3 +228,12 @@ def last_name(node: cst.CSTNode) -> str:
             return name
         case _:
             return ""
+
+
+def is_docstring(part: cst.CSTNode) -> bool:
+    """Say whether a statement of a body is a docstring."""
+    match part:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]):
+            return True
+        case _:
+            return False

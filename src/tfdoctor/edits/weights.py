@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tfdoctor.edits.graph import decorated, must_get_tensors
-from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.module import SyntaxTree, is_docstring
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
@@ -40,7 +40,7 @@ def assign_weights(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     body = [
         part
         for part in function.body.body
-        if isinstance(part, cst.BaseStatement) and not _is_text(part)
+        if isinstance(part, cst.BaseStatement) and not is_docstring(part)
     ]
     mixed = _mixed(module, body)
     if mixed is None or function.decorators:
@@ -64,15 +64,6 @@ def _function(module: SyntaxTree, values: Values, line: int) -> cst.FunctionDef:
     if len(found) != 1:
         raise Elsewhere("the line is not in one function of the file with a name of its own")
     return found[0]
-
-
-def _is_text(part: cst.BaseStatement) -> bool:
-    """Say whether a statement is a docstring."""
-    match part:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]):
-            return True
-        case _:
-            return False
 
 
 def _assigned(part: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:

@@ -103,7 +103,7 @@ def check(
     if not known:
         return NotApplicable(reason=UNKNOWN_RATE)
     peak = hardware.float32_flop_s
-    slow = [row for row in known if _rate(row) < limits.reached * peak]
+    slow = [row for row in known if row.flop_s < limits.reached * peak]
     part = operations.part(sum(row.ms for row in slow or known))
     reached = sum((row.flops or 0) * row.calls for row in slow or known) / (part.ms * 1e-3)
     evidence: tuple[Evidence, ...] = (
@@ -133,10 +133,6 @@ def _without_float16(operations: Operations) -> Verdict:
     if operations.why_unlisted:
         return NotApplicable(reason=operations.why_unlisted)
     return Healthy(summary="No matmul or convolution computes in float16")
-
-
-def _rate(row: OperationTime) -> float:
-    return (row.flops or 0.0) * row.calls / (row.ms * 1e-3)
 
 
 def _effect(row: OperationTime, hardware: Hardware, peak: float) -> Effect:

@@ -51,6 +51,11 @@ class OperationTime:
         hlo = (result[1] for name in kernels if (result := HLO_TYPE.search(name)))
         return WIDE.get(precision_of(kernels), "") or TYPES.get(next(hlo, ""), "")
 
+    @property
+    def flop_s(self) -> float:
+        """The FLOP rate that it reaches; 0 is unknown."""
+        return (self.flops or 0.0) * self.calls / (self.ms * 1e-3)
+
     def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
         """Return the effect of a change after which it takes ``scales`` times as long."""
         return Effect(Stage.DEVICE, scales, self.name, ms(self.ms), bound=bound)

@@ -1,6 +1,6 @@
 """What of the time of evaluate, predict and adapt is spent per call or per batch, not per example."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -192,11 +192,6 @@ def _of_adapt(call: MadeCall) -> CallOverhead | None:
 def rows_per_batch(call: MadeCall) -> float | None:
     """Return the examples of a batch; None where the recording does not have them."""
     return call.examples / call.batches if call.examples and call.batches else None
-
-
-def saved_ms(overheads: Sequence[CallOverhead]) -> float:
-    """Return what all of them save of the run, in ms."""
-    return sum(overhead.saved_ms for overhead in overheads)
 
 
 def recurrence(call: MadeCall, calls: RunCalls) -> Recurrence:

@@ -26,7 +26,7 @@ class GroupedConvolution:
     @property
     def flop_s(self) -> float:
         """Its FLOP rate."""
-        return _rate(self.row)
+        return self.row.flop_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,4 @@ def groups_of(row: OperationTime) -> int | None:
 
 
 def _fastest(rows: Iterable[OperationTime]) -> float | None:
-    return max((_rate(row) for row in rows if row.ms > SHORTEST_MS * row.calls), default=None)
-
-
-def _rate(row: OperationTime) -> float:
-    return (row.flops or 0.0) * row.calls / (row.ms * 1e-3)
+    return max((row.flop_s for row in rows if row.ms > SHORTEST_MS * row.calls), default=None)
