@@ -17,7 +17,7 @@ from tfdoctor.rules.embedding_gradient import Limits
 from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x")
 ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
@@ -62,6 +62,8 @@ def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
     lookup_ms = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
     assert scales["hot"] == pytest.approx(lookup_ms / 0.5)
     assert all(effect.bound is Bound.EXPECTED for effect in finding.effects)
+    (table,) = (one for one in finding.evidence if isinstance(one, Table))
+    assert table.rows[0][:3] == ("unknown", "unknown", "one-hot matmul")
 
 
 def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
