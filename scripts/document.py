@@ -18,6 +18,7 @@ import typer
 
 from benchmarks import run_overhead
 from benchmarks.accuracy import results, tables
+from benchmarks.strangers import stored as strangers
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import account_of, figures_filled, report_on
@@ -44,7 +45,7 @@ BANNER = (
 )
 
 MARKED = re.compile(
-    r"(<!-- (sample|account|map|accuracy|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (sample|account|map|accuracy|strangers|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)",
     re.DOTALL,
 )
 """A passage that is generated in a hand-written page: a report on a sample or its beginning, a map, results."""
@@ -297,6 +298,7 @@ def accuracy(stored: Path = results.RESULTS) -> Iterator[str]:
 PASSAGES = {
     "map": package_map,
     "accuracy": accuracy,
+    "strangers": strangers.markdown,
     "whole-run": whole_programs,
     "run-overhead": run_overhead.markdown,
 }

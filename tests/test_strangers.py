@@ -8,6 +8,7 @@ import pytest
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
+from benchmarks.strangers.stored import markdown, read, write
 from benchmarks.strangers.timer import Marks
 from tfdoctor.rules import all_rules
 
@@ -91,6 +92,37 @@ def test_what_nobody_declared_is_false(tmp_path: Path) -> None:
 
     assert scored.false == [(SICK, "retracing"), (HEALTHY, "small-files"), (HEALTHY, "retracing")]
     assert totals([scored]).precision == pytest.approx(0.5)
+
+
+def test_a_finding_of_a_general_rule_is_true_at_the_faults_line_alone(tmp_path: Path) -> None:
+    case = case_of(tmp_path, named_by=["small-files"], where=[20])
+    there, elsewhere = named("hot-stage", line=21), named("hot-stage", line=40)
+
+    assert Scored(case, {SICK: [there]}).false == []
+    assert Scored(case, {SICK: [elsewhere]}).false == [(SICK, "hot-stage")]
+    assert Scored(case, {HEALTHY: [there]}).false == [(HEALTHY, "hot-stage")]
+    assert totals([Scored(case, {SICK: [there], HEALTHY: [there]})]).precision == pytest.approx(0.5)
+
+
+def test_a_round_is_counted_again_from_what_was_stored(tmp_path: Path) -> None:
+    (tmp_path / "case").mkdir()
+    case = case_of(tmp_path / "case", named_by=["small-files"])
+    loud = Named("retracing", 0.3, at_most=True, lines=(7, 9), severity="critical")
+    scored = [Scored(case, {SICK: [named("small-files"), loud], HEALTHY: []}, 0.5)]
+
+    write(scored, tmp_path)
+
+    assert [(one.case.name, one.found, one.saving) for one in read(tmp_path)] == [
+        (case.name, scored[0].found, 0.5)
+    ]
+    assert totals(read(tmp_path)) == totals(scored)
+
+
+def test_the_table_of_rounds_has_each_round_that_strangers_wrote() -> None:
+    *_, before_last, last, aim = markdown()
+
+    assert [row.split(" | ")[0] for row in (before_last, last, aim)] == ["| 5", "| 6", "| aim"]
+    assert f"| {totals(read(ROUNDS / '6')).false} of " in last
 
 
 def test_the_figure_is_compared_with_the_measured_saving_for_each_sample(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ long steps alternate; the median over blocks is a typical step without outliers.
 
 
 GENERAL = frozenset(rule.name for rule in all_rules() if rule.general)
-"""Rules that name a place and ask, and claim no fault: they are neither found nor false."""
+"""Rules that name a place whose time no specific rule explains: how many faults they alone name is counted apart."""
 
 
 def run(*command: str | Path, **environment: str) -> None:
@@ -119,12 +119,10 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
 
 
 def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the findings of a JSON report with an unknown saving, without recording-quality and general ones."""
+    """Return the findings of a JSON report with an unknown saving, without those about the recording."""
     findings = [
         result
         for result in results
-        if result["outcome"] == "finding"
-        and result["topic"] != "recording"
-        and result["rule"] not in GENERAL
+        if result["outcome"] == "finding" and result["topic"] != "recording"
     ]
     return {result["rule"] for result in findings if result["saving"] is None}

@@ -16,6 +16,7 @@ from benchmarks import commands
 from benchmarks.strangers.cases import SICK, Case, cases
 from benchmarks.strangers.edits import EditCount
 from benchmarks.strangers.scores import Scored, findings, totals
+from benchmarks.strangers.stored import write
 
 TIMEOUT_S = 150
 
@@ -109,13 +110,20 @@ def main() -> None:
         "--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here"
     )
     where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
+    parser.add_argument(
+        "--first", action="store_true", help="store the findings in the round's folder"
+    )
     options = parser.parse_args()
+    if options.first and options.names:
+        parser.error("--first stores a whole round: name no cases")
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     scored = []
     for case in (c for c in cases(options.folder.resolve(), options.names) if not c.spare):
         scored.append(score(case, options))
         print(line(scored[-1]), flush=True)
+    if options.first:
+        write(scored, options.folder)
     total = totals(scored)
     by_general = f"{total.found_by_general} by general rules alone"
     print(f"recall {total.recall:.2f} ({total.found} of {total.cases}, {by_general})")

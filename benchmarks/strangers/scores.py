@@ -30,6 +30,7 @@ class Named:
     at_most: bool
     lines: tuple[int, ...]
     edit: bool = False
+    severity: str = ""
 
 
 def findings(report: Mapping[str, Any]) -> list[Named]:
@@ -45,7 +46,8 @@ def findings(report: Mapping[str, Any]) -> list[Named]:
         share = saving["share"] if saving else None
         at_most = bool(saving) and saving["bound"] == "at-most"
         edit = any(remedy.get("edit") for remedy in result["remedies"])
-        found.append(Named(result["rule"], share, at_most, lines, edit))
+        severity = result.get("severity") or ""
+        found.append(Named(result["rule"], share, at_most, lines, edit, severity))
     return found
 
 
@@ -92,12 +94,12 @@ class Scored:
         """The findings that nobody declared true: the script and the rule."""
         named = {*self.case.named_by, *self.case.named_if_line}
         true = {twin: set(self.case.acceptable.get(twin, ())) for twin in (SICK, HEALTHY)}
-        true[SICK] |= named
+        true[SICK] |= named | {one.rule for one in self.naming}
         return [
             (twin, one.rule)
             for twin, found in self.found.items()
             for one in found
-            if one.rule not in true[twin] | GENERAL
+            if one.rule not in true[twin]
         ]
 
     @property
@@ -144,9 +146,7 @@ def totals(scored: Sequence[Scored]) -> Totals:
     pairs = [one for one in scored if one.slow]
     named = [one for one in pairs if one.naming]
     false = sum(len(one.false) for one in scored)
-    said = sum(
-        sum(f.rule not in GENERAL for f in found) for one in scored for found in one.found.values()
-    )
+    said = sum(len(found) for one in scored for found in one.found.values())
     errors = [one.error for one in pairs if one.error is not None]
     ceilings = [
         one.error

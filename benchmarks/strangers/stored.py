@@ -1,0 +1,102 @@
+"""What tfdoctor said first of the rounds' scripts, as stored, and the table of the rounds that is made of it.
+
+``first.json`` in a round's folder has the findings of each script, so that a round can be counted anew. Of rounds 1
+to 4 only the rows of the table were kept, in ``counted.json``: they leave out general rules, and cannot be recounted.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pages import store, table
+from benchmarks.strangers.cases import cases
+from benchmarks.strangers.scores import Named, Scored, totals
+
+ROUNDS = Path(__file__).with_name("rounds")
+FIRST = "first.json"
+COUNTED = Path(__file__).with_name("counted.json")
+
+COLUMNS = (
+    *("round", "faults found", "by general rules alone", "recall"),
+    *("findings undeclared", "of warnings and above", "precision at least"),
+    *("savings off, median", "90th percentile", "ceilings exceeded by more than 5 % of the step"),
+)
+
+AIM = ("aim", "", "", "0.90", "", "", "0.97", "8 %", "20 %", "fewer than 1 of 10")
+
+
+def write(scored: Sequence[Scored], round_folder: Path) -> None:
+    """Store the findings and the measured saving of each case in the folder of its round."""
+    said = {
+        one.case.name: {
+            "saving": one.saving,
+            "found": {twin: [asdict(each) for each in found] for twin, found in one.found.items()},
+        }
+        for one in scored
+    }
+    store(round_folder / FIRST, said)
+
+
+def read(round_folder: Path) -> list[Scored]:
+    """Return the cases of a round with what was stored of each.
+
+    Raises:
+        OSError: nothing was stored.
+    """
+    said: dict[str, Any] = json.loads((round_folder / FIRST).read_text("utf-8"))
+    return [
+        Scored(
+            case,
+            {
+                twin: [Named(**each | {"lines": tuple(each["lines"])}) for each in found]
+                for twin, found in said[case.name]["found"].items()
+            },
+            said[case.name]["saving"],
+        )
+        for case in cases(round_folder, [])
+        if case.name in said
+    ]
+
+
+def markdown() -> Iterator[str]:
+    """Yield the table of all rounds, each as it was seen first."""
+    rows = [
+        (f"{name}, without general rules", *cells)
+        for name, cells in json.loads(COUNTED.read_text("utf-8")).items()
+    ]
+    rows += [
+        _row(stored.parent.name, read(stored.parent))
+        for stored in sorted(ROUNDS.glob(f"*/{FIRST}"))
+    ]
+    yield from table(COLUMNS, [*rows, AIM])
+
+
+def _row(name: str, scored: Sequence[Scored]) -> tuple[str, ...]:
+    total = totals(scored)
+    errors = total.errors
+    return (
+        name,
+        f"{total.found} of {total.cases}",
+        str(total.found_by_general),
+        f"{total.recall:.2f}",
+        f"{total.false} of {total.true + total.false}",
+        _loud(scored),
+        f"{total.precision:.2f}",
+        "-" if errors is None else f"{errors.median * 100:.0f} %",
+        "-" if errors is None else f"{errors.ninetieth * 100:.0f} %",
+        f"{total.exceeded} of {total.ceilings}",
+    )
+
+
+def _loud(scored: Sequence[Scored]) -> str:
+    """Return how many of the warnings and the critical findings nobody declared true."""
+    undeclared = [
+        (twin, said.rule) in one.false
+        for one in scored
+        for twin, found in one.found.items()
+        for said in found
+        if said.severity in {"warning", "critical"}
+    ]
+    return f"{sum(undeclared)} of {len(undeclared)}"
