@@ -22,7 +22,7 @@ from benchmarks.strangers import stored as strangers
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import account_of, figures_filled, report_on
-from tfdoctor.cli import FOUND, app
+from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
 from tfdoctor.report.rule_page import rule_page, table
@@ -219,7 +219,8 @@ report lists the rules that are switched off and the limits that were changed, w
 BUDGETS = """\
 Keys of `[tool.tfdoctor.budget]`. In `[tool.tfdoctor.budget.cpu]`, `.gpu` and `.tpu` they hold for runs on this
 kind of device, in place of the same key above. Each is checked against the 95 % interval of the measured value; the
-command ends with exit code 3 if the whole interval is beyond the limit, or if the value could not be measured.
+command ends with exit code 3 if the whole interval is beyond the limit, or if the value could not be measured, and
+with 4 if the interval contains the limit.
 """
 
 
@@ -266,6 +267,13 @@ def exit_codes_page() -> str:
                 "reached, or could not be measured; or a promise was off "
                 "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` shows a regression of "
                 "more than `--max-regression`."
+            ),
+        ),
+        (
+            str(UNDECIDED),
+            (
+                "Undecided: nothing of the above, but the limit of a budget, or `--max-regression`, lies within "
+                "the measured interval. More steps or recordings decide it."
             ),
         ),
         ("the script's own", SCRIPTS_OWN),

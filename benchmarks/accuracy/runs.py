@@ -25,7 +25,7 @@ long steps alternate; the median over blocks is a typical step without outliers.
 
 
 GENERAL = frozenset(rule.name for rule in all_rules() if rule.general)
-"""Rules that name a place whose time no specific rule explains: how many faults they alone name is counted apart."""
+"""Rules that name a place whose time no specific rule explains: faults that they alone name are counted apart."""
 
 
 def run(*command: str | Path, **environment: str) -> None:

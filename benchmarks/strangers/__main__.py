@@ -111,18 +111,18 @@ def main() -> None:
     )
     where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
     parser.add_argument(
-        "--first", action="store_true", help="store the findings in the round's folder"
+        "--store", action="store_true", help="store the findings in the round's folder"
     )
     options = parser.parse_args()
-    if options.first and options.names:
-        parser.error("--first stores a whole round: name no cases")
+    if options.store and options.names:
+        parser.error("--store stores a whole round: name no cases")
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     scored = []
     for case in (c for c in cases(options.folder.resolve(), options.names) if not c.spare):
         scored.append(score(case, options))
         print(line(scored[-1]), flush=True)
-    if options.first:
+    if options.store:
         write(scored, options.folder)
     total = totals(scored)
     by_general = f"{total.found_by_general} by general rules alone"

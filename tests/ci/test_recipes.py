@@ -96,10 +96,11 @@ def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> N
     runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound-fixed")
     assert runner.run("Compare") == 0
     assert runner.outputs["steps.diff.outputs.code"] == "0"
+    assert "::warning title=tfdoctor::It is undecided whether" in runner.printed
     assert runner.run("Write the job summary") == 0
     comparison, _, report = runner.summary().partition("## tfdoctor: Each step")
     assert "Unknown whether the step changed" in comparison
-    assert "Regression gate: undecided, not failed." in comparison
+    assert "Regression gate: undecided (exit code 4)." in comparison
     assert report
 
 

@@ -29,9 +29,11 @@ def test_a_run_and_its_report_are_the_same(tmp_path: Path) -> None:
     )
     assert reported.exit_code == 0
     code, output = run(SLOW, str(tmp_path / "report.json"), "--max-regression", "1%")
-    assert code == 0
-    assert "Unknown whether the step changed: the 95 % interval is wider than ±15 %." in output
-    assert "Regression gate: undecided, not failed. It is unknown whether" in output
+    assert code == 4
+    assert (
+        "Unknown whether the step changed: the 95 % interval is wider than ±15 %; record" in output
+    )
+    assert "Regression gate: undecided (exit code 4). It is unknown whether" in output
 
 
 def test_unlike_runs_are_refused_with_what_differs(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def settings(toml: str) -> None:
     ("budget", "state", "code"),
     [
         ("step-ms = 60", "met", 0),
-        ("step-ms = 18.5", "unclear", 0),
+        ("step-ms = 18.5", "unclear", 4),
         ("step-ms = 5", "exceeded", 3),
         ('input-wait = "5%"', "exceeded", 3),
         ("examples-per-second = 1000", "met", 0),
@@ -67,7 +67,7 @@ def test_a_budget_decides_the_exit_code(budget: str, state: str, code: int) -> N
 
 @pytest.mark.parametrize(
     ("share", "state", "code"),
-    [("5%", "met", 0), ("40%", "unclear", 0), ("95%", "exceeded", 3)],
+    [("5%", "met", 0), ("40%", "unclear", 4), ("95%", "exceeded", 3)],
 )
 def test_the_distance_to_the_hardware_decides_the_exit_code(
     share: str, state: str, code: int
@@ -84,6 +84,12 @@ def test_a_share_that_is_no_percentage_is_a_usage_error() -> None:
     code, output = report("--fail-on-roofline", "0.4")
     assert code == 2
     assert "may mean 0.4% or 40%" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("critical", 3), ("never", 4)])
+def test_what_fails_comes_before_what_is_undecided(fail_on: str, code: int) -> None:
+    settings(f'fail-on = "{fail_on}"\n[budget]\nstep-ms = 18.5')
+    assert report()[0] == code
 
 
 def test_every_format_has_the_budgets() -> None:

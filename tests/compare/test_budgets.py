@@ -221,8 +221,8 @@ def test_a_share_that_the_interval_decides_is_not_called_undecided_for_its_unkno
     section = budget_section([undecided])
     assert section is not None
     assert section.lines[0].told.endswith(
-        "at least 40 %; the interval contains the limit, because the least time is unknown of operations that take "
-        "50 % of the step, so the command does not fail"
+        "at least 40 %; the interval contains the limit (exit code 4), because the least time is unknown of "
+        "operations that take 50 % of the step"
     )
 
 

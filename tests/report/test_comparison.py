@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from tests.report import comparisons
 from tfdoctor.diagnosis import PARTS
+from tfdoctor.diagnosis.comparison import PartChange
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal
+from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.files import replace_file
 from tfdoctor.terms.errors import OutputError
 
@@ -27,6 +30,53 @@ def test_files(kind: str, file_format: str, golden: Compare) -> None:
 @pytest.mark.parametrize("kind", comparisons.ALL)
 def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"diff-{kind}.txt", terminal.render(comparisons.ALL[kind](), width=80, color=False))
+
+
+MINUS = "\N{MINUS SIGN}"
+
+CHANGED = PartChange(part="device", before=10.0, after=13.5, changed=True)
+
+
+@pytest.mark.parametrize("file_format", ["html", "md"])
+def test_no_difference_stands_above_parts_without_one(file_format: str) -> None:
+    rendered = comparison.render(file_format, comparisons.alike())
+    assert f"No difference that these steps can show ({MINUS}5.0 to 4.0 %)." in rendered
+
+
+@pytest.mark.parametrize("file_format", ["html", "md"])
+def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(
+    file_format: str,
+) -> None:
+    alike = comparisons.alike()
+    gone = PartChange(part="input", before=4.0, after=0.3, changed=True)
+    one = comparison.render(file_format, replace(alike, parts=(*alike.parts, CHANGED)))
+    two = comparison.render(file_format, replace(alike, parts=(gone, CHANGED)))
+    assert (
+        f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms."
+        in one
+    )
+    assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
+    assert "No difference" not in one + two
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("faster", 1), ("slower", -1)])
+def test_a_saving_is_positive(kind: str, sign: int) -> None:
+    """Where a word says the direction, the figures have no sign; where none does, a saving is positive."""
+    step = comparisons.ALL[kind]().step
+    assert step is not None
+    saved = json.loads(comparison.render("json", comparisons.ALL[kind]()))["step"]["saved"]
+    assert sign * saved["share"] > 0
+    assert saved["low"] <= saved["share"] <= saved["high"]
+    headline = comparison.render("md", comparisons.ALL[kind]()).splitlines()[0]
+    assert f" {kind} per step (" in headline
+    assert MINUS not in headline
+
+
+@pytest.mark.parametrize(("kind", "shorter"), [("whole", True), ("longer", False)])
+def test_time_that_a_run_saves_is_positive(kind: str, *, shorter: bool) -> None:
+    phases = ComparisonView.of(comparisons.ALL[kind]()).phases
+    assert phases.columns[-1] == "saved"
+    assert (MINUS in phases.rows[0][-1]) is not shorter
 
 
 def test_names_of_a_trace_do_not_become_markup() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.verdicts import as_finding
+from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -37,5 +38,14 @@ def test_steps_that_do_not_search_have_no_saving() -> None:
 
 def test_a_compiled_step_is_not_called_healthy() -> None:
     unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
-    verdict = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed)
+    verdict = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
     assert isinstance(verdict, NotApplicable)
+
+
+def test_sequences_get_the_lengths_that_were_recorded_and_images_no_number() -> None:
+    padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
+    first, _ = as_finding(example(padding=padding)).remedies
+    assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[batch_size] * 3" in first.code
+
+    images, _ = as_finding(example()).remedies
+    assert "resize_with_pad(images, height, width)" in images.code

@@ -12,6 +12,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -21,7 +22,6 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules.padding_waste import ACTION, OWN, example
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
-from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,

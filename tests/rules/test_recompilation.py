@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rules.verdicts import as_finding
+from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules.recompilation import example
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
@@ -64,3 +65,14 @@ def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
         LINE if edit_id else None,
     )
     assert words in finding.remedies[0].action
+
+
+def test_the_code_has_the_lengths_and_the_batch_size_that_were_recorded() -> None:
+    padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
+    shapes = OpenShapes(lengths=True, rows=32)
+    (lengths,) = as_finding(example(shapes=shapes, padding=padding)).remedies
+    assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[32] * 3" in lengths.code
+
+    (unknown,) = as_finding(example()).remedies
+    assert "dataset.batch(batch_size, drop_remainder=True)" in unknown.code
+    assert not any(character.isdigit() for character in unknown.code)

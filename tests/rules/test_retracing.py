@@ -64,6 +64,25 @@ def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -
     assert words in finding.remedies[0].action
 
 
+def test_the_code_has_the_shapes_that_were_given() -> None:
+    """A regression: the lengths of the advice were those of no data that the function saw."""
+    seen = [
+        "TensorSpec(shape=(32, 41), dtype=tf.int64)",
+        "TensorSpec(shape=(32, 57), dtype=tf.int64)",
+    ]
+    (lengths,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(seen)))).remedies
+    assert "input_signature=[tf.TensorSpec([32, None], tf.int64)]" in lengths.code
+    assert "bucket_boundaries=[49, 65], bucket_batch_sizes=[batch_size] * 3" in lengths.code
+
+    smaller = [
+        "TensorSpec(shape=(31, 4), dtype=tf.float32)",
+        "TensorSpec(shape=(64, 4), dtype=tf.float32)",
+    ]
+    (size,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(smaller)))).remedies
+    assert "dataset.batch(64, drop_remainder=True)" in size.code
+    assert "input_signature=[tf.TensorSpec([None, 4], tf.float32)]" in size.code
+
+
 def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
     finding = as_finding(check(Retraced("train_step", 20, 20, 30)))
     times = {effect.stage: effect.of and effect.of.value for effect in finding.effects}

@@ -18,7 +18,7 @@ from tfdoctor.cli.mcp import mcp
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.option_groups import grouped
 from tfdoctor.cli.options import FailOn
-from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
+from tfdoctor.cli.outcome import FOUND, INTERRUPTED, UNDECIDED, exit_code
 from tfdoctor.cli.profile import profile
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.report import report
@@ -27,7 +27,7 @@ from tfdoctor.cli.trying import try_
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError
 
-__all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
+__all__ = ["FOUND", "UNDECIDED", "FailOn", "app", "exit_code", "main"]
 
 app = typer.Typer(
     name="tfdoctor",

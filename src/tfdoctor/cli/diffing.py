@@ -16,7 +16,7 @@ from tfdoctor.cli.options import (
     parse_path,
     parse_percent,
 )
-from tfdoctor.cli.outcome import FOUND, noted, open_page, untried
+from tfdoctor.cli.outcome import FOUND, UNDECIDED, noted, open_page, untried
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError
@@ -24,7 +24,7 @@ from tfdoctor.terms.errors import InputError
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
     from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.diagnosis.comparison import RunComparison
+    from tfdoctor.diagnosis.comparison import RegressionGate, RunComparison
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
 
@@ -65,7 +65,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         typer.Option(
             metavar="PERCENT",
             help="Exit with 3 if the step is slower by more than this, such as 5%, at the lower end of the "
-            "interval.",
+            "interval, and with 4 if the interval contains it.",
         ),
     ] = None,
     anyway: Annotated[
@@ -121,7 +121,13 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     _write(comparison, out or Path(), wanted, show=show)
-    raise typer.Exit(FOUND if comparison.gate and comparison.gate.failed else 0)
+    raise typer.Exit(_exit_code(comparison.gate))
+
+
+def _exit_code(gate: "RegressionGate | None") -> int:
+    if gate is None:
+        return 0
+    return FOUND if gate.failed else UNDECIDED if gate.unclear else 0
 
 
 def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":

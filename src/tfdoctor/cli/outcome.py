@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FOUND = 3
 """Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong."""
 
+UNDECIDED = 4
+"""Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured."""
+
 INTERRUPTED = 130
 """Exit code of Ctrl-C, as a shell shows it."""
 
@@ -206,12 +209,18 @@ def open_page(page: Path) -> None:
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
     """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
 
-    A finding about the recording does not count: a busy machine is not a fault of the run. Otherwise it is 0.
+    A finding about the recording does not count: a busy machine is not a fault of the run. Otherwise it is 4 where
+    a budget is undecided, and 0.
     """
-    if any(check.failed for check in diagnosis.budgets):
+    if any(check.failed for check in diagnosis.budgets) or _found(diagnosis, fail_on):
         return FOUND
+    return UNDECIDED if any(check.undecided for check in diagnosis.budgets) else 0
+
+
+def _found(diagnosis: "Diagnosis", fail_on: FailOn | None) -> bool:
+    """Whether there is a finding of this severity or above, about the run and not in the baseline."""
     if fail_on in (None, FailOn.NEVER):
-        return 0
+        return False
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - same
 
@@ -219,7 +228,7 @@ def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
     found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
     if diagnosis.hosts:
         found += [(one.topic, one.severity, one.known) for one in diagnosis.hosts.findings]
-    for topic, severity, known in found:
-        if topic is not Topic.RECORDING and not known and severity and severity >= limit:
-            return FOUND
-    return 0
+    return any(
+        topic is not Topic.RECORDING and not known and severity is not None and severity >= limit
+        for topic, severity, known in found
+    )

@@ -38,6 +38,11 @@ class BudgetCheck:
         """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
         return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the limit lies within the interval: the run neither keeps to it nor breaks it for certain."""
+        return self.state is BudgetState.UNCLEAR
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class KnownFinding:

@@ -1,5 +1,6 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import ndiff
@@ -14,8 +15,8 @@ from tfdoctor.report.order import listed
 from tfdoctor.report.run.savings import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import location, place
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable
+from tfdoctor.terms.humanize import counted, location, place
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         title=text.name(rule.doc.title),
         severity=severity.name.lower() if severity else "",
         summary=summary,
-        what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
+        what=_first_change(finding) or summary,
         where=where,
         saving=_saving(entry, run),
         energy=energy.saves_briefly(priced.energy),
@@ -174,6 +175,30 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         same=tuple(_related(one, run, priced) for one in entry.same),
         money=money.is_about_money(result),
         known=KNOWN if all(one.known for one in every) else "",
+    )
+
+
+ALTERNATIVE = re.compile(r"(Or|Where|With|Keep)\b|.* (if|where) ")
+"""Actions that are taken in place of the first one, or only in some cases."""
+
+
+def _first_change(finding: Finding) -> str:
+    """Return the first change, and how many like it at other places the saving counts; "" without any."""
+    if not finding.remedies:
+        return ""
+    first, *others = finding.remedies
+    more = sum(_is_like(other, first) for other in others)
+    also = f", and {counted(more, 'more change')}" if more and finding.effects else ""
+    return f"{text.capitalized(first.action)}{also}"
+
+
+def _is_like(other: Remedy, first: Remedy) -> bool:
+    """Whether a change comes beside the first: at a line of its own, or the same for something else there."""
+    same = other.action.partition(" ")[0] == first.action.partition(" ")[0]
+    return (
+        other.at is not None
+        and not ALTERNATIVE.match(other.action)
+        and (same or other.at != first.at)
     )
 
 

@@ -62,7 +62,7 @@ def budget_section(checks: Sequence[BudgetCheck]) -> BudgetSection | None:
     if not checks:
         return None
     failed = [f"{check.key} is {_state(check)}" for check in checks if check.failed]
-    undecided = [check.key for check in checks if check.state is BudgetState.UNCLEAR]
+    undecided = [check.key for check in checks if check.undecided]
     verdict: list[str] = []
     if failed:
         budgets = counted(len(failed), "budget fails", "budgets fail").capitalize()
@@ -85,12 +85,12 @@ def _line(check: BudgetCheck) -> BudgetLine:
         interval = quantity_span(check.low, check.high)
     elif check.value is not None:
         interval = ONE_FIGURE
-    if check.state is BudgetState.UNCLEAR:
-        holds, passes = "the interval contains the limit", "so the command does not fail"
+    if check.undecided:
+        holds = "the interval contains the limit (exit code 4)"
         remark = (
-            f"{holds}, because {text.prose(check.why)}, {passes}"
+            f"{holds}, because {text.prose(check.why)}"
             if check.why
-            else f"{holds}, {passes}; record more steps to decide it"
+            else f"{holds}; record more steps to decide it"
         )
     elif check.state is BudgetState.UNKNOWN:
         remark = f"it fails, because {text.prose(check.why)}"
@@ -108,7 +108,7 @@ def _line(check: BudgetCheck) -> BudgetLine:
 
 def _state(check: BudgetCheck) -> str:
     missed = check.at_least and check.state is BudgetState.EXCEEDED
-    if check.state is BudgetState.UNCLEAR:
+    if check.undecided:
         return "undecided"
     return "not reached" if missed else check.state.value
 

@@ -152,7 +152,7 @@ FUSE = "model.compile(optimizer, loss, jit_compile=True)"
 
 FEWER = """\
 # no bias before a normalization, which cancels it
-x = keras.layers.Dense(64, use_bias=False)(x)
+x = keras.layers.Dense(units, use_bias=False)(x)
 x = keras.layers.LayerNormalization()(x)
 # one variable instead of a list of variables with the same shape
 self.gains = self.add_weight(shape=(len(names),), name="gains")

@@ -131,7 +131,7 @@ for _ in range(steps):
 
 SMALLER = """\
 # uint8 images have a quarter of the bytes of float32; the model's first layer casts and scales
-inputs = keras.Input((224, 224, 3), dtype="uint8")
+inputs = keras.Input(image_shape, dtype="uint8")  # in place of float32
 x = keras.layers.Rescaling(1 / 255)(inputs)"""
 
 READ = """\

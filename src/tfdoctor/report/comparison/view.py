@@ -80,15 +80,15 @@ def _bars(comparison: RunComparison) -> tuple[StepBar, ...]:
 
 
 def _phases(comparison: RunComparison) -> Grid:
-    """Return the whole runs and their phases."""
+    """Return the whole runs and their phases; what was saved is positive."""
     rows: list[tuple[str, float, float]] = []
     if run := comparison.run:
         rows = [("whole run", run.before_ms, run.after_ms)]
         rows += [(PHASE_LABELS[one.phase], one.before_ms, one.after_ms) for one in run.phases]
     return Grid(
-        ("phase", "before", "after", "difference"),
+        ("phase", "before", "after", "saved"),
         ("text", "number", "number", "number"),
-        tuple((label, *map(duration, (first, last, last - first))) for label, first, last in rows),
+        tuple((label, *map(duration, (first, last, first - last))) for label, first, last in rows),
     )
 
 

@@ -11,6 +11,7 @@ from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
     Mismatch,
+    PartChange,
     RegressionGate,
     RunComparison,
     RunSide,
@@ -41,7 +42,7 @@ def headline(comparison: RunComparison) -> str:
     if step is None or before is None:
         return _without_step(comparison)
     if step.direction is Direction.NONE:
-        return f"No difference that these steps can show ({_ends(-step.high, -step.low)})."
+        return _no_difference(comparison, _ends(-step.high, -step.low))
     if step.doubt is not None:
         return f"Unknown whether the step changed: {_UNDECIDED[step.doubt]}."
     sign = -1 if step.direction is Direction.FASTER else 1
@@ -54,8 +55,24 @@ def headline(comparison: RunComparison) -> str:
     return f"{by} {step.direction} per step ({figure}){f', {part}' if part else ''}."
 
 
+def _no_difference(comparison: RunComparison, between: str) -> str:
+    """Return that the whole step did not change, beside the parts that did."""
+    changed = [_became(part, in_ms=comparison.in_ms) for part in comparison.parts if part.changed]
+    if not changed:
+        return f"No difference that these steps can show ({between})."
+    parts = "a part" if len(changed) == 1 else "parts"
+    return f"The whole step shows no difference ({between}), but {parts} of it changed: {', '.join(changed)}."
+
+
+def _became(part: PartChange, *, in_ms: bool) -> str:
+    first, last = (amount(value, in_ms=in_ms) for value in (part.before, part.after))
+    return f"{PART_LABELS[part.part]} {first} → {last}"
+
+
 _UNDECIDED = {
-    Undecided.WIDE: f"the 95 % interval is wider than ±{percent(WIDEST)}",
+    Undecided.WIDE: (
+        f"the 95 % interval is wider than ±{percent(WIDEST)}; record more steps (--steps 60), or several runs"
+    ),
     Undecided.CONDITIONS: "other programs, or other clocks, may account for the difference",
     Undecided.PART: "a part of it changed, but the other parts vary more than that",
     Undecided.LONG_STEPS: "all steps together differ, but these steps do not show it for certain",
@@ -90,8 +107,7 @@ def _changed_part(comparison: RunComparison) -> str:
         return ""
     if most.after < GONE * most.before and most.after < LARGE * step_ms:
         return f"{PART_LABELS[most.part]} gone"
-    first, last = (amount(value, in_ms=comparison.in_ms) for value in (most.before, most.after))
-    return f"{PART_LABELS[most.part]} {first} → {last}"
+    return _became(most, in_ms=comparison.in_ms)
 
 
 def amount(value: float | None, *, in_ms: bool) -> str:
@@ -181,10 +197,10 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
             f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
         )
     if gate.unclear and step.doubt is not None:
-        return f"Regression gate: undecided, not failed. {_NOT_SHOWN}; {allowed}. {_NARROW}"
+        return f"Regression gate: undecided (exit code 4). {_NOT_SHOWN}; {allowed}. {_NARROW}"
     if gate.unclear:
         return (
-            f"Regression gate: undecided, not failed. The step may be up to {percent(step.high)} slower; "
+            f"Regression gate: undecided (exit code 4). The step may be up to {percent(step.high)} slower; "
             f"{allowed}. {_NARROW}"
         )
     if step.high <= 0:

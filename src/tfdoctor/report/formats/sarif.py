@@ -147,4 +147,4 @@ def _fix(finding: PlacedFinding, edit: Edit) -> Object:
         }
         replacements.append({"deletedRegion": region, "insertedContent": {"text": one.text}})
     change = {"artifactLocation": _artifact(finding.path), "replacements": replacements}
-    return {"description": {"text": finding.fault.what}, "artifactChanges": [change]}
+    return {"description": {"text": finding.fault.changes[0].action}, "artifactChanges": [change]}

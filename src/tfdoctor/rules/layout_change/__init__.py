@@ -133,7 +133,7 @@ def _remedies(
 
 ONE_FORMAT = """\
 x = keras.layers.Permute((2, 3, 1))(inputs)  # once: channels first to channels last
-x = keras.layers.Conv2D(64, 3, padding="same")(x)
+x = keras.layers.Conv2D(filters, 3, padding="same")(x)
 x = keras.layers.PReLU(shared_axes=(1, 2))(x)  # the axes of height and width in that format"""
 
 FOR_TPU = """\

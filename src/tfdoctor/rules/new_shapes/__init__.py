@@ -36,8 +36,10 @@ on a GPU.
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit
+from tfdoctor.facts.input.sequence_padding import SequencePadding, bucketing
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.new_shapes.searches import Searches
 from tfdoctor.terms.humanize import milliseconds
@@ -77,6 +79,8 @@ def check(
     searches: Searches,
     breakdown: Breakdown,
     operations: Operations | None,
+    padding: SequencePadding | None,
+    program: Program | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Report searches that go on in the second half of the traced steps."""
@@ -107,7 +111,7 @@ def check(
         summary=f"{summary}; the kernels that were only tried take {milliseconds(searches.lost_ms)} per step",
         evidence=evidence,
         remedies=(
-            Remedy("Let batches have a few shapes", BUCKETS),
+            Remedy("Let batches have a few shapes", _few_shapes(padding, program)),
             Remedy("Or switch the search off, where shapes must be arbitrary", OFF),
         ),
         effects=effects,
@@ -125,11 +129,22 @@ def _effects(searches: Searches, operations: Operations | None) -> tuple[Effect,
     )
 
 
+def _few_shapes(padding: SequencePadding | None, program: Program | None) -> str:
+    """Return the code for the recorded sequences; without any, the one for images."""
+    if padding is None:
+        return IMAGES
+    rows = program.batch_size if program else None
+    return BUCKETS.format(bucketing(padding.buckets, rows, fixed=True))
+
+
 BUCKETS = """\
 dataset = dataset.bucket_by_sequence_length(
-    length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
-    pad_to_bucket_boundary=True, drop_remainder=True)
-images = tf.image.resize_with_pad(images, 512, 512)"""
+    length, {},  # of the recorded sequences
+    pad_to_bucket_boundary=True, drop_remainder=True)"""
+
+IMAGES = """\
+images = tf.image.resize_with_pad(images, height, width)  # one size, or one for each batch of similar images
+# sequences: dataset.bucket_by_sequence_length(..., pad_to_bucket_boundary=True, drop_remainder=True)"""
 
 OFF = """\
 import os
@@ -139,11 +154,12 @@ os.environ["TF_CUDNN_USE_AUTOTUNE"] = "0"  # before TensorFlow is imported"""
 def example(
     searches: Searches = Searches(20, 20, 10, (("conv/Conv2D", 12.0, 1.0),)),
     conv_ms: float = 12.0,
+    padding: SequencePadding | None = None,
 ) -> Verdict:
     """Every image has another size: all steps search, and 11 of 12 ms of a convolution are only tried."""
     row = OperationTime(name="conv/Conv2D", type="Conv2D", ms=conv_ms)
     operations = Operations.training(conv_ms + 4.0, row, rest="ReluGrad")
-    return check(searches, Breakdown.of(host=2.0, device=conv_ms + 4.0), operations)
+    return check(searches, Breakdown.of(host=2.0, device=conv_ms + 4.0), operations, padding, None)
 
 
 sick = example

@@ -51,6 +51,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding, bucketing
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -59,7 +60,6 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
-from tfdoctor.rules.padding_waste.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import (
@@ -116,20 +116,21 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
     summary = f"Padding is {percent(wasted)} of the sequences of {worst.steps} positions"
     if wasted < limits.padding:
         return Healthy(summary=summary, evidence=measures)
-    cut = worst.cut(program.batch_size if program else None)
+    batch_size = program.batch_size if program else None
+    cut = worst.cut(batch_size)
     own = cut if cut is not None and 1.0 - cut >= (1.0 - limits.kept) * wasted else None
     effects = _effects(own or worst.used, work, breakdown, overhead.edges_ms if overhead else 0.0)
     return Finding(
         summary=summary,
         evidence=(*measures, *_evidence(padding, cut, work)),
-        remedies=_remedies(source, worst, own_is_enough=own is not None),
+        remedies=_remedies(source, worst, batch_size, own_is_enough=own is not None),
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
 
 
 def _remedies(
-    source: BatchSource, worst: PaddedInput, *, own_is_enough: bool
+    source: BatchSource, worst: PaddedInput, batch_size: int | None, *, own_is_enough: bool
 ) -> tuple[Remedy, ...]:
     padded, buckets = CODE[source.maker]
     if worst.pad and source.maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}:
@@ -138,8 +139,8 @@ def _remedies(
         padded = buckets = ""
     values = {
         "lengths": worst.buckets,
-        "boundaries": [length + 1 for length in worst.buckets[:-1]],
-        "number": len(worst.buckets),
+        "bucketing": bucketing(worst.buckets, batch_size),
+        "batch_size": batch_size or "batch_size",
         "side": "pre" if worst.leading else "post",
         "pad": worst.pad,
     }
@@ -211,12 +212,12 @@ OWN = "Pad each batch to its own longest sequence"
 ACTION = "Batch sequences of similar length, padded to the longest of their batch"
 
 PADDED = """\
-dataset = dataset.padded_batch(batch_size)  # of sequences without padding"""
+dataset = dataset.padded_batch({batch_size})  # of sequences without padding"""
 
 BUCKETS = """\
 dataset = dataset.bucket_by_sequence_length(
     lambda tokens, label: tf.shape(tokens)[0],  # elements without padding
-    bucket_boundaries={boundaries}, bucket_batch_sizes=[batch_size] * {number})"""
+    {bucketing})"""
 
 NUMBER = """
 # and padding_values: {pad} for the tokens, as a tensor of their type"""

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Self
 
+from tfdoctor.facts.input.sequence_padding import SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, Shape
-from tfdoctor.rules.padding_waste.sequence_padding import SequencePadding
 
 LOOPED = 0.5
 """Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:

@@ -39,6 +39,7 @@ Users met it as a program for each shape, in training and in augmentation layers
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, limit
+from tfdoctor.facts.input.sequence_padding import SequencePadding, bucketing
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
@@ -79,6 +80,7 @@ def check(
     compiling: CompileTime,
     breakdown: Breakdown,
     shapes: OpenShapes | None,
+    padding: SequencePadding | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Report compilations that continue in the second half of the traced steps."""
@@ -101,7 +103,7 @@ def check(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
         evidence=evidence,
-        remedies=(_remedy(shapes),),
+        remedies=(_remedy(shapes, padding.buckets if padding else ()),),
         effects=effects,
         severity=None if effects else Severity.of(compiling.share),
     )
@@ -117,21 +119,24 @@ def _effects(compiling: CompileTime) -> tuple[Effect, ...]:
     )
 
 
-def _remedy(shapes: OpenShapes | None) -> Remedy:
+def _remedy(shapes: OpenShapes | None, buckets: tuple[int, ...]) -> Remedy:
     """Choose by which dimensions of the batches vary: dropping a smaller batch does not help with lengths."""
+    rows = shapes.rows if shapes else None
+    lengths = LENGTHS.format(bucketing(buckets, rows, fixed=True))
+    whole = WHOLE.format(rows or "batch_size")
     if shapes is not None and shapes.lengths:
-        return Remedy("Pad the batches to a few lengths", LENGTHS)
+        return Remedy("Pad the batches to a few lengths", lengths)
     if shapes is not None and shapes.size and shapes.at:
-        return Remedy("Drop the last, smaller batch", WHOLE, shapes.at, "drop-remainder")
-    return Remedy("Keep the input shapes of compiled functions constant", f"{WHOLE}\n{LENGTHS}")
+        return Remedy("Drop the last, smaller batch", whole, shapes.at, "drop-remainder")
+    return Remedy("Keep the input shapes of compiled functions constant", f"{whole}\n{lengths}")
 
 
-WHOLE = "dataset = dataset.batch(128, drop_remainder=True)"
+WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
 
 LENGTHS = """\
 # pad sequences to a few lengths; each length is compiled once
 dataset = dataset.bucket_by_sequence_length(
-    length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
+    length, {},
     pad_to_bucket_boundary=True, drop_remainder=True)"""
 
 
@@ -139,9 +144,10 @@ def example(
     compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0),
     host_ms: float = 268.0,
     shapes: OpenShapes | None = None,
+    padding: SequencePadding | None = None,
 ) -> Verdict:
     """Every batch has another length, and XLA compiles in 20 of 20 steps."""
-    return check(compiling, Breakdown.of(host=host_ms, device=4.0), shapes)
+    return check(compiling, Breakdown.of(host=host_ms, device=4.0), shapes, padding)
 
 
 sick = example

@@ -16,12 +16,14 @@ _SPEC = re.compile(r"\w+Spec\(")
 class OpenShapes:
     """The open dimensions of a batch: its ``size``, the first dimension, and ``lengths``, any other.
 
-    ``at`` is the line of the only ``batch()`` without ``drop_remainder``; None without a single one.
+    ``at`` is the line of the only ``batch()`` without ``drop_remainder``; None without a single one. ``rows`` is
+    the recorded size of a batch.
     """
 
     size: bool = False
     lengths: bool = False
     at: Location | None = None
+    rows: int | None = None
 
     @classmethod
     def measure(cls, program: Program) -> Self:
@@ -47,4 +49,5 @@ class OpenShapes:
             any(first == "None" for first, *_ in dimensions),
             any("None" in rest for _, *rest in dimensions),
             partial[0] if len(partial) == 1 else None,
+            program.batch_size,
         )

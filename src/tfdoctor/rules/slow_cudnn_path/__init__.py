@@ -143,20 +143,23 @@ PAD_RIGHT = "x = keras.utils.pad_sequences(x, padding='post')"
 REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
     CudnnObstacle.RECURRENT_DROPOUT: (
         "Drop recurrent_dropout, and use dropout",
-        "keras.layers.LSTM(units, dropout=0.2)",
+        "keras.layers.{kind}(units, dropout={rate:g})",
     ),
-    CudnnObstacle.ACTIVATION: ("Use the default activation", "keras.layers.LSTM(units)  # tanh"),
+    CudnnObstacle.ACTIVATION: ("Use the default activation", "keras.layers.{kind}(units)  # tanh"),
     CudnnObstacle.RECURRENT_ACTIVATION: (
         "Use the default recurrent activation",
-        "keras.layers.LSTM(units)  # sigmoid",
+        "keras.layers.{kind}(units)  # sigmoid",
     ),
-    CudnnObstacle.UNROLL: ("Do not unroll the layer", "keras.layers.LSTM(units, unroll=False)"),
-    CudnnObstacle.USE_BIAS: ("Use the bias", "keras.layers.LSTM(units, use_bias=True)"),
+    CudnnObstacle.UNROLL: ("Do not unroll the layer", "keras.layers.{kind}(units, unroll=False)"),
+    CudnnObstacle.USE_BIAS: ("Use the bias", "keras.layers.{kind}(units, use_bias=True)"),
     CudnnObstacle.RESET_AFTER: (
         "Apply the reset gate after the product",
         "keras.layers.GRU(units, reset_after=True)",
     ),
-    CudnnObstacle.USE_CUDNN: ("Let Keras use cuDNN", 'keras.layers.LSTM(units, use_cudnn="auto")'),
+    CudnnObstacle.USE_CUDNN: (
+        "Let Keras use cuDNN",
+        'keras.layers.{kind}(units, use_cudnn="auto")',
+    ),
     CudnnObstacle.LEFT_PADDING: ("Pad the sequences on the right", PAD_RIGHT),
     CudnnObstacle.MASK: ("Check that the mask is padded on the right only", PAD_RIGHT),
     CudnnObstacle.RAGGED: (
@@ -172,7 +175,8 @@ REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
 
 def _remedy(one: LoopedLayer) -> Remedy:
     action, code = REMEDIES[one.obstacles[0]]
-    return Remedy(action, code, one.layer.at)
+    rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
+    return Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at)
 
 
 def example(

@@ -17,11 +17,12 @@ Take gradients only for the weights that train: `tape.gradient(loss, head.traina
 `layer.trainable = False` before the model is compiled; a BatchNormalization then uses its stored mean and variance,
 which it does not with a rate of 0. If the rate is 0 by mistake, for instance as the default of an option, raise it.
 
-Both save time only inside a `tf.function`, as in `fit`: TensorFlow removes from its graph what nothing uses. In an eager
-step the tape still goes back through all that it recorded; compute what does not train before the tape begins. (Four
-dense layers of 1,024 units under a head that trains, 256 examples, TensorFlow 2.21 on two shared cores of an AMD EPYC,
-median of 12 turns: an eager step took 108 ms, 97 ms with the gradients of the head alone, 104 ms with
-`trainable = False` as well, and 47 ms with these layers before the tape; in a `tf.function` 99, 39, 29 and 26 ms.)
+Both save time only inside a `tf.function`, as in `fit`: TensorFlow removes from its graph what nothing uses. In
+an eager step the tape still goes back through all that it recorded; compute what does not train before the tape
+begins. (Four dense layers of 1,024 units under a head that trains, 256 examples, TensorFlow 2.21 on two shared
+cores of an AMD EPYC, median of 12 turns: an eager step took 108 ms, 97 ms with the gradients of the head alone,
+104 ms with `trainable = False` as well, and 47 ms with these layers before the tape; in a `tf.function` 99, 39,
+29 and 26 ms.)
 
 ## Holds for
 

@@ -1,7 +1,7 @@
 """How much of the sequences in the batches is padding at one of their ends."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -66,10 +66,8 @@ class PaddedInput:
 
     @property
     def buckets(self) -> tuple[int, ...]:
-        """The lengths, rounded up, that a quarter of the rows has at most, two, three quarters, and all."""
-        rows = sorted(length for batch in self.lengths for length in batch)
-        ends = [-(-len(rows) * share // QUARTERS) - 1 for share in range(1, QUARTERS + 1)]
-        return tuple(sorted({max(1, -(-rows[end] // ROUNDED)) * ROUNDED for end in ends}))
+        """A few lengths for these rows."""
+        return few_lengths(length for batch in self.lengths for length in batch)
 
     @property
     def batch_size(self) -> int | None:
@@ -117,11 +115,37 @@ class PaddedInput:
         return sum(len(batch) * size for batch, size in zip(self.lengths, sizes, strict=True))
 
 
+def few_lengths(lengths: Iterable[int]) -> tuple[int, ...]:
+    """Return the lengths, rounded up, that a quarter of these has at most, two, three quarters, and all."""
+    rows = sorted(lengths)
+    ends = [-(-len(rows) * share // QUARTERS) - 1 for share in range(1, QUARTERS + 1)]
+    return tuple(sorted({max(1, -(-rows[end] // ROUNDED)) * ROUNDED for end in ends}))
+
+
+def bucketing(lengths: Sequence[int], batch_size: int | None = None, *, fixed: bool = False) -> str:
+    """Return the arguments of ``bucket_by_sequence_length`` that make a bucket for each length.
+
+    ``fixed`` pads each batch to the length of its bucket; nothing may be longer than the last then. Without
+    lengths the arguments are names.
+    """
+    if not lengths:
+        return "bucket_boundaries=boundaries, bucket_batch_sizes=batch_sizes"
+    bounded = lengths if fixed else lengths[:-1]
+    sizes = f"[{batch_size or 'batch_size'}] * {len(bounded) + 1}"
+    boundaries = [length + 1 for length in bounded]
+    return f"bucket_boundaries={boundaries}, bucket_batch_sizes={sizes}"
+
+
 @dataclass(frozen=True, slots=True)
 class SequencePadding:
     """The inputs that are sequences by their values, the most padded first."""
 
     inputs: tuple[PaddedInput, ...]
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """A few lengths for the most padded input."""
+        return self.inputs[0].buckets
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
