@@ -3,10 +3,11 @@
 Each script of examples/gallery is profiled, then `tfdoctor try` runs it with the changes that its report advises
 and that tfdoctor can make, and with patches: remedies that have to be made by hand, with their promise, and 16-bit
 precision where the report does not advise it. The rows that are printed are read from the JSON report of the
-trial, which is stored; `make docs` writes it as Markdown, and the site shows its page.
+trial, which is stored; `make docs` writes it as Markdown and fills the page of the gallery.
 """
 
 import gzip
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from benchmarks import commands, trying
 from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.report import trial_words
 from tfdoctor.rules import unfused_batch_norm
-from tfdoctor.stored.files import COMPRESSED
+from tfdoctor.stored.files import COMPRESSED, open_report
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS, REPORTS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
@@ -75,11 +77,11 @@ CHANGES: dict[str, Change] = {NORM: fused_batch_norm, PRECISION: mixed_bfloat16}
 BOTH = "both.diff"
 
 ENTRIES = (
+    Entry("Image folder", "image_folder.py"),
+    Entry("VGG16", "application.py", ("VGG16", "64")),
     Entry("MobileNetV2", "application.py", ("MobileNetV2", "96"), (NORM, PRECISION)),
     Entry("EfficientNetB0", "application.py", ("EfficientNetB0", "96"), (NORM, PRECISION)),
     Entry("ResNet50", "application.py", ("ResNet50", "64"), (NORM, PRECISION)),
-    Entry("VGG16", "application.py", ("VGG16", "64")),
-    Entry("Image folder", "image_folder.py"),
     Entry(
         "Text transformer",
         "text_transformer.py",
@@ -173,11 +175,48 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
     return trying.promised(variant["promised"])
 
 
+HEAD = (
+    "| script | report | step | change | promised | measured | trains the same? |",
+    "|---|---|--:|---|--:|---|---|",
+)
+
+
+def markdown() -> Iterator[str]:
+    """Yield the table and what became of the promises, from the stored reports."""
+    yield from HEAD
+    for entry in ENTRIES:
+        yield from rows(entry, json.loads(gzip.decompress(_stored(entry).read_bytes())))
+    yield ""
+    yield from _promises()
+
+
+def _stored(entry: Entry) -> Path:
+    return REPORTS / f"{entry.file}{COMPRESSED}"
+
+
+def _promises() -> Iterator[str]:
+    """Yield how many promises hold, and by how much the others do not."""
+    told = [
+        (f"{entry.name}, {row.name}", trial_words.against(row.promised, row.measured))
+        for entry in ENTRIES
+        if (trials := open_report(_stored(entry), ()).trials)
+        for row in trials.rows
+    ]
+    compared = [(name, words) for name, words in told if words]
+    missed = [f"{name}: {words}" for name, words in compared if words not in HOLDS]
+    yield f"{len(compared) - len(missed)} of {len(compared)} promises that could be compared hold."
+    if missed:
+        yield f"The {'other' if len(missed) == 1 else 'others'}: {'; '.join(missed)}."
+
+
+HOLDS = ("promise within the interval", "upper bound not exceeded")
+"""What is said of a promise that holds."""
+
+
 def main() -> None:
     """Print the table, the rows of a script as soon as they are known."""
     chosen = trying.chosen(__doc__, "NAME", [entry.name for entry in ENTRIES], MINUTES)
-    print("| script | report | step | change | promised | measured | trains the same? |")
-    print("|---|---|--:|---|--:|---|---|")
+    print(*HEAD, sep="\n")
     for entry in ENTRIES:
         if entry.name in chosen.names:
             print(*rows(entry, tried(entry, chosen.minutes)), sep="\n", flush=True)

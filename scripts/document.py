@@ -16,12 +16,12 @@ from typing import Any, get_args
 
 import typer
 
-from benchmarks import run_overhead
+from benchmarks import gallery, run_overhead
 from benchmarks.accuracy import results, tables
 from benchmarks.strangers import stored as strangers
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
-from scripts.quoted import account_of, figures_filled, report_on
+from scripts.quoted import account_of, figures_filled, headline_of, report_on
 from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
@@ -37,7 +37,13 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
 GALLERY = ROOT / "docs" / "gallery"
-WRITTEN = ("*.md", "docs/*.md", "docs/how-to/*.md", "docs/explanation/*.md")
+WRITTEN = (
+    "*.md",
+    "docs/*.md",
+    "docs/how-to/*.md",
+    "docs/explanation/*.md",
+    "docs/gallery/index.md",
+)
 """Pages written by hand; some have generated passages."""
 
 BANNER = (
@@ -45,7 +51,8 @@ BANNER = (
 )
 
 MARKED = re.compile(
-    r"(<!-- (sample|account|map|accuracy|strangers|whole-run|run-overhead) ?(\S*) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (sample|account|headline|map|accuracy|strangers|gallery|whole-run|run-overhead) ?(\S*) -->\n)"
+    r".*?(<!-- /\2 -->)",
     re.DOTALL,
 )
 """A passage that is generated in a hand-written page: a report on a sample or its beginning, a map, results."""
@@ -307,13 +314,14 @@ PASSAGES = {
     "map": package_map,
     "accuracy": accuracy,
     "strangers": strangers.markdown,
+    "gallery": gallery.markdown,
     "whole-run": whole_programs,
     "run-overhead": run_overhead.markdown,
 }
 """What writes each kind of generated passage."""
 
 
-QUOTED = {"sample": report_on, "account": account_of}
+QUOTED = {"sample": report_on, "account": account_of, "headline": headline_of}
 """What writes each kind of passage about a sample."""
 
 

@@ -58,6 +58,12 @@ def account_of(sample: str) -> Iterator[str]:
     yield "```"
 
 
+def headline_of(sample: str) -> Iterator[str]:
+    """Yield the first sentences of the report on a sample, as a quotation."""
+    first, *_ = "\n".join(report_on(sample)).removeprefix("```\n").partition("\n\n")
+    yield f"> {' '.join(first.split())}"
+
+
 def figures_filled(page: str) -> str:
     """Return a page with the current figures between its comments.
 
