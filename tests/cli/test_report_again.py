@@ -55,6 +55,9 @@ def test_a_compressed_one_of_another_name_gives_its_name_to_the_others(stored: P
     packed.write_bytes(gzip.compress(stored.read_bytes()))
     assert report(packed, "--format", "md").exit_code == 0
     assert (stored.parent / "resnet-report.md").is_file()
+    out = stored.parent / "out"
+    assert report(packed, "--format", "md", "--out", out).exit_code == 0
+    assert [path.name for path in out.iterdir()] == ["report.md"]
 
 
 def test_a_folder_and_a_link_can_be_given(stored: Path, tmp_path: Path) -> None:

@@ -448,6 +448,28 @@ def test_a_renamed_script_has_the_findings_it_had() -> None:
     ]
 
 
+@pytest.mark.parametrize(("text", "same"), [("aa", True), ("bb", False)])
+def test_a_line_in_a_renamed_module_is_the_same_by_its_text(text: str, *, same: bool) -> None:
+    """A regression: what a helper module does was new and gone where only the module's name changed."""
+    before = report(series(0), results=[finding("a", "helpers.py", 3.0, line=7)])
+    after = report(series(1), results=[finding("a", "lib/data.py", 3.0, line=9)])
+    before = replace(before, lines={"helpers.py:7": "aa"})
+    after = replace(after, lines={"lib/data.py:9": text})
+
+    states = [change.state for change in compared(before, after).findings]
+
+    assert (
+        states == [FindingState.SAME] if same else states == [FindingState.NEW, FindingState.GONE]
+    )
+
+
+def test_lines_of_unknown_text_are_not_the_same() -> None:
+    before = report(series(0), results=[finding("a", "helpers.py", 3.0)])
+    after = report(series(1), results=[finding("a", "data.py", 3.0)])
+    states = [change.state for change in compared(before, after).findings]
+    assert states == [FindingState.NEW, FindingState.GONE]
+
+
 def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
     """Checkpoints of 40 ms after every fifth step are gone: 8 ms of the mean step, and none of the typical one."""
     result = compared(checkpoints(3, 5, 40.0), report(series(2)))

@@ -1,5 +1,6 @@
 """Real TensorFlow under tfdoctor: what is traced, what is learnt, and that nothing else changes."""
 
+import hashlib
 import re
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from tests.capture.running import Run, own_lines, plain, profiled
 from tests.capture.spans import Mark, iterator_names, marks
+from tfdoctor.recording.program import DIGITS
 
 pytestmark = pytest.mark.tensorflow
 
@@ -185,7 +187,10 @@ def test_how_the_run_was_set_up(fit: Run) -> None:
 
 
 def test_sources_are_hashed(fit: Run, script: Path) -> None:
-    assert list(fit.program["sources"]) == [str(script)]
+    assert list(fit.program["sources"]) == list(fit.program["lines"]) == [str(script)]
+    digits, text = fit.program["lines"][str(script)], script.read_bytes().splitlines()
+    assert len(digits) == DIGITS * len(text)
+    assert digits[DIGITS : 2 * DIGITS] == hashlib.sha256(text[1].strip()).hexdigest()[:DIGITS]
 
 
 def test_arrays_and_the_scripts_exit_code(profile: Profile, script: Path) -> None:

@@ -61,7 +61,7 @@ def report_again(
     if patch and patch != "-":
         check_target(Path(patch))
     diagnosis = gates.applied(diagnosis)
-    prefix = "" if path.name in NAMES else f"{path.name.partition('.')[0]}-"
+    prefix = "" if out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
     folder = out or path.parent
     kept = [name for name in output.formats if folder / f"{prefix}report.{name}" != path]
     if len(kept) < len(output.formats):

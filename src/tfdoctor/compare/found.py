@@ -1,6 +1,7 @@
 """What became of the findings: matched by rule and file, because lines and sentences change with the program.
 
-The script that ran is one place in both runs, whatever its name is.
+The script that ran is one place in both runs, whatever its name is, and so is a line with the same text in a file
+that was renamed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from tfdoctor.compare.reports import Found, findings, step_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import FindingChange, FindingState
 from tfdoctor.report.entries import entries
+from tfdoctor.terms.humanize import location
 from tfdoctor.terms.verdict import Finding, Healthy
 
 ORDER = tuple(FindingState)
@@ -81,11 +83,19 @@ def _leading(report: Diagnosis) -> Mapping[str, str]:
 
 
 def _same(one: Found, its: Diagnosis, other: Diagnosis) -> Found | None:
-    """Return the other run's finding of the same rule in the same file, in the script, or in no known file."""
+    """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
     matching = [found for found in findings(other) if found.rule == one.rule]
     in_file = (found for found in matching if _path(found) == _path(one))
     in_script = (found for found in matching if _in_script(one, its) and _in_script(found, other))
-    return next(in_file, None) or next(in_script, None)
+    by_line = (
+        found for found in matching if _text(one, its) and _text(one, its) == _text(found, other)
+    )
+    return next(in_file, None) or next(in_script, None) or next(by_line, None)
+
+
+def _text(finding: Found, report: Diagnosis) -> str:
+    """Return the hash of the line by which a finding is matched; "" where it is not known."""
+    return report.lines.get(location(finding.changes), "") if finding.changes else ""
 
 
 def _path(finding: Found) -> str:

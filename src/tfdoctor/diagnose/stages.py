@@ -19,7 +19,7 @@ from tfdoctor.diagnose.summary.profile import profile
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.edits import edited, repository_paths
+from tfdoctor.edits import edited, line_hashes, repository_paths
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
@@ -127,7 +127,8 @@ def with_edits(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     results = ordering.in_order(diagnosis.results, diagnosis.order)
     results, patch = edited(case.recording, results, diagnosis.order)
     paths = repository_paths(case.recording, results)
-    return replace(diagnosis, results=results, patch=patch, repository=paths)
+    lines = line_hashes(case.recording, results)
+    return replace(diagnosis, results=results, patch=patch, repository=paths, lines=lines)
 
 
 def profiled(case: Case, diagnosis: Diagnosis) -> Diagnosis:

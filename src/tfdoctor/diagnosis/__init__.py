@@ -241,6 +241,9 @@ class Diagnosis:
     repository: Annotated[Mapping[str, str], OmitDefault()] = field(
         default_factory=dict
     )  # the path in the repository of each file that findings name, as far as it is in one
+    lines: Annotated[Mapping[str, str], OmitDefault()] = field(
+        default_factory=dict
+    )  # the hash of each line that findings name, "train.py:7", as far as the recording has it
     link: Annotated[WebAddress, OmitDefault()] = ""  # where the whole report can be read
     patch: Annotated[bytes, AsText(), OmitDefault()] = (
         b""  # the edits that go together, as a unified diff

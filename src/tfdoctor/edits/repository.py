@@ -1,4 +1,4 @@
-"""Where the files that a report names lie in their git repository: code review shows findings there."""
+"""Where the files that a report names lie in their git repository, and the hashes of the lines that it names."""
 
 import posixpath
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,10 @@ from pathlib import Path
 
 from tfdoctor.diagnosis import Result
 from tfdoctor.edits.source import within_repository
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.humanize import location
 from tfdoctor.terms.verdict import Finding, Location, Table
 
 
@@ -18,6 +21,15 @@ def repository_paths(recording: Recording, results: Iterable[Result]) -> dict[st
         names |= dict.fromkeys(place.path for place in result.fallbacks)
     found = ((name, _in_repository(recording, name)) for name in names)
     return {name: path for name, path in found if path}
+
+
+def line_hashes(recording: Recording, results: Iterable[Result]) -> dict[str, str]:
+    """Return the hash of each line that findings name, by its place as text, as far as the recording has it."""
+    program, places = recording.program or ProgramRecord(), Places.of(recording)
+    paths = {places.shown(path): path for path in program.lines}
+    named = dict.fromkeys(at for result in results for at in locations(result))
+    hashes = {location(at): program.line(paths.get(at.path, ""), at.line) for at in named}
+    return {at: digits for at, digits in hashes.items() if digits}
 
 
 def locations(result: Result) -> Iterator[Location]:

@@ -10,6 +10,9 @@ from typing import Annotated
 
 from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Count
 
+DIGITS = 8
+"""Of the hash of a line; the agent writes as many."""
+
 SourceLine = tuple[str, int]
 """A file of the user and a line number in it."""
 
@@ -385,3 +388,9 @@ class ProgramRecord:
     sequences: tuple[RecordedSequences, ...] | None = None
     python: PythonRecord | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, str] = field(default_factory=dict)  # hashes of each file's lines, joined
+
+    def line(self, path: str, number: int) -> str:
+        """Return the hash of a line, without the spaces around it; "" where it is not known."""
+        digits = self.lines.get(path, "")
+        return digits[DIGITS * (number - 1) : DIGITS * number] if number > 0 else ""

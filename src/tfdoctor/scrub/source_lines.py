@@ -14,7 +14,11 @@ NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 def without_source(diagnosis: Diagnosis) -> Diagnosis:
     """Return the diagnosis with examples instead of the user's lines, and without the patch of them."""
     return replace(
-        diagnosis, results=tuple(map(_without, diagnosis.results)), repository={}, patch=b""
+        diagnosis,
+        results=tuple(map(_without, diagnosis.results)),
+        repository={},
+        lines={},
+        patch=b"",
     )
 
 

@@ -32,6 +32,12 @@ CONTEXT = "tensorflow.python.eager.context"
 STARTED = time.time()
 """When TensorFlow was imported at the latest: a file written later may not be what Python has read."""
 
+DIGITS = 8
+"""Of the hash of a line; `tfdoctor.recording.program` has the same."""
+
+MOST_LINES = 10_000
+"""Lines of a file beyond which it is generated code: no finding is looked for in it by its text."""
+
 INPUTS = {
     "TFDatasetAdapter": "tf.data",
     "ArrayDataAdapter": "arrays",
@@ -113,7 +119,7 @@ class ProgramFile:
         if not program:
             return
         program["python"] = self._part("stack samples", self.python) or {}
-        program["sources"] = _sources(program)
+        program["sources"], program["lines"] = _sources(program)
         path = os.path.join(self.registry.log.out, "program.json.gz")
         # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
         text = json.dumps(program, separators=(",", ":"), default=str)
@@ -155,15 +161,26 @@ def _metrics(registry: Registry) -> list[dict[str, object]]:
     ]
 
 
-def _sources(program: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of every user file that a line points into, but for those changed since it ran."""
+def _sources(program: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the hash of every user file that a line points into, but for those changed since it ran.
+
+    The second are the hashes of its lines, `DIGITS` digits each: by these a finding is known again in a file that
+    was renamed.
+    """
     named = {entry["at"][0] for entry in _located(program) if entry.get("at")}
-    hashes = {}
+    hashes, lines = {}, {}
     for path in sorted(named):
         if os.path.isfile(path) and os.path.getmtime(path) <= STARTED:
             with open(path, "rb") as file:
-                hashes[path] = hashlib.sha256(file.read()).hexdigest()
-    return hashes
+                data = file.read()
+            hashes[path] = hashlib.sha256(data).hexdigest()
+            if data.count(b"\n") < MOST_LINES:
+                lines[path] = "".join(_digest(line) for line in data.splitlines())
+    return hashes, lines
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line.strip()).hexdigest()[:DIGITS]
 
 
 def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
