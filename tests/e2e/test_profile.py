@@ -216,11 +216,14 @@ def test_ctrl_c_in_the_window(profile: Profile) -> None:
     assert run.manifest.window.stopped_by == "interrupt"
 
 
-def test_stop_after_ends_the_run_and_runs_finally(profile: Profile) -> None:
-    run = profile("finally_runs", stop_after=True, warmup=3, steps=4)
+def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Path) -> None:
+    """So do handlers of the end, and no open file loses anything; threads that feed an iterator hold nothing up."""
+    file = tmp_path / "left_open"
+    run = profile("finally_runs", str(file), stop_after=True, warmup=3, steps=4)
     clean(run)
     assert run.code == 0
-    assert run.stdout == "cleaned up\n"
+    assert run.stdout == "cleaned up\nhandled\n"
+    assert file.read_text() == "written"
     assert kept(run) == [3, 4, 5, 6]
     assert 7 <= run.manifest.steps.seen <= 7 + 5 * 4  # those that are sampled
 

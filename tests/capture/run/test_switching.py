@@ -42,6 +42,21 @@ def test_a_second_thread_of_the_script_ends_that_for_good(interval: Any) -> None
     assert sys.getswitchinterval() == switching.USUAL_S
 
 
+def test_a_thread_of_ours_that_waits_is_none_of_the_script(interval: Any) -> None:
+    pace = agent.load("window.stack_samples").Pace()
+    thread = threading.Thread(target=pace.rest, args=(0.0,))
+    thread.start()
+    frame = sys._current_frames()[thread.ident or 0]  # noqa: SLF001 - as a sample does
+    while frame.f_code.co_filename != threading.__file__:
+        frame = sys._current_frames()[thread.ident or 0]  # noqa: SLF001 - same
+    interval.begin()
+    interval.look({thread.ident: frame}, threading.get_ident())
+    assert sys.getswitchinterval() == pytest.approx(switching.SHORT_S)
+    interval.end()
+    pace.end()
+    thread.join()
+
+
 def test_it_is_not_short_while_modules_are_imported(interval: Any) -> None:
     for imports, seconds in ((True, switching.USUAL_S), (False, switching.SHORT_S)) * 2:
         interval.sampled(imports=imports)

@@ -25,10 +25,12 @@ _begun: list[tuple[journal.Journal, RunRecorder]] = []
 
 def begin(text: str, *, waits: bool = False) -> None:
     """Record this process, which tfdoctor has started; one that others have started `waits` to show what it is."""
+    from .process import early_end
     from .run import whole
 
     plan: AgentPlan = json.loads(text)
     log = journal.Journal(processes=plan["processes"])
+    early_end.watch(log)
     if not waits:
         log.write()
     _begun.append((log, whole.begin(plan, log, waits=waits)))

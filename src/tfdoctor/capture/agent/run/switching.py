@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from threading import get_ident
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class SwitchInterval:
     def look(self, frames: dict[int, FrameType], thread: int | None) -> None:
         """Look at the stacks of all threads: the one that is followed has to be alone."""
         if self.short and any(
-            ident not in (thread, get_ident()) and not frame.f_code.co_filename.startswith(OURS)
+            ident not in (thread, get_ident()) and not _is_ours(frame)
             for ident, frame in frames.items()
         ):
             self.alone = False
@@ -54,3 +55,16 @@ class SwitchInterval:
         if self.short and abs(sys.getswitchinterval() - SHORT_S) < SHORT_S / 100:
             sys.setswitchinterval(USUAL_S)
         self.short = False
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Say whether a thread runs, or waits in, our code alone; hooks run below the script's."""
+    at: FrameType | None = frame
+    ours = False
+    while at is not None:
+        name = at.f_code.co_filename
+        ours = ours or name.startswith(OURS)
+        if name != threading.__file__ and not name.startswith(OURS):
+            return False
+        at = at.f_back
+    return ours
