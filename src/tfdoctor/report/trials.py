@@ -306,7 +306,8 @@ def _losses(rows: Sequence[Trial]) -> Grid | None:
 def _notes(trials: Trials) -> Iterator[str]:
     minutes = f"{trials.minutes:.1f} minutes" if trials.minutes >= 1 else "under a minute"
     runs = counted(trials.runs, "run").capitalize()
-    yield f"{runs} in {counted(trials.rounds, 'round')}, {minutes}."
+    rounds = f"in {counted(trials.rounds, 'round')}" if trials.rounds else "and no full round"
+    yield f"{runs} {rounds}, {minutes}."
     yield from trial_parts.notes(trials.parts)
     if trials.as_is_ms is not None:
         yield (

@@ -115,7 +115,8 @@ def _guarded(
         by(stage, variants, minutes, say, found)
     except (CaptureError, InterruptedTrialError) as error:
         found.interrupted = isinstance(error, InterruptedTrialError)
-        why = str(error).rstrip(".")
+        sentence = str(error).rstrip(".")
+        why = sentence[:1].lower() + sentence[1:]  # it follows "because"
         for one in variants:
             found.rows.setdefault(one.name, _row(one, missing=why))
 

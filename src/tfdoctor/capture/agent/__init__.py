@@ -14,6 +14,8 @@ from .process import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .installed import Installed
     from .process.declared import AgentPlan
     from .process.imports import Hook, Watcher
@@ -25,15 +27,20 @@ _begun: list[tuple[journal.Journal, RunRecorder]] = []
 
 def begin(text: str, *, waits: bool = False) -> None:
     """Record this process, which tfdoctor has started; one that others have started `waits` to show what it is."""
-    from .process import early_end
     from .run import whole
 
     plan: AgentPlan = json.loads(text)
     log = journal.Journal(processes=plan["processes"])
-    early_end.watch(log)
     if not waits:
         log.write()
     _begun.append((log, whole.begin(plan, log, waits=waits)))
+
+
+def leave(exit_now: Callable[[int], object]) -> None:
+    """Leave at once where tfdoctor has ended the run: the last that runs before the interpreter's own end."""
+    from .process import early_end
+
+    early_end.leave(exit_now)
 
 
 def read_changed(text: str, runner: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
@@ -89,8 +90,16 @@ class Door:
         return spec
 
 
+def _leave(exit_now: Callable[[int], object]) -> None:
+    """Leave with the agent, if it has come."""
+    agent: Any = sys.modules.get("_tfdoctor_agent")
+    if agent is not None:
+        agent.leave(exit_now)
+
+
 def let_in() -> None:
     """Prepare this process: `TFDOCTOR_PLAN` is tfdoctor's process, what to hide, and the plan as JSON."""
+    atexit.register(_leave, os._exit)  # before the script registers any handler: so it runs after them
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
     if CHANGED in plan:
         _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))

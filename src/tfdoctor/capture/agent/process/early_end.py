@@ -7,10 +7,8 @@ no thread gets any more by then.
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
-import os
 import sys
 
 TYPE_CHECKING = False
@@ -19,17 +17,23 @@ if TYPE_CHECKING:
 
     from .journal import Journal
 
-
-def watch(log: Journal) -> None:
-    """Leave after all other handlers of the end: to be called before the script can register one."""
-    atexit.register(_leave, log, os._exit)
+_stopped: list[Journal] = []
+"""The journal of the process whose run tfdoctor ends."""
 
 
-def _leave(log: Journal, leave: Callable[[int], object]) -> None:
-    """Leave where the run was ended early; what the script does after a caught `SystemExit` may have failed."""
-    if log.ours() and log.state.get("stopped_after"):
+def stops(log: Journal) -> None:
+    """This process is about to get its `SystemExit`."""
+    _stopped.append(log)
+
+
+def leave(exit_now: Callable[[int], object]) -> None:
+    """Leave where the run was ended early, after all other handlers of the end.
+
+    What the script does once it has caught `SystemExit` may have failed.
+    """
+    if _stopped and _stopped[-1].ours():
         _flush()
-        leave(0 if getattr(sys, "last_type", None) is None else 1)
+        exit_now(0 if getattr(sys, "last_type", None) is None else 1)
 
 
 def _flush() -> None:

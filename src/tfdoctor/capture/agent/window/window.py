@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+from ..process import early_end
 from ..process.journal import guarded
 from . import planning, state_file, window_end, window_start
 from .planning import MANY_ROUNDS
@@ -164,6 +165,7 @@ class TraceWindow(Tracing):
         if threading.current_thread() is threading.main_thread():
             self.log.state["stopped_after"] = True
             self.save()
+            early_end.stops(self.log)
             sys.exit(0)
         self.log.missing("stop", "--stop-after had no effect: it needs training in the main thread")
 
