@@ -149,8 +149,7 @@ PROGRAMS = {
     "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
     **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
 }
-"""Each program, and how it is recorded. `calls` is the first: threads that other programs leave behind keep Python's
-switch interval at 5 ms, and work that is shorter is then sampled only inside the calls after it."""
+"""Each program, and how it is recorded."""
 
 ALONE = "session"
 """The program that makes TensorFlow's functions graphs for good."""

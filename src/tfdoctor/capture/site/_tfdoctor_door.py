@@ -99,7 +99,8 @@ def _leave(exit_now: Callable[[int], object]) -> None:
 
 def let_in() -> None:
     """Prepare this process: `TFDOCTOR_PLAN` is tfdoctor's process, what to hide, and the plan as JSON."""
-    atexit.register(_leave, os._exit)  # before the script registers any handler: so it runs after them
+    # Before the script registers any handler: so it runs after them.
+    atexit.register(_leave, os._exit)
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
     if CHANGED in plan:
         _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))

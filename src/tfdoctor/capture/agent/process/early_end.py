@@ -1,8 +1,8 @@
 """The end of a run that tfdoctor ends early: without the interpreter's own end, which may wait for ever.
 
 `SystemExit` leaves an iterator of tf.data alive until Python destroys its modules. Where Python functions feed that
-iterator (`from_generator`, Keras' `PyDataset`), its destruction waits for a thread that waits for Python's lock, which
-no thread gets any more by then.
+iterator (`from_generator`, Keras' `PyDataset`), its destruction waits for a thread that waits for Python's lock,
+which no thread gets any more by then.
 """
 
 from __future__ import annotations
