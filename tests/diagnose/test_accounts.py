@@ -296,6 +296,18 @@ def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() ->
     assert (found.state, found.why) == (AccountState.NECESSARY, (PACED,))
 
 
+def test_the_saving_behind_an_input_that_tracing_slows_is_a_ceiling() -> None:
+    """Untraced, its 40,000 elements may be quick: then half of these 60 ms are saved, otherwise nothing."""
+    chart = paced_by_input(device=100.0)
+    doubted = replace(chart.fact(StepModel), elements=40_000.0)
+    (found,) = engine.examine(Chart([doubted]), (states("slow", device(60.0)),))
+    assert found.saving is not None
+    assert (found.saving.per_step, found.saving.bound) == (ms(30.0), Bound.AT_MOST)
+    assert "this recording cannot tell" in found.saving.how
+    (hidden,) = engine.examine(chart, (states("slow", device(60.0)),))
+    assert isinstance(hidden.outcome, Healthy)
+
+
 def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
     slow = replace(states("slow", device(95.0)), general=True)
     (found,) = engine.examine(paced_by_input(device=100.0), (slow,))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.step_model import ELEMENT_MS, StepModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.verdict import Effect, Stage
 
@@ -17,7 +17,14 @@ COST = "the rest of the step may have the profiler's cost"
 
 
 def paced(model: StepModel) -> str:
-    """Say by what is measured that the input sets the pace of the step."""
+    """Say by what is measured that the input sets the pace of the step, or may only seem to."""
+    if model.doubts_input:
+        elements, added = counted(round(model.elements), "element"), ELEMENT_MS * model.elements
+        return (
+            f"Traced, the input pipeline works {milliseconds(model.slowest)} for a step of "
+            f"{milliseconds(model.step_ms)}. Tracing its {elements} may add {milliseconds(added)}, and without "
+            "that it keeps up: this recording cannot tell whether less of this work would shorten the step"
+        )
     if model.waits:
         wait = milliseconds(model.exposed[Stage.INPUT])
         return f"The step waits {wait} for input: less of this work would lengthen the wait, not shorten the step"

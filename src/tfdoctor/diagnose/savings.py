@@ -39,10 +39,12 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     }
     if model is None or model.distorted or not findings or too_few_steps(chart):
         return None
+    doubtful = in_doubt(model, (effect for own in findings.values() for effect in own))
+    model = model.without_input if doubtful else model
     findings = _needed(_causes(findings, model), model)
     effects = [effect for own_effects in findings.values() for effect in own_effects]
     saved = model.saving(effects)
-    bound = Bound.AT_MOST if at_most(effects, model) else Bound.EXPECTED
+    bound = Bound.AT_MOST if doubtful or at_most(effects, model) else Bound.EXPECTED
     alone = sum(max(0.0, model.saving(own_effects)) for own_effects in findings.values())
     return Together(
         per_step=ms(saved),
@@ -102,6 +104,8 @@ def model_of(chart: Chart) -> StepModel | None:
 
 def saving_of(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
     """Return what the change of a finding saves, by the effects of all findings by their rules."""
+    if in_doubt(model, effects[name]):
+        return _without_input(model, effects[name])
     own_effects = (*effects[name], *relief(name, effects))
     alone = model.saving(own_effects)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
@@ -147,6 +151,27 @@ def relief(name: str, effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Effect
     parts = (e for e in effects.values() if any(effect.stage in stages for effect in e))
     beside = (effect for part in parts for effect in part if effect.stage not in stages)
     return tuple(effect for effect in beside if effect.subject in RELIEVED)
+
+
+def in_doubt(model: StepModel, effects: Iterable[Effect]) -> bool:
+    """Whether effects on the rest of the step may save more than they seem to: the input may keep up untraced."""
+    effects = tuple(effects)
+    if not model.doubts_input or any(effect.stage is Stage.INPUT for effect in effects):
+        return False
+    more = model.saving_without_input(effects) - model.saving(effects)
+    return more >= WORTH_SAYING * model.step_ms
+
+
+def _without_input(model: StepModel, effects: tuple[Effect, ...]) -> Saving:
+    """Return what effects save if the input keeps up without tracing, which is not known: at most this."""
+    saved = model.saving_without_input(effects)
+    how = words.how(effects, model, saved)
+    return Saving(
+        per_step=ms(saved),
+        share=saved / model.step_ms,
+        bound=Bound.AT_MOST,
+        how=f"{how} {words.paced(model)}.",
+    )
 
 
 def _hidden(

@@ -428,6 +428,30 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     assert on_cpu.predict([prefetch, parallel, halved]) == pytest.approx(50)
 
 
+# Elements that tracing makes slow
+
+
+@pytest.mark.parametrize(
+    ("elements", "device", "doubted"),
+    [
+        (7000, 33.0, True),
+        (3500, 33.0, False),  # without it the input still takes longer than the rest
+        (1000, 44.0, False),  # little of it is the profiler's
+        (0, 33.0, False),
+    ],
+)
+def test_an_input_of_many_elements_may_keep_up_untraced(
+    elements: float, device: float, *, doubted: bool
+) -> None:
+    segment = PipelineSegment({"Root::Prefetch::Batch": 45.0}, overlapped=True)
+    run = replace(model(input=45.0 - device, device=device), segments=(segment,), elements=elements)
+    assert run.doubts_input is doubted
+
+
+def test_a_step_without_a_pipeline_has_no_doubt() -> None:
+    assert not replace(model(device=33.0), elements=9000.0).doubts_input
+
+
 # From a trace
 
 
@@ -448,6 +472,7 @@ def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None
     assert found.device is DeviceKind.GPU
     assert found.step_ms == pytest.approx(100)
     assert max(segment.ms for segment in found.segments) == pytest.approx(40)
+    assert found.elements == pytest.approx(1)
     assert found.host_work == pytest.approx(28)
     assert found.busy_share is None
     assert found.cores is None
