@@ -3,12 +3,18 @@
 from itertools import count
 
 from scripts.synthetic import kernels
-from scripts.synthetic.gpu_schedule import HEAD, Schedule, schedule, truth
+from scripts.synthetic.gpu_schedule import COPIED, HEAD, Schedule, schedule, truth
 from scripts.synthetic.gpus import GPUS, PAGEABLE, Gpu, chip
 from scripts.synthetic.host import Host, environment, input_work
 from scripts.synthetic.operation import Op
 from scripts.synthetic.run import Run, operations
 from scripts.synthetic.xspace import MS, U64, US, Line, Plane, Ref, Space
+
+ON_HOST = "smooth/EagerPyFunc"
+"""The operation on the host of a run with a detour."""
+
+DETOUR = 20_000_000
+"""Correlation ids from here on belong to the copies of detours, two each."""
 
 EARLIER = 10_000_000
 """Correlation ids from here on belong to launches before the trace."""
@@ -53,6 +59,17 @@ class Device:
             memcpy_details=Ref(text), tf_op=Ref("IteratorGetNext/_2:_Recv"),
         )  # fmt: skip
 
+    def detour(self, start: int, end: int, correlation: int) -> None:
+        """Record the copies around an operation on the host: of what it takes, and of what it makes."""
+        for line, name, tensor, at, number in (
+            (self.results, "MemcpyD2H", "re_lu/Relu/_30:_HostRecv", start, correlation),
+            (self.copies, "MemcpyH2D", f"{ON_HOST}/_32:_Recv", end - COPIED, correlation + 1),
+        ):
+            line.add(
+                name, at, COPIED, correlation_id=number, context_id="$$1", tf_op=Ref(tensor),
+                memcpy_details=Ref("kind_src:pinned kind_dst:pinned size:500000 dest:0 async:1"),
+            )  # fmt: skip
+
     def loss(self, start: int, correlation: int) -> None:
         """Record the copy of the loss to the host."""
         text = "kind_src:device kind_dst:pinned size:4 dest:0 async:1"
@@ -88,6 +105,8 @@ def build(run: Run) -> Space:
         _host_step(run, host, plan, number, start)
         for device, executor in zip(gpus, host.executors, strict=True):
             launched = _launch_step(run, executor, plan, start, correlations)
+            if plan.detour:
+                _detour(device, executor, plan.detour, start, DETOUR + 2 * number)
             if number + plan.lag < run.steps:
                 _run_step(run, device, plan, start + plan.lag * plan.end, launched)
     if run.prefetch:
@@ -109,6 +128,19 @@ def _host_step(run: Run, host: Host, plan: Schedule, number: int, start: int) ->
         host.allocate(start + plan.ready, run.memory, GPUS[run.device].memory)
     wait = host.wait if run.prefetch else host.make
     wait(number, start + HEAD, plan.ready - HEAD, run.network.image_bytes)
+
+
+def _detour(
+    device: Device, executor: Line, detour: tuple[int, int], start: int, correlation: int
+) -> None:
+    """Record an operation on the host, the copies before and after it, and who launches them."""
+    first, last = start + detour[0], start + detour[1]
+    ids = {"device_id": 0, "correlation_id": correlation}
+    executor.add("cuMemcpyDtoHAsync_v2", first - 6 * US, 3 * US, **ids)
+    executor.add(f"{ON_HOST}:EagerPyFunc", first + COPIED, last - first - 2 * COPIED - 7 * US)
+    back = ids | {"correlation_id": correlation + 1}
+    executor.add("cuMemcpyHtoDAsync_v2", last - COPIED - 6 * US, 3 * US, **back)
+    device.detour(first, last, correlation)
 
 
 def _launch_step(

@@ -17,6 +17,10 @@ LATENCY = 4 * US
 """From a launch to the start of the kernel on an idle device."""
 
 
+COPIED = 60 * US
+"""What each copy of a detour takes: a megabyte or less."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """When things happen in a step, ps from its start; launches and kernels by operation."""
@@ -30,6 +34,7 @@ class Schedule:
     call_end: int
     end: int
     lag: int = 0  # steps by which the kernels come after their launches
+    detour: tuple[int, int] | None = None  # the copy to the host begins, and that back ends
 
 
 def schedule(run: Run) -> Schedule:
@@ -40,19 +45,27 @@ def schedule(run: Run) -> Schedule:
     copy = (compiled + 8 * US, _copy_time(run))
     free = compiled if run.overlap else sum(copy)
     dispatch = round(run.dispatch_us * US)
-    launches = tuple(compiled + 10 * US + at * dispatch for at in range(len(ops)))
+    launches = [compiled + 10 * US + at * dispatch for at in range(len(ops))]
+    detour = None
     if run.ahead:
-        return _ahead(run, ready, copy, launches)
+        return _ahead(run, ready, copy, tuple(launches))
     placed: list[tuple[int, int]] = []
-    for op, launch in zip(ops, launches, strict=True):
-        start = max(launch + dispatch + LATENCY, free)
+    for at, op in enumerate(ops):
+        if run.detour_ms and at == len(ops) // 2:
+            detour = (free, free + 2 * COPIED + round(run.detour_ms * MS))
+            late = max(0, detour[1] - launches[at])
+            launches[at:] = [launch + late for launch in launches[at:]]
+        start = max(launches[at] + dispatch + LATENCY, free)
         placed.append((start, duration(op, device)))
         free = sum(placed[-1]) + round(run.gap_us * US)
     all_reduce = (sum(placed[-1]) - round(run.hidden_ms * MS), round(run.all_reduce_ms * MS))
     loss = max(sum(placed[-1]), sum(copy), sum(all_reduce)) + 5 * US
     call_end = loss + TAIL
     end = call_end + round(run.between_ms * MS)
-    return Schedule(ready, copy, launches, tuple(placed), all_reduce, loss, call_end, end)
+    kernels = tuple(placed)
+    return Schedule(
+        ready, copy, tuple(launches), kernels, all_reduce, loss, call_end, end, detour=detour
+    )
 
 
 def _ahead(run: Run, ready: int, copy: tuple[int, int], launches: tuple[int, ...]) -> Schedule:

@@ -33,6 +33,7 @@ class Run:
     ahead: bool = (
         False  # the host reads no loss, and launches a step while the GPU does the one before
     )
+    detour_ms: float = 0.0  # of an operation on the host, between two copies in mid-step; GPU only
     compile_ms: float = 0.0  # that XLA compiles in every step, before it launches; GPU only
     clock: float = 1.0  # of the highest, at which the GPU is held
     memory: float = 0.0  # of the GPU's, that TensorFlow's allocator has handed out; 0: not recorded

@@ -163,6 +163,9 @@ PAIRS = {
         "host-sync", on("a100", batch=1024, between_ms=2.0), on("a100", batch=1024, between_ms=2.0, ahead=True),
         also="between-steps",
     ),
+    "placed V100": pair(
+        "device-placement", on("v100", "fp16", detour_ms=3.0), on("v100", "fp16")
+    ),
     "copying V100": pair(
         "serial-transfer", on("v100", "fp16", overlap=False, copy="pageable"), on("v100", "fp16", copy="pageable")
     ),

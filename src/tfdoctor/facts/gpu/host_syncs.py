@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
+from tfdoctor.facts.gpu.detours import Detours
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.gpu.transfers import D2H, direction_of
 from tfdoctor.facts.run.device import work_lines
@@ -29,22 +30,29 @@ class HostSyncs:
     call that is a step, less the waits for batches.
     """
 
-    reads: float  # copies from device to host
+    reads: float  # copies from device to host that are read there
     syncs: float  # after which the GPU ran out of work
     host_ms: float = 0.0
     between_ms: float = 0.0
 
     @classmethod
     def measure(
-        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork
+        cls,
+        trace: Trace,
+        activities: GpuActivities,
+        steady: SteadySteps,
+        host: HostWork,
+        detours: Detours | None,
     ) -> Self:
-        """Find the idle stretches that begin with the end of a copy back.
+        """Find the idle stretches that begin with the end of a copy back, but for those of device-placement.
+
+        An operation on the host takes that copy, and Python does not read it.
 
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
         gpu, (first, last) = activities.busiest, (steady.stretches[0][0], steady.stretches[-1][1])
-        copied = _copied_back(gpu.plane)
+        copied = np.setdiff1d(_copied_back(gpu.plane), detours.there_ps if detours else ())
         settling = Intervals.merged(copied, copied + SETTLING_PS + 1)
         starts, launches = starts_and_launches(gpu.plane, launch_times(trace))
         idle = Intervals(((first, last),)) - gpu.busy.within(first, last)

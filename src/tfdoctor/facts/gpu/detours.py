@@ -54,9 +54,13 @@ class Detour:
 
 @dataclass(frozen=True, slots=True)
 class Detours:
-    """The detours of a step over the host, the longest first."""
+    """The detours of a step over the host, the longest first.
+
+    ``there_ps`` are the ends of their copies to the host, in picoseconds from the start of the trace.
+    """
 
     rows: tuple[Detour, ...]
+    there_ps: tuple[int, ...] = ()
 
     @classmethod
     def measure(
@@ -89,7 +93,10 @@ class Detours:
             for name, pairs in found.items()
         )
         named = (_located(row, program) for row in rows)
-        return cls(tuple(sorted(named, key=lambda row: -row.ms)))
+        return cls(
+            tuple(sorted(named, key=lambda row: -row.ms)),
+            tuple(there.end_ps for pairs in found.values() for there, _ in pairs),
+        )
 
 
 def source_of(copy: Event) -> str:

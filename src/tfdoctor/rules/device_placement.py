@@ -39,8 +39,8 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis.preconditions import figures_per_step
 from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.facts.gpu.detours import Detour, Detours
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.device_placement.detours import Detour, Detours
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (

@@ -5,23 +5,24 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, markers, trace, v100
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.rules.device_placement.detours import Detours
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.gpu.detours import Detours
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 
 STEPS = 8
 THERE, BACK = "model/dense/Relu/_30:_HostRecv", "model/smooth/EagerPyFunc/_32:_Recv"
 WORK = "model/smooth/EagerPyFunc:EagerPyFunc"
 
 
-def measured(
+def traced(
     there: str = THERE,
     back: str = BACK,
     work: str = WORK,
     *,
     kernel_between: bool = False,
     stat: str = "tf_op",
-) -> Detours:
-    """Measure steps of 20 ms: a copy of 1 ms at 5 ms, work on the host, and a copy of 1 ms at 10 ms."""
+) -> Chart:
+    """Trace steps of 20 ms: a copy of 1 ms at 5 ms, work on the host, and a copy of 1 ms at 10 ms."""
     host: list[Any] = []
     kernels: list[Any] = []
     copies: list[Any] = []
@@ -36,9 +37,12 @@ def measured(
     gpu = v100(
         line("Stream #1", *sorted(kernels, key=lambda row: row[1])), line("Stream #2", *copies)
     )
-    return chart(trace([markers(STEPS, 20.0, 18.0), line("tf_Compute/1", *host)], gpus=[gpu])).fact(
-        Detours
-    )
+    return chart(trace([markers(STEPS, 20.0, 18.0), line("tf_Compute/1", *host)], gpus=[gpu]))
+
+
+def measured(*args: Any, **more: Any) -> Detours:
+    """Measure the detours of such steps."""
+    return traced(*args, **more).fact(Detours)
 
 
 @pytest.mark.parametrize("stat", ["tf_op", "annotation", "level 0"])
@@ -47,6 +51,11 @@ def test_a_detour_costs_both_copies_and_the_wait(stat: str) -> None:
     assert (row.name, row.type) == ("model/smooth/EagerPyFunc", "EagerPyFunc")
     assert (row.copies_ms, row.waiting_ms) == pytest.approx((2.0, 4.0))
     assert row.calls == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("work", "reads"), [(WORK, 0.0), ("other/Mul:Mul", 1.0)])
+def test_python_does_not_read_what_an_operation_on_the_host_takes(work: str, reads: float) -> None:
+    assert traced(work=work).fact(HostSyncs).reads == pytest.approx(reads)
 
 
 def test_a_gpu_that_goes_on_meanwhile_does_not_wait() -> None:
