@@ -11,13 +11,15 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.rules.python_input import example
+from tfdoctor.rules.python_input import Limits, example
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
@@ -374,3 +376,51 @@ def test_places_of_one_line_are_one_row() -> None:
     table = eager("numpy.stack", "numpy.load").evidence[-1]
     assert isinstance(table, Table)
     assert table.rows == ((LOAD, "numpy.stack", ms(5.0)),)
+
+
+# Threads of the input on crowded cores
+
+
+def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict:
+    """Threads run librosa beside a step of 64 ms on two cores."""
+    lines = (InputLine(Location("train.py", 35), 33, calls="librosa.feature.melspectrogram"),)
+    contention = CpuContention(cores, cores=2.0, compute_ms=40.0, beside=1.0 - wait / 64.0)
+    made = StageTime.of("Root::FlatMap::Generator", wait, python_ms=wait)
+    return example(
+        pipeline=InputPipeline.of(made, python_kind=InputKind.PY_DATASET),
+        breakdown=Breakdown.of(input=wait, host=24.0 - wait, device=40.0),
+        lines=InputLines(lines, threads),
+        contention=contention,
+    )
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(0.201, Finding), (0.199, Healthy)])
+def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found(
+    threads: float, kind: type
+) -> None:
+    assert Limits().crowding == 0.1
+    assert isinstance(crowded(threads), kind)
+
+
+def test_the_compute_may_gain_half_of_what_two_cores_lose() -> None:
+    finding = as_finding(crowded(0.44))
+    (effect,) = finding.effects
+    assert (effect.stage, effect.bound) == (Stage.DEVICE, Bound.AT_MOST)
+    assert effect.scales == pytest.approx(1.0 - 0.44 * 64.0 / 2 / 40.0)
+    assert finding.remedies[0].at == Location("train.py", 35)
+    assert "librosa" in finding.remedies[0].action
+
+
+def test_threads_on_free_cores_take_nothing() -> None:
+    assert isinstance(crowded(2.0, cores=False), Healthy)
+
+
+@pytest.mark.parametrize(("cores", "words"), [(True, "Compute once"), (False, "several processes")])
+def test_more_processes_are_proposed_where_cores_are_free(words: str, *, cores: bool) -> None:
+    assert words in as_finding(crowded(0.0, wait=16.0, cores=cores)).remedies[0].action
+
+
+def test_a_longer_wait_is_told_instead() -> None:
+    """Processes or less work help there, and the wait is what is measured."""
+    assert "makes the step wait" in as_finding(crowded(0.44, wait=16.0)).summary
+    assert "while no core is free" in as_finding(crowded(0.44, wait=8.0)).summary

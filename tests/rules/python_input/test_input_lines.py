@@ -57,6 +57,14 @@ def test_where_input_waits_the_users_own_threads_count() -> None:
     assert not lines.lines[0].certain
 
 
+def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
+    """Two samples of a thread for three of the trainer's, which is in each; a wait is no work."""
+    fit = place(56, 30, entry="", inside=True)
+    others = place(36, 18), place(39, 2), place(36, 9, runs=WAIT), place(80, 5, entry="")
+    assert measured(*others, trainer=(fit,)).threads == pytest.approx(2 / 3)
+    assert measured(trainer=(place(36, 9, inside=True), fit)).threads == 0.0
+
+
 def test_worker_processes_are_not_seen() -> None:
     with pytest.raises(Unavailable, match="worker processes"):
         measured(place(36, 9, runs="multiprocessing.connection.wait"))

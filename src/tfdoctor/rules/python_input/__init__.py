@@ -4,7 +4,8 @@
 
 How much time the input pipeline's functions spend in the Python interpreter (`tf.py_function`,
 `tf.numpy_function`, `Dataset.from_generator`, Keras' `PyDataset` and generators), on a run that waits
-for input, or whose training loop waits for the interpreter meanwhile.
+for input, or whose training loop waits for the interpreter meanwhile. On a CPU whose cores are all busy, also how
+much time of threads that make batches in Python the compute may lack, where that is more than the wait.
 
 ## Why it matters
 
@@ -18,8 +19,8 @@ preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. 
 takes most of the time, with the lines that call it, and shows what TensorFlow has in its place where this is known.
 If the transformation must stay in Python, begin with these lines: do once, before training, what does not change
 from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
-processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own TensorFlow operations
-make the batch, call them inside the `tf.function`, which runs all of them in one call.
+processes, where cores are free: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own
+TensorFlow operations make the batch, call them inside the `tf.function`, which runs all of them in one call.
 
 ## Holds for
 
@@ -50,6 +51,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
@@ -57,7 +59,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making
-from tfdoctor.rules.python_input.remedies import remedies_of
+from tfdoctor.rules.python_input.remedies import once, remedies_of
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
@@ -106,6 +108,11 @@ class Limits:
         "Longest time in ms that entering and leaving a training call takes by itself (as in small-batch); in "
         "longer ones the call waits for the interpreter",
     )
+    crowding: float = share_limit(
+        0.1,
+        "Smallest share of the step that Python of the input may take from the compute of a CPU run that does not "
+        "wait: with two threads that sleep between batches of arrays it was 1 %, with librosa in them 19 %",
+    )
     interpreter: float = share_limit(
         0.1,
         "Smallest share of the step in which the training loop waits for the interpreter while the input runs "
@@ -121,6 +128,7 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     conversions: Conversions | None,
     input_lines: InputLines | Unavailable,
     overhead: PythonOverhead | None,
+    contention: CpuContention | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
@@ -133,8 +141,10 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
         return NotApplicable(reason=str(pipeline))
     contended = None
     if not breakdown.waits_for_input and overhead:
-        contended = _contended(pipeline, breakdown, overhead, input_lines, limits)
-    return contended or _in_the_pipeline(pipeline, breakdown, input_lines, limits)
+        contended = _contended(pipeline, breakdown, overhead, input_lines, contention, limits)
+    if contention and isinstance(input_lines, InputLines):
+        contended = contended or _crowding(input_lines, breakdown, contention, limits)
+    return contended or _in_the_pipeline(pipeline, breakdown, input_lines, contention, limits)
 
 
 def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
@@ -156,7 +166,11 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
 
 
 def _in_the_pipeline(
-    pipeline: InputPipeline, breakdown: Breakdown, lines: InputLines | Unavailable, limits: Limits
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    lines: InputLines | Unavailable,
+    contention: CpuContention | None,
+    limits: Limits,
 ) -> Verdict:
     """Compare the time in Python with the pipeline's slowest segment."""
     slowest = pipeline.slowest
@@ -174,7 +188,7 @@ def _in_the_pipeline(
     if share < limits.share:
         taken = f"Python takes {milliseconds(python)} per step"
         return Healthy(summary=f"{taken} in the slowest part of the pipeline", evidence=measures)
-    finding = _finding(pipeline, stages, breakdown, lines, limits)
+    finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     return replace(finding, evidence=(*measures, *finding.evidence))
 
 
@@ -187,6 +201,7 @@ def _contended(
     breakdown: Breakdown,
     overhead: PythonOverhead,
     lines: InputLines | Unavailable,
+    contention: CpuContention | None,
     limits: Limits,
 ) -> Finding | None:
     """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
@@ -200,7 +215,8 @@ def _contended(
     share = breakdown.share(waited_ms)
     if share < limits.interpreter or not stages:
         return None
-    finding, python = _finding(pipeline, stages, breakdown, lines, limits), _python_ms(stages)
+    python = _python_ms(stages)
+    finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     label = "share of the step in which the training loop waits for the interpreter, estimated"
     measure = Measure.share(label, share, limits.interpreter)
     waiting = Effect.of_stages({Stage.HOST: waited_ms}, StepWork.INTERPRETER)
@@ -213,17 +229,44 @@ def _contended(
     )
 
 
+def _crowding(
+    lines: InputLines, breakdown: Breakdown, contention: CpuContention, limits: Limits
+) -> Finding | None:
+    """Return the finding where Python of the input takes more from the compute than the step waits for it."""
+    work_ms = lines.threads * breakdown.step_ms
+    taken_ms, heavy = contention.taken_ms(work_ms), lines.heaviest
+    if lines.samples < limits.stack_samples or not heavy or taken_ms <= breakdown[Stage.INPUT]:
+        return None
+    if not contention.crowds_out(work_ms, breakdown.step_ms, limits.crowding):
+        return None
+    share = Measure.share(
+        "share of the step that the input's Python may take from the compute",
+        breakdown.share(taken_ms),
+        limits.crowding,
+    )
+    work = Measure("time of threads in the input's Python per step, by stack samples", ms(work_ms))
+    return Finding(
+        summary=f"Threads make batches in Python for {milliseconds(work_ms)} per step, while no core is free: the "
+        f"compute may take up to {milliseconds(taken_ms)} longer for it",
+        evidence=(share, work, _line_table(lines, work_ms)),
+        remedies=(once(lines.takes(heavy[0].at), heavy[0].at),),
+        effects=contention.relief(work_ms),
+    )
+
+
 def _finding(
     pipeline: InputPipeline,
     stages: Sequence[StageTime],
     breakdown: Breakdown,
     lines: InputLines | Unavailable,
+    contention: CpuContention | None,
     limits: Limits,
 ) -> Finding:
     """Return the finding about all Python of these stages: what its saving counts, its first remedy changes.
 
     The training loop may gain in addition: it no longer competes for the interpreter.
     """
+    crowded = bool(contention and contention.crowded)
     slowest = max(stages, key=lambda stage: stage.python_ms)
     python, beside = _python_ms(stages), pipeline.python_beside(breakdown.step_ms)
     table = Table.of(
@@ -240,7 +283,12 @@ def _finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
         evidence=(table, _line_table(lines, python)),
         remedies=remedies_of(
-            stages, slowest.at, pipeline.python_kind, sampled, _heavy(sampled, limits)
+            stages,
+            slowest.at,
+            pipeline.python_kind,
+            sampled,
+            _heavy(sampled, limits),
+            crowded=crowded,
         ),
         effects=(*map(_effect, stages), *competing),
     )
@@ -304,6 +352,7 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
     conversions: Conversions | None = None,
     lines: InputLines | Unavailable = Unavailable("not sampled"),
     overhead: PythonOverhead | None = None,
+    contention: CpuContention | None = None,
 ) -> Verdict:
     """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
     slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
@@ -315,6 +364,7 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
         conversions,
         lines,
         overhead,
+        contention,
     )
 
 

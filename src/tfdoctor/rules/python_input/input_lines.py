@@ -42,9 +42,11 @@ class InputLines:
     """The innermost lines of the user's in the Python that makes input, the most frequent first.
 
     Waits for other threads are left out. Where input waits more than it works, the user's own threads count too.
+    ``threads`` is how many threads beside the trainer's work in such lines at a time, in the mean of the samples.
     """
 
     lines: tuple[InputLine, ...]
+    threads: float = 0.0
 
     @classmethod
     def measure(
@@ -68,7 +70,7 @@ class InputLines:
             )
         types = {operation.type for operation in program.operations} if program else set()
         makes = _working(record, trains_in_python=bool(types & PYTHON_OPERATIONS))
-        return cls(tuple(_lines(makes, Places.of(recording))))
+        return cls(tuple(_lines(makes, Places.of(recording))), _threads(record))
 
     @property
     def samples(self) -> int:
@@ -125,6 +127,13 @@ def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPl
             "no sample shows a line of the script that makes input; the lines of worker processes are not sampled"
         )
     return works
+
+
+def _threads(record: PythonRecord) -> float:
+    """Return the samples of threads that make input for each sample of the trainer's, which is in every one."""
+    beside = (place for place in record.others or () if place.entry and not _waits(place))
+    instants = sum(place.seen for place in record.places)
+    return sum(place.seen for place in beside) / instants if instants else 0.0
 
 
 def _waits(place: SeenPlace) -> bool:

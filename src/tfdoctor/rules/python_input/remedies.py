@@ -20,10 +20,13 @@ def remedies_of(
     python_kind: str,
     sampled: InputLines,
     heavy: Sequence[InputLine],
+    *,
+    crowded: bool,
 ) -> tuple[Remedy, ...]:
     """Return the change of all these stages, and what saves a part of the time where their Python has to stay.
 
-    ``heavy`` are the lines of the function that takes most, () where none is to be named.
+    ``heavy`` are the lines of the function that takes most, () where none is to be named. On ``crowded`` cores more
+    processes do not help.
     """
     takes = sampled.takes(at) if heavy else ""
     rarely = []
@@ -32,6 +35,8 @@ def remedies_of(
             f"call {heavy[0].calls} less often for each batch" if heavy[0].calls else WITHOUT_LOOPS
         )
         rarely.append(Remedy(f"{STAYS}, {fewer}", at=heavy[0].at))
+    if python_kind == InputKind.PY_DATASET and crowded:
+        return once(takes, at), *rarely
     if python_kind == InputKind.PY_DATASET:
         return Remedy(f"{MORE_PROCESSES}{takes}", PROCESSES, at), *rarely
     native = in_place((line.calls, line.seen) for line in sampled.lines)
@@ -39,6 +44,11 @@ def remedies_of(
     if not native:
         rarely.append(Remedy(f"{STAYS}, make the batches in several processes", WORKERS))
     return Remedy(f"{action}{takes}", code, at), *rarely
+
+
+def once(takes: str, at: Location | None) -> Remedy:
+    """Return the advice to prepare examples before training; ``takes`` is the clause of what takes most."""
+    return Remedy(f"{ONCE}{takes}", PREPARED, at)
 
 
 def _in_tensorflow(
@@ -69,6 +79,14 @@ def in_place(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
         f"# in place of {' '.join(filter(None, (same.python, same.condition)))}:\nresult = {same.tensorflow}"
         for same in equivalents(calls)
     )
+
+
+ONCE = "Compute once, before training, what is the same in each epoch"
+
+
+PREPARED = """\
+examples = [prepare(path) for path in paths]  # in the dataset's __init__, or saved to a file
+batch = np.stack([augment(examples[index]) for index in indices])  # in __getitem__: what is random"""
 
 
 STAYS = "Where Python has to stay"
