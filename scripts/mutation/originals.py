@@ -34,7 +34,6 @@ GPU_SAMPLE = {
 
 PYTHON = {
     "inside": 3,
-    "collecting_ms": 1.5,
     "places": [
         {"at": ["/home/user/train/train.py", 9], "callback": None, "makes": True, "seen": 40}
     ],

@@ -1,7 +1,6 @@
 """Where Python is between the calls: which lines make the arguments, and whose callback runs."""
 
 import ast
-import gc
 import json
 import sys
 import threading
@@ -79,16 +78,12 @@ def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: in
 
 
 def test_it_leaves_python_as_it_was(sampler: Any) -> None:
-    before = sys.getswitchinterval(), list(gc.callbacks)
+    before = sys.getswitchinterval()
     sampler.begin(training(), more_to_come=True)
-    gc.collect()
     sampler.measured()
-    collected = sampler.collected_ns
-    gc.collect()
     sampler.hurry()
     sampler.end()
-    assert (sys.getswitchinterval(), gc.callbacks) == before
-    assert sampler.collected_ns == collected > 0
+    assert sys.getswitchinterval() == before
 
 
 @pytest.mark.parametrize("closes", ["trainer", "another thread"])

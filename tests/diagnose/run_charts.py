@@ -41,7 +41,6 @@ def steps_of(
         source="keras-fit",
         count=count,
         total_ms=total,
-        inside_ms=total,
         mean_ms=total / count,
         median_ms=each_ms,
         p10_ms=each_ms,

@@ -96,18 +96,15 @@ def test_one_hot_rows_are_recognized_by_their_function(
     assert ("sparse loss" in actions(example(ending, line))) is sparse
 
 
-def test_what_grew_before_comes_first() -> None:
+def filling(first: float) -> MemoryTrends:
     trend = Trend(
-        what=Grows.RESIDENT,
-        first=1e9,
-        last=9e9,
-        slope=1e8,
-        low=9e7,
-        high=2e8,
-        steady=True,
-        points=80,
-    )
-    memory = MemoryTrends((FillingMemory(trend=trend),))
+        what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, high=2e8, steady=True, points=80
+    )  # fmt: skip
+    return MemoryTrends((FillingMemory(trend=trend),))
+
+
+def test_what_grew_before_comes_first() -> None:
+    memory = filling(1e9)
     assert actions(example(DIED, memory=memory)).startswith("Find what grows")
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=3, ms=9e4, models=3)
     assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith(
@@ -126,17 +123,7 @@ def test_what_grew_before_comes_first() -> None:
 def test_growth_is_a_reason_only_where_it_filled_the_memory(
     first: float, limit: float, *, grows: bool
 ) -> None:
-    trend = Trend(
-        what=Grows.RESIDENT,
-        first=first,
-        last=9e9,
-        slope=1e8,
-        low=9e7,
-        high=2e8,
-        steady=True,
-        points=80,
-    )
-    memory = MemoryTrends((FillingMemory(trend=trend),))
+    memory = filling(first)
     verdict = example(replace(DIED, limit_bytes=limit), memory=memory)
     assert actions(verdict).startswith("Find what grows") is grows
 

@@ -346,7 +346,6 @@ class PythonRecord:
     began_unix_ns: Count | None = None
     places: tuple[SeenPlace, ...] = ()
     others: tuple[SeenPlace, ...] | None = None
-    collecting_ms: Amount = 0.0
     fed: FedCall | None = None
     feeds: FedCall | None = None  # of Session.run
 

@@ -94,7 +94,6 @@ class BucketSteps:
     steps: Count = 0
     calls: Count = 0
     ms: Amount = 0.0
-    inside_ms: Amount = 0.0  # within the calls
     each: tuple[float, ...] = ()
     bins: Mapping[str, int] = field(default_factory=dict)
     traced: bool = False  # the profiler ran in some of them

@@ -199,7 +199,6 @@ def _told(ended: Any, place: Any) -> Any:
     return {
         **line,
         "ms": round(line["ms"], 2),
-        "inside_ms": round(line["inside_ms"], 2),
         "each": each,
     }
 

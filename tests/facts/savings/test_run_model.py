@@ -24,7 +24,6 @@ def steps(count: int = 600, window_share: float | None = 1.0, mean_ms: float = 1
         source="repeated-call",
         count=count,
         total_ms=count * mean_ms,
-        inside_ms=count * mean_ms,
         mean_ms=mean_ms,
         median_ms=mean_ms,
         p10_ms=mean_ms,

@@ -42,7 +42,6 @@ class RunSteps:
     source: str
     count: int
     total_ms: float  # from a call to the next one, without epochs' boundaries
-    inside_ms: float  # within the calls
     mean_ms: float
     median_ms: float
     p10_ms: float
@@ -62,7 +61,6 @@ class RunSteps:
             source="keras-fit",
             count=count,
             total_ms=whole_ms,
-            inside_ms=whole_ms,
             long=long,
             **each,
         )
@@ -87,7 +85,6 @@ class RunSteps:
             source=source,
             count=count,
             total_ms=total,
-            inside_ms=sum(one.inside_ms for one in steps),
             mean_ms=total / count,
             median_ms=times.quantile(MIDDLE),
             p10_ms=times.quantile(0.1),

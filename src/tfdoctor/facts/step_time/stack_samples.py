@@ -36,7 +36,6 @@ class StackSamples:
     """
 
     places: tuple[SampledLine, ...] = ()
-    collecting_ms: float = 0.0  # Python's garbage collector, over the whole window
     called_at: Location | None = None
     new_arguments: tuple[tuple[int, ...], ...] = ()
     function: str = ""  # the training function's name in the trace; "" is unknown
@@ -58,7 +57,6 @@ class StackSamples:
         place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
             tuple(_sampled(line, place(line.at)) for line in record.places if not line.inside),
-            record.collecting_ms,
             place(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,

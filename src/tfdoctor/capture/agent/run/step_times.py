@@ -48,13 +48,10 @@ class StepTime:
 class EndedCalls:
     """Calls that train which one place has made, each of k steps; times in ns."""
 
-    __slots__ = ("inside", "k", "place", "took", "traced")
+    __slots__ = ("k", "place", "took", "traced")
 
-    def __init__(
-        self, place: CallSite, took: Sequence[int], k: int, inside: int, *, traced: bool
-    ) -> None:
-        self.place, self.took, self.k = place, took, k
-        self.inside, self.traced = inside, traced  # of all together
+    def __init__(self, place: CallSite, took: Sequence[int], k: int, *, traced: bool) -> None:
+        self.place, self.took, self.k, self.traced = place, took, k, traced
 
 
 class TimedLoop:
@@ -123,8 +120,7 @@ class RunStepTimes:
             self._over(before)
         if len(began) > 1:
             took = list(map(int.__sub__, began[1:], began))
-            inside = sum(ended) - ended[-1] - sum(began) + began[-1]
-            self._ended(EndedCalls(place, took, k, inside, traced=False), began, first=False)
+            self._ended(EndedCalls(place, took, k, traced=False), began, first=False)
         step = StepTime(place, began[-1], k, apart, first=False, traced=False)
         step.inside = step.took = max(1, ended[-1] - began[-1])
         self.under_way[place] = self.now = step
@@ -159,7 +155,7 @@ class RunStepTimes:
         if step.traces:
             self._loop(step.place).count += step.k
             return
-        calls = EndedCalls(step.place, (step.took,), step.k, step.inside, traced=step.traced)
+        calls = EndedCalls(step.place, (step.took,), step.k, traced=step.traced)
         self._ended(calls, (step.began,), first=step.first)
 
     def _loop(self, place: CallSite) -> TimedLoop:
@@ -227,10 +223,10 @@ class RunStepTimes:
 class Ended:
     """Calls of one place that ended in a bucket."""
 
-    __slots__ = ("bins", "calls", "each", "inside", "passes", "steps", "took", "traced")
+    __slots__ = ("bins", "calls", "each", "passes", "steps", "took", "traced")
 
     def __init__(self) -> None:
-        self.steps = self.calls = self.took = self.inside = self.passes = 0
+        self.steps = self.calls = self.took = self.passes = 0
         self.traced = False
         self.each: list[float] = []  # ms
         self.bins: dict[int, int] = {}
@@ -239,7 +235,7 @@ class Ended:
         """More of them; each is told with its own time, or counted with those that took about as long."""
         number = len(calls.took)
         self.steps, self.calls = self.steps + calls.k * number, self.calls + number
-        self.took, self.inside = self.took + sum(calls.took), self.inside + calls.inside
+        self.took += sum(calls.took)
         self.traced = self.traced or calls.traced
         if alone:
             self.each += [round(took / 1e6, 3) for took in calls.took]
@@ -254,7 +250,7 @@ class Ended:
     def join(self, later: Ended) -> None:
         """Later calls come on top; where some have lost their own times, all have."""
         self.steps, self.calls = self.steps + later.steps, self.calls + later.calls
-        self.took, self.inside = self.took + later.took, self.inside + later.inside
+        self.took += later.took
         self.passes, self.traced = self.passes + later.passes, self.traced or later.traced
         self.each += later.each
         for number, calls in later.bins.items():
@@ -272,7 +268,6 @@ class Ended:
             "steps": self.steps,
             "calls": self.calls,
             "ms": round(self.took / 1e6, 3),
-            "inside_ms": round(self.inside / 1e6, 3),
             "traced": self.traced,
             "passes": self.passes,
         }

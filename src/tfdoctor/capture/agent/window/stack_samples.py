@@ -10,7 +10,6 @@ that run the user's Python, such as those that make input, it counts the lines o
 
 from __future__ import annotations
 
-import gc
 import itertools
 import math
 import sys
@@ -175,8 +174,6 @@ class StackSampler:
         ] = {}  # the microseconds since then at which each was seen
         self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
         self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
-        self.collected_ns = 0
-        self.collecting: int | None = None  # when the garbage collection under way began
 
     @guarded("stack samples")
     def begin(self, training: Training | None, *, more_to_come: bool) -> None:
@@ -195,7 +192,6 @@ class StackSampler:
         self.clear()
         self.pace, self.trainer, self.ready = ready.pace, ready.trainer, None
         self._switch_faster()
-        gc.callbacks.append(self._collect)
 
     @guarded("stack samples")
     def prepare(self, training: Training | None) -> None:
@@ -242,10 +238,9 @@ class StackSampler:
 
     @guarded("stack samples")
     def measured(self) -> None:
-        """The last step that is measured is over: garbage collection counts no more."""
+        """The last step that is measured is over."""
         if self.pace is not None:
             self.pace.pause()
-            gc.callbacks.remove(self._collect)
             self.makers = self._read_makers()
 
     def _read_makers(self) -> Sequence[Span] | None:
@@ -334,14 +329,6 @@ class StackSampler:
                     at = at.f_back
         return (*known, inside)
 
-    def _collect(self, phase: str, _: object) -> None:
-        """Python's garbage collector begins or ends."""
-        if phase == "start":
-            self.collecting = time.perf_counter_ns()
-        elif self.collecting is not None:
-            self.collected_ns += time.perf_counter_ns() - self.collecting
-            self.collecting = None
-
     def describe(self) -> dict[str, object]:
         """Return what was seen, most often first."""
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
@@ -349,7 +336,6 @@ class StackSampler:
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
-            "collecting_ms": round(self.collected_ns / 1e6, 3),
             "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
             "others": [
                 {**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]
