@@ -66,7 +66,6 @@ def test_the_host_is_sampled_with_the_run_in_it(tmp_path: Path) -> None:
     assert summary.cost_ms > 0
     hosts = [line["host"] for line in lines[2:]]
     assert max(host["run_cpu_pct"] for host in hosts) > 5
-    assert all(len(host["cpu_pct"]) == os.cpu_count() for host in hosts)
     assert hosts[0]["run_rss_bytes"] > 1_000_000
     assert hosts[0]["memory_used_bytes"] < hosts[0]["memory_total_bytes"]
     assert [line["unix_ns"] for line in lines] == sorted(line["unix_ns"] for line in lines)

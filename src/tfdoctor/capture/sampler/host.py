@@ -40,14 +40,14 @@ class HostSampler:
         busy = sum(shares.values())
         memory = psutil.virtual_memory()
         host: dict[str, Any] = {
-            "cpu_pct": cores,
             "run_cpu_pct": round(busy, 1),
             "other_cpu_pct": round(max(0.0, sum(cores) - busy), 1),
             "processes_pct": {str(pid): round(pct, 1) for pid, pct in shares.items() if pct >= 1.0},
             "run_rss_bytes": rss,
             "memory_used_bytes": memory.total - memory.available,
             "memory_total_bytes": memory.total,
-            **_counters(),
+            "psi_cpu_us": _pressure("cpu"),
+            "psi_memory_us": _pressure("memory"),
             "throttled_us": throttled_us(self.statistics) if self.statistics else None,
             "quota_cores": self.quota,
         }
@@ -89,20 +89,6 @@ def _started(process: psutil.Process) -> psutil.Process:
     with suppress(psutil.Error):  # it ended meanwhile
         process.cpu_percent()
     return process
-
-
-def _counters() -> dict[str, int | None]:
-    """Return the counters that only grow: bytes moved and time lost to pressure."""
-    disk, network = psutil.disk_io_counters(), psutil.net_io_counters()
-    return {
-        "disk_read_bytes": disk.read_bytes if disk else None,
-        "disk_write_bytes": disk.write_bytes if disk else None,
-        "net_rx_bytes": network.bytes_recv,
-        "net_tx_bytes": network.bytes_sent,
-        "psi_cpu_us": _pressure("cpu"),
-        "psi_memory_us": _pressure("memory"),
-        "psi_io_us": _pressure("io"),
-    }
 
 
 def _pressure(kind: str) -> int | None:

@@ -141,7 +141,6 @@ def identity() -> dict[str, object]:
     """Return which process this is."""
     return {
         "pid": os.getpid(),
-        "ppid": os.getppid(),
         "host": os.uname().nodename,
         "rank": rank(os.environ),
         "versions": {"python": ".".join(map(str, sys.version_info[:3]))},

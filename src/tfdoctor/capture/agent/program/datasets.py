@@ -62,7 +62,6 @@ class Datasets:
                 "id": number,
                 "class": type(dataset).__name__,
                 "trace_name": numbering.name(dataset),
-                "trace_number": numbering.numbers.get(dataset),
                 "inputs": [ids[id(one)] for one in dataset._inputs() if id(one) in ids],
                 "parameters": _parameters(dataset),
                 "options": _options(dataset),

@@ -163,7 +163,6 @@ class TraceWindow(Tracing):
         self.leave = False
         self.rest()
         if threading.current_thread() is threading.main_thread():
-            self.log.state["stopped_after"] = True
             self.save()
             early_end.stops(self.log)
             sys.exit(0)
