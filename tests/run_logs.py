@@ -298,7 +298,6 @@ class Run:
                 len(each),
                 len(each),
                 sum(each),
-                sum(each),
                 tuple(each),
                 {},
                 traced,
