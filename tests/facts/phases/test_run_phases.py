@@ -447,7 +447,7 @@ def logs(draw: st.DrawFn) -> RunLog:
         at += draw(st.sampled_from([0.0, 0.0, 0.0, 1.5]))
         end = at + draw(st.floats(0.01, 3))
         each = tuple(draw(st.lists(st.floats(0.1, 500), max_size=4)))
-        steps = BucketSteps("x", None, len(each), len(each), sum(each), sum(each), each)
+        steps = BucketSteps("x", None, len(each), len(each), sum(each), each)
         buckets.append(
             Bucket(at, end, draw(MS_OF), {"1": 2}, draw(MS_OF), {"1": 3}, (steps,) if each else ())
         )
