@@ -6,10 +6,11 @@ from tests.rules.applied import applied
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation, Zeros
 from tfdoctor.rules import sparse_operand
 from tfdoctor.rules.sparse_operand import Limits, example
-from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperands
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:
@@ -37,6 +38,21 @@ def test_both_sides_of_the_density(density: float, kind: type) -> None:
 )
 def test_the_remedy_fits_the_matrix(fullest: int, code: str, *, diagonal: bool) -> None:
     assert code in as_finding(example(fullest=fullest, diagonal=diagonal)).remedies[0].code
+
+
+def test_the_line_is_that_of_the_slowest_forward_product() -> None:
+    """A gradient has the line of the tape."""
+    times = {"gradient_tape/MatMul": 9.0, "MatMul": 1.0, "MatMul_1": 2.0}
+    rows = (
+        OperationTime(name=name, type="MatMul", ms=ms, operation=made(name, line))
+        for line, (name, ms) in enumerate(times.items(), 1)
+    )
+    operand = SparseOperand("x", (8, 8), Zeros(share=0.9), tuple(rows))
+    assert operand.at == Location("train.py", 3)
+
+
+def made(name: str, line: int) -> Operation:
+    return Operation(name=name, type="MatMul", at=Location("train.py", line))
 
 
 def test_a_matrix_without_any_value_is_no_sparse_one() -> None:

@@ -105,6 +105,16 @@ def test_steps_that_only_the_profiler_slows_stand_for_the_others() -> None:
     assert found.window_share == pytest.approx(4000 / 5200)
 
 
+def test_steps_that_were_only_counted_weigh_as_many() -> None:
+    run = Run()
+    run.steps(400, 5.0, LOOP)
+    run.steps(100, 10.0, LOOP, traced=True)
+
+    found = RunSteps.measure(replace(run.recording(), run=binned(run.log())))
+
+    assert found.window_share == pytest.approx(2000 / 3000, rel=0.02)
+
+
 def test_a_window_of_slow_and_fast_steps_stands_for_both() -> None:
     """XLA compiles for every second shape: the median says whether more than half of them were compiled."""
     run = Run()
