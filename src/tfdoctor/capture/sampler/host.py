@@ -1,4 +1,4 @@
-"""Samples the host: processor, memory, disk, network, and pressure stalls."""
+"""Samples the host: processor, memory, and pressure stalls."""
 
 import time
 from contextlib import suppress
