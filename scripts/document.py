@@ -272,15 +272,16 @@ def exit_codes_page() -> str:
                 "A finding reached the severity given with `--fail-on` (findings about the recording and those in "
                 "the baseline excluded); or a budget or `--fail-on-roofline` is exceeded or not "
                 "reached, or could not be measured; or a promise was off "
-                "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` shows a regression of "
-                "more than `--max-regression`."
+                "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` or `tfdoctor history` "
+                "shows a regression of more than `--max-regression`."
             ),
         ),
         (
             str(UNDECIDED),
             (
                 "Undecided: nothing of the above, but the limit of a budget, or `--max-regression`, lies within "
-                "the measured interval. More steps or recordings decide it."
+                "the measured interval, or `tfdoctor history` has too few runs to compare with. More steps or "
+                "recordings decide it."
             ),
         ),
         ("the script's own", SCRIPTS_OWN),

@@ -126,7 +126,7 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ('selct = ["input"]', "unknown key 'selct': did you mean 'select'?"),
         (
             "qqqq = 1",
-            "unknown key 'qqqq': choose from baseline, budget, fail-on, ignore, limits, rules, select.",
+            "unknown key 'qqqq': choose from baseline, budget, fail-on, history, ignore, limits, rules, select.",
         ),
         (
             'select = "input"',

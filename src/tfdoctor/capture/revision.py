@@ -1,4 +1,4 @@
-"""The commit of the program that is recorded, as git or the CI says it."""
+"""The commit of the program that is recorded, as git or the CI says it, and who commits."""
 
 import os
 import re
@@ -33,6 +33,11 @@ def revision(folder: Path, script: Path | None, environment: Mapping[str, str]) 
     unknown = script is not None and not _git(folder, "ls-files", "--", str(script))
     changed = True if unknown else None if changes is None else bool(changes)
     return Revision(commit, int(seconds) * 1_000_000_000, changed)
+
+
+def user(folder: Path) -> str:
+    """Return the name by which git signs the user's commits in a folder; "" without one."""
+    return (_git(folder, "config", "user.name") or "").strip()
 
 
 def _git(folder: Path, *question: str) -> str | None:

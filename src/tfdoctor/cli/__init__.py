@@ -13,6 +13,7 @@ from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
+from tfdoctor.cli.history import history
 from tfdoctor.cli.leaving_reader import tolerate_leaving_readers
 from tfdoctor.cli.mcp import mcp
 from tfdoctor.cli.messages import say
@@ -112,6 +113,7 @@ app.command(
 app.command(short_help="Trace jobs that are running.")(grouped(attach))
 app.command(short_help="Report what slows a recorded run.")(grouped(report))
 app.command(short_help="Compare two runs of a program.")(grouped(diff))
+app.command(short_help="Follow the runs of a program over its commits.")(grouped(history))
 app.command(short_help="Rank many runs by the time that they waste.")(grouped(fleet))
 app.command(short_help="Say what a recording on this machine would contain.")(check)
 app.command(short_help="List the rules, with the facts that they need.")(grouped(rules))

@@ -13,21 +13,21 @@ SCHEMA = 1
 
 def render(comparison: RunComparison) -> str:
     """Return the comparison as one object in ASCII with sorted keys."""
-    content = {"schema": SCHEMA, "kind": "comparison", **_plain(asdict(comparison))}
+    content = {"schema": SCHEMA, "kind": "comparison", **plain(asdict(comparison))}
     content["tfdoctor"] = content.pop("version")
     if step := comparison.step:  # as `tfdoctor try` states it: positive is faster
         saved = {"share": -step.change, "low": -step.high, "high": -step.low}
-        content["step"]["saved"] = _plain(saved)
+        content["step"]["saved"] = plain(saved)
     return json.dumps(content, sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value without numbers that JSON does not have, and with no more digits than mean something."""
     match value:
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case float():
             return number(value)
         case _:

@@ -45,6 +45,7 @@ class Config:
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     baseline: Path | None = None  # the file of known findings
+    history: Path | None = None  # the file of named baselines and accepted changes
 
     @classmethod
     def parse(cls, table: Mapping[str, Any], path: Path, called: Path | None = None) -> "Config":
@@ -71,6 +72,7 @@ class Config:
             limits=values.get("limits", {}),
             budget=replace(values.get("budget", Budget()), file=path),
             baseline=path.parent / values["baseline"] if "baseline" in values else None,
+            history=path.parent / values["history"] if "history" in values else None,
         )
 
 
@@ -148,6 +150,12 @@ KEYS: Mapping[str, Key] = {
         "none",
         "file of known findings, relative to this file, written by `--write-baseline`: findings in it do not count "
         "for `fail-on`",
+    ),
+    "history": Key(
+        _file,
+        '"tfdoctor-history.json"',
+        "file of named baselines and accepted changes, relative to this file, written by `tfdoctor history`; "
+        "without this key it is in the current folder",
     ),
     "rules": Key(_folders, "[]", "folders with your own rules, relative to this file"),
     "budget": Key(

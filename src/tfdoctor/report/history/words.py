@@ -1,0 +1,149 @@
+"""The history in words: its headline, what became of each metric, and who accepted what."""
+
+from collections.abc import Iterator, Sequence
+
+from tfdoctor.diagnosis.gates import BudgetState
+from tfdoctor.diagnosis.history_report import (
+    Accepted,
+    ChangePoint,
+    History,
+    HistoryRun,
+    MetricHistory,
+    NamedBaseline,
+    RegressionCheck,
+    RunMetric,
+    Series,
+)
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import counted, percent, quantity
+
+LABELS = {RunMetric.STEP: "step", RunMetric.RUN: "whole run", RunMetric.MEMORY: "peak memory"}
+
+SHORT = 9
+"""Characters of a commit's hash that are shown: git's own number in a large repository."""
+
+
+def headline(history: History) -> str:
+    """Return what the gate says, or how many runs there are, as a sentence without an end."""
+    runs = sum(len(one.runs) for one in history.series)
+    programs = len({one.program for one in history.series})
+    what = f"{counted(runs, 'run')} of {counted(programs, 'program')}"
+    checks = [(one, check) for one in history.series for check in _checks(one)]
+    failed = [
+        f"{name} of {text.name(one.program)}{_by(check)}"
+        for one, (name, check) in checks
+        if check.failed
+    ]
+    failed += [
+        f"{finding.rule} of {text.name(one.program)}"
+        for one in history.series
+        for finding in one.findings
+        if finding.new
+    ]
+    if failed:
+        return f"{what}: {counted(len(failed), 'regression')} ({', '.join(failed)})"
+    states = [check.state for _, (_, check) in checks if check.state is not None]
+    if not states:
+        return what
+    undecided = states.count(BudgetState.UNCLEAR)
+    rest = f", {undecided} of {len(states)} checks undecided" if undecided else ""
+    return f"{what}: no regression{rest}"
+
+
+def _by(check: RegressionCheck) -> str:
+    return " not measured" if check.change is None else f" {signed(check.change)}"
+
+
+def _checks(series: Series) -> list[tuple[str, RegressionCheck]]:
+    return [(LABELS[one.metric], one.check) for one in series.metrics if one.check]
+
+
+def signed(change: float) -> str:
+    """Return a relative change with its sign: "+5 %"."""
+    return f"{'+' if change >= 0 else ''}{percent(change)}"
+
+
+def commit(run: HistoryRun) -> str:
+    """Return the commit of a run, with + where files differed from it; its time where the commit is unknown."""
+    if run.commit:
+        return f"{run.commit[:SHORT]}{'+' if run.changed else ''}"
+    return _day(run.recorded) or text.name(run.place)
+
+
+def when(run: HistoryRun) -> str:
+    """Return the day of the commit, or of the run where that is unknown."""
+    return _day(run.committed or run.recorded)
+
+
+def _day(moment: str) -> str:
+    return moment[:10]
+
+
+def state(check: RegressionCheck) -> str:
+    """Return what the gate says of a metric; "" without a gate."""
+    names = {
+        BudgetState.EXCEEDED: f"regression (> {percent(check.limit)})",
+        BudgetState.MET: "no regression",
+        BudgetState.UNCLEAR: "undecided",
+        BudgetState.UNKNOWN: "fails: not measured",
+    }
+    return names[check.state] if check.state is not None else ""
+
+
+def compared(metric: MetricHistory) -> tuple[str, ...]:
+    """Return the newest commit beside the runs before it, as a row; () where there is nothing to compare."""
+    check, what = metric.check, metric.metric
+    if check is None:
+        return ()
+    values = [quantity(what.quantity(one)) if one else "" for one in (check.newest, check.usual)]
+    change = "" if check.change is None else signed(check.change)
+    span = ""
+    if check.low is not None and check.high is not None:
+        span = f"{signed(check.low)} to {signed(check.high)}"
+    return (LABELS[what], *values, change, span, f"{check.runs:,}", state(check))
+
+
+def remarks(metrics: Sequence[MetricHistory]) -> Iterator[str]:
+    """Yield why metrics are not compared, or which runs are left out, as sentences: one for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for metric in metrics:
+        if metric.check is not None and metric.check.why:
+            reasons.setdefault(_reason(metric.check), []).append(LABELS[metric.metric])
+    for reason, names in reasons.items():
+        yield f"{', '.join(names).capitalize()}: {reason}."
+
+
+def _reason(check: RegressionCheck) -> str:
+    """Return why a metric is not compared, or which runs are left out, as a clause."""
+    if check.usual is not None:
+        return f"compared with the {check.runs} runs {check.why}"
+    if check.newest is None:
+        return check.why
+    verdict = "not compared" if check.state is None else state(check)
+    return f"{verdict}, because {check.why}"
+
+
+def changed(point: ChangePoint, metric: MetricHistory, run: HistoryRun) -> tuple[str, ...]:
+    """Return a change point as a row: the metric, the change, its share, the run, and who accepted it."""
+    levels = [quantity(metric.metric.quantity(one)) for one in (point.before, point.after)]
+    return (
+        LABELS[metric.metric],
+        f"{levels[0]} \N{RIGHTWARDS ARROW} {levels[1]}",
+        signed(point.share),
+        commit(run),
+        when(run),
+        by(point.accepted) if point.accepted else "not accepted" if point.share > 0 else "",
+    )
+
+
+def by(accepted: Accepted) -> str:
+    """Return who accepted a change, when and why."""
+    return f"accepted by {text.name(accepted.by)}, {accepted.on}: {text.name(accepted.why, 160)}"
+
+
+def against(baseline: NamedBaseline, metric: MetricHistory) -> str:
+    """Return how the newest known value compares with a baseline; "" where they are not the same figure."""
+    value = baseline.values.get(metric.metric.value)
+    newest = next((one for one in reversed(metric.values) if one), None)
+    same = metric.metric is not RunMetric.STEP or baseline.step == metric.what
+    return signed(newest / value - 1) if value and value > 0 and newest and same else ""

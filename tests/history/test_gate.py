@@ -1,0 +1,128 @@
+"""The newest commit against the runs before it: how often chance fails it, and what a regression shows."""
+
+import numpy as np
+import pytest
+
+from tfdoctor.diagnosis.gates import BudgetState
+from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
+from tfdoctor.history.gate import FEWEST, UsualRuns, checked, reference
+
+NOISE = 0.02
+
+ACCEPTED = Accepted("train.py", "step-ms", "abc", "Ann", "2026-03-01", "larger crops")
+
+
+def runs(draw: np.random.Generator, count: int, *, heavy: bool = False) -> list[float]:
+    noise = draw.standard_t(3, count) if heavy else draw.standard_normal(count)
+    return [float(value) for value in 50 * np.exp(NOISE * noise)]
+
+
+@pytest.mark.parametrize(("heavy", "most"), [(False, 0.025), (True, 0.06)])
+@pytest.mark.parametrize("count", [5, 8, 20, 50])
+def test_few_stable_runs_are_above_the_interval(count: int, most: float, *, heavy: bool) -> None:
+    draw, series = np.random.default_rng(count), 4_000
+    above = 0
+    for _ in range(series):
+        *before, newest = runs(draw, count + 1, heavy=heavy)
+        found = checked([newest], before, 0.0)
+        above += found.low is not None and found.low > 0
+    assert above / series <= most + 0.006
+
+
+@pytest.mark.parametrize("count", [5, 20])
+def test_a_gate_of_five_percent_hardly_ever_fails_by_noise_of_two(count: int) -> None:
+    draw = np.random.default_rng(count)
+    failed = 0
+    for _ in range(4_000):
+        *before, newest = runs(draw, count + 1)
+        failed += checked([newest], before, 0.05).failed
+    assert failed <= 4
+
+
+@pytest.mark.parametrize(("count", "least"), [(5, 0.5), (8, 0.85), (20, 0.99)])
+def test_a_regression_of_a_fifth_fails(count: int, least: float) -> None:
+    draw = np.random.default_rng(count)
+    failed = 0
+    for _ in range(500):
+        *before, newest = runs(draw, count + 1)
+        failed += checked([1.2 * newest], before, 0.05).failed
+    assert failed / 500 >= least
+
+
+def test_the_change_is_that_from_the_median() -> None:
+    found = checked([60.0], [49.0, 50.0, 50.0, 51.0, 500.0], 0.05)
+    assert found.usual == pytest.approx(50.0)
+    assert found.change == pytest.approx(0.2)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.2 < found.high
+
+
+def test_runs_without_noise_differ_by_what_is_assumed_of_runs() -> None:
+    found = checked([50.2], [50.0] * 10, 0.01)
+    assert found.state is BudgetState.UNCLEAR
+    assert checked([52.0], [50.0] * 10, 0.01).state is BudgetState.EXCEEDED
+
+
+def test_several_runs_of_the_newest_commit_are_judged_by_their_median() -> None:
+    before = [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
+    assert not checked([50.0, 90.0, 50.3], before, 0.05).failed
+    assert checked([70.0, 90.0, 50.3], before, 0.05).failed
+
+
+def test_few_runs_are_undecided_and_do_not_fail() -> None:
+    found = checked([90.0], [50.0] * (FEWEST - 1), 0.05)
+    assert (found.state, found.failed) == (BudgetState.UNCLEAR, False)
+    assert found.why == "there are four runs to compare with, and at least 5 are needed"
+
+
+def test_a_figure_that_the_newest_run_lacks_fails() -> None:
+    found = checked([], [50.0] * 10, 0.05)
+    assert (found.state, found.failed) == (BudgetState.UNKNOWN, True)
+
+
+def test_without_a_limit_nothing_fails() -> None:
+    for newest in ([90.0], []):
+        found = checked(newest, [50.0] * 10, None)
+        assert (found.state, found.failed) == (None, False)
+
+
+# What it is compared with
+
+
+def point(at: int, before: float, after: float, *, accepted: bool = False) -> ChangePoint:
+    return ChangePoint(at, before, after, ACCEPTED if accepted else None)
+
+
+WINDOW = (10, 30)
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts", "span"),
+    [
+        ([], [], (10, 30)),
+        ([point(5, 50, 60)], [], (10, 30)),  # before the window
+        ([point(20, 50, 40)], [], (20, 30)),  # an improvement begins a new level
+        ([point(20, 50, 60)], [], (10, 20)),  # a regression does not
+        ([point(20, 50, 60, accepted=True)], [], (20, 30)),
+        ([point(15, 50, 60), point(20, 60, 50)], [], (20, 30)),  # mended
+        ([point(15, 50, 60), point(20, 60, 55)], [], (10, 15)),  # mended in part
+        ([point(15, 50, 60), point(20, 60, 50.5)], [], (20, 30)),  # mended but for the noise
+        ([point(15, 50, 60), point(20, 60, 70)], [], (10, 15)),
+        ([point(31, 50, 60)], [], (10, 30)),  # of the newest commit itself
+        ([], [25], (25, 30)),  # accepted before it shows
+        ([], [5], (10, 30)),
+        (
+            [],
+            [30],
+            (30, 30),
+        ),  # the newest commit is accepted: there is nothing to compare it with yet
+    ],
+)
+def test_the_runs_to_compare_with(
+    changes: list[ChangePoint], starts: list[int], span: tuple[int, int]
+) -> None:
+    found = reference(changes, starts, WINDOW)
+    assert (found.start, found.end) == span
+    assert isinstance(found, UsualRuns)
+    assert bool(found.why) == (span != WINDOW)

@@ -1,0 +1,102 @@
+"""The history in each format."""
+
+import json as standard_json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.history.made import commit, followed, noisy, read, report
+from tfdoctor.diagnosis.history_report import Accepted, History
+from tfdoctor.history.history import named
+from tfdoctor.history.kept import KeptHistory
+from tfdoctor.report.history import html, json, md, render, terminal
+
+Compare = Callable[[str, str], None]
+
+
+def regressed() -> History:
+    """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
+    runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
+    accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
+    kept = (
+        KeptHistory().with_baseline(named("release-1", read(runs[:1])[0])).with_accepted(accepted)
+    )
+    unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
+    return followed(runs, kept, unread, limit=0.05)
+
+
+def few() -> History:
+    """Return a history of three runs of a program, without a gate, and of one of another."""
+    other = report(5, command=("python", "<img src=x>.py", "--flag=</script>"))
+    return followed([*noisy([50.0, 51.0, 49.0]), other])
+
+
+KINDS = {"regressed": regressed, "few": few}
+
+
+def own(page: str) -> str:
+    """Return what is the page's own: without the style sheet and the script of all pages, and the script's hash."""
+    rest = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL)
+    return re.sub(r"sha256-[\w+/=]+", "sha256-", rest)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files(kind: str, golden: Compare) -> None:
+    made = KINDS[kind]()
+    golden(f"history-{kind}.html", own(html.render_without_plotly(made)))
+    golden(f"history-{kind}.md", md.render(made))
+    golden(f"history-{kind}.json", json.render(made))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_terminal(kind: str, golden: Compare) -> None:
+    golden(f"history-{kind}.txt", terminal.render(KINDS[kind](), width=80, color=False))
+
+
+def test_names_do_not_become_markup() -> None:
+    page = html.render_without_plotly(few())
+    assert "<img" not in page
+    assert "--flag=</script>" not in page
+
+
+def test_every_field_of_the_json_is_documented() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "reference" / "json-history.md").read_text()
+
+    def names(value: object) -> set[str]:
+        if isinstance(value, dict):
+            inner = set().union(*map(names, value.values()))
+            free = {"findings", "values"}  # by the names of rules and metrics
+            own = {key for key in value if not free & {key}} | (free & set(value))
+            return own | inner
+        return set().union(*map(names, value)) if isinstance(value, list) else set()
+
+    found = names(standard_json.loads(json.render(regressed())))
+    rules = {one.rule for series in regressed().series for one in series.findings}
+    missing = {name for name in found - rules if not re.search(rf"[`.]{name}(\[\])?`", text)}
+    assert not missing
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_page_draws_its_charts(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    file = tmp_path / "history.html"
+    file.write_text(render("html", regressed()), "utf-8")
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+        offline=True,
+    )
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    assert page.locator(".chart .main-svg").count() >= 3
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not said
+    context.close()
