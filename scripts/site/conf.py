@@ -1,7 +1,7 @@
 """The manual as a static site: `make site` runs Sphinx with this configuration on docs/.
 
-The pages stay plain Markdown, as code hosts show them. What a site needs besides is derived from them: the order
-of pages is that of the links in index.md and rules/index.md, and a page that neither of them leads to is an error.
+The pages stay plain Markdown, as code hosts show them. What a site needs besides is derived from them: the order of
+pages is that of the links in index.md, rules/index.md and decisions/index.md; a page that none names is an error.
 """
 
 import re
@@ -32,7 +32,7 @@ REPORT = re.compile(r"\[([^]]+)\]\(([\w-]+)(\.json\.gz|\.md)\)")
 """A link to a report of the gallery: a stored one, which is rendered, or Markdown, which is no page of the site."""
 
 TITLE = re.compile(r"^(?:\*\*(.+)\*\*|## (.+))$")
-"""A line that begins a group of links: bold in index.md, a heading in rules/index.md."""
+"""A line that begins a group of links: bold, or a heading in rules/index.md."""
 
 
 def groups(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -59,7 +59,7 @@ def contents(text: str) -> str:
 
 def with_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Add what the site needs to a page."""
-    if page in ("index", "rules/index"):
+    if page in ("index", "rules/index", "decisions/index"):
         source[0] += contents(source[0])
     if page == "gallery/index":
         source[0] = REPORT.sub(_link, source[0]) + frames(gallery(app, COMPRESSED))

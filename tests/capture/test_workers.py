@@ -47,13 +47,44 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ({"PMI_RANK": "1", "PMI_SIZE": "4"}, ("worker-1", 1, 4)),
         ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them
+        ({"HOROVOD_RANK": "1", "HOROVOD_SIZE": "2"}, ("worker-1", 1, 2)),
+        (
+            {"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"},
+            ("worker-1", 1, 2),
+        ),
+        ({"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}, None),
+        ({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-3"}, None),
+        ({"SM_HOSTS": '{"algo-1": 0}', "SM_CURRENT_HOST": "algo-1"}, None),
+        ({"SM_HOSTS": "algo-1", "SM_CURRENT_HOST": "algo-1"}, None),
+        ({"JOB_COMPLETION_INDEX": "1"}, ("worker-1", 1, None)),  # of an Indexed Job
+        (  # one of two processes of a pod
+            {"JOB_COMPLETION_INDEX": "1", "RANK": "3", "WORLD_SIZE": "4"},
+            ("worker-3", 3, 4),
+        ),
         ({"TF_CONFIG": cluster("chief", 0)}, ("chief-0", 0, 4)),
         ({"TF_CONFIG": cluster("worker", 1)}, ("worker-1", 2, 4)),
         ({"TF_CONFIG": cluster("ps", 0)}, ("ps-0", 3, 4)),
         ({"TF_CONFIG": cluster("evaluator", 0)}, ("evaluator-0", 4, 4)),
         ({"TF_CONFIG": cluster("worker", 0, {"worker": ["a:1"]})}, None),
         ({"TF_CONFIG": cluster("../etc", 0)}, (".._etc-0", 4, 4)),
+        # A TFJob with enableDynamicWorker.
+        (
+            {"TF_CONFIG": cluster("worker", 1, {"worker": {"1": "b:1"}, "ps": None})},
+            ("worker-1", 1, None),
+        ),
+        (
+            {"TF_CONFIG": cluster("ps", 0, {"worker": {}, "ps": ["d:1"]})},
+            ("ps-0", None, None),
+        ),
         ({"CLUSTER_SPEC": cluster("worker", 0)}, ("worker-0", 1, 4)),
+        (  # Vertex AI
+            {
+                "CLUSTER_SPEC": cluster(
+                    "workerpool1", 0, {"workerpool0": ["a"], "workerpool1": ["b"]}
+                )
+            },
+            ("workerpool1-0", 1, 2),
+        ),
         ({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
         ({"TF_CONFIG": "[1]"}, None),
         ({"TF_CONFIG": '{"cluster": {}}'}, None),

@@ -3,9 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.report import diagnoses
+from tfdoctor.cli import outcome
 from tfdoctor.cli.outcome import next_steps
 from tfdoctor.diagnosis import Edit
+from tfdoctor.remote.uploads import Uploads
 
 
 def test_only_changes_that_are_edits_count() -> None:
@@ -24,4 +28,20 @@ def test_only_changes_that_are_edits_count() -> None:
     )
     assert "One change can be applied automatically" in next_steps(
         replace(full, results=(both[0], *none)), Path("run")
+    )
+
+
+def test_a_recording_at_a_url_is_named_there_and_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder on this machine is gone when the user reads it, and a trial needs one."""
+    sent = Uploads()
+    monkeypatch.setattr(outcome, "UPLOADS", sent)
+    folder = sent.folder(f"file://{tmp_path}/there") / "workers" / "worker-1"
+    ready = Edit(at=None, before="a", after="b")
+    full = diagnoses.full()
+    one = replace(full, results=(replace(full.results[0], edits=(ready,)),))
+    assert next_steps(one, folder) == (
+        f"One change can be applied automatically: `tfdoctor report file://{tmp_path}/there/workers/worker-1 "
+        "--patch fix.diff` writes it."
     )

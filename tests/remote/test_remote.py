@@ -83,6 +83,46 @@ def reported(bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path) -> None
     assert remote["subject"]["title"] == "first"
 
 
+def test_workers_that_ended_at_different_times_are_all_read(
+    bucket: tuple[str, Any, Mapping[str, str]],
+) -> None:
+    """On machines without a shared folder, each names the run of its trace by its own clock."""
+    url, filesystem, _ = bucket
+    for number, run in enumerate(("2026_11_28_04_00_00", "2026_11_28_04_00_07")):
+        name = f"worker-{number}"
+        for file in ("tfdoctor.json", "program.json.gz"):
+            filesystem.put_file(str(SAMPLE / file), f"{url}/job/workers/{name}/{file}")
+        filesystem.put_file(str(TRACE), f"{url}/job/plugins/profile/{run}/{name}.xplane.pb")
+    filesystem.invalidate_cache()
+    workers = Recording.open(fetching.fetched(f"{url}/job")).workers
+    assert [len(Recording.open(worker).traces) for worker in workers] == [1, 1]
+    alone = Recording.open(fetching.fetched(f"{url}/job/workers/worker-1"))
+    assert [trace.name for trace in alone.traces] == ["worker-1.xplane.pb"]
+
+
+def test_where_a_recording_cannot_go_is_known_before_the_script_runs(
+    bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path
+) -> None:
+    url, filesystem, _ = bucket
+    script = tmp_path / "train.py"
+    script.write_text("open('ran', 'w')\n")
+    filesystem.pipe(f"{url}/taken/workers/worker-1/tfdoctor.json", b"{}")
+    taken = {"RANK": "1", "WORLD_SIZE": "2"}
+    elsewhere = url.replace("runs", "no-such-bucket")
+    for words, variables, why in (
+        (("--out", f"{url}/taken"), taken, "worker-1/tfdoctor.json is there already"),
+        (("--out", f"{elsewhere}/x"), {}, "its bucket does not exist"),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            done = tfdoctor("profile", *words, str(script))
+        assert done.returncode == 2
+        assert why in done.stderr
+        assert not (tmp_path / "ran").exists()
+
+
 def test_a_bucket_without_a_recording_is_one_sentence(
     bucket: tuple[str, Any, Mapping[str, str]],
 ) -> None:
@@ -178,6 +218,12 @@ def test_of_several_runs_the_newest_is_fetched() -> None:
     workers = [f"worker-{n}/{path}" for n in (0, 1) for path in ("tfdoctor.json", runs[0], runs[1])]
     kept = [path for path in workers if runs[0] not in path]
     assert sorted(chosen(workers)) == sorted(kept)
+
+
+def test_each_worker_has_the_newest_of_its_traces() -> None:
+    own = [f"workers/worker-{n}/tfdoctor.json" for n in (0, 1)]
+    traces = [f"plugins/profile/2026_0{n + 1}/worker-{n}.xplane.pb" for n in (0, 1)]
+    assert sorted(chosen([*own, *traces])) == sorted([*own, *traces])
 
 
 def test_the_account_of_a_run_is_fetched_without_a_trace() -> None:

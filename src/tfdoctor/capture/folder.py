@@ -11,6 +11,7 @@ from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
+from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import NotEmptyError, OutputError
 
 
@@ -39,11 +40,13 @@ def claim(plan: Plan) -> Folder:
 
     Raises:
         OutputError: it cannot be written, or something is there already.
+        InputError: it belongs at a URL that cannot be read.
     """
     ranks = rank(os.environ) if plan.out else None
     worker = WorkerRank(**ranks) if ranks else None
     stamp = time.strftime("%Y%m%d-%H%M%S")
     out = plan.out or Path("runs", f"{plan.name}-{stamp}")
+    UPLOADS.must_lack((out / WORKERS / worker.name if worker else out) / MANIFEST)
     try:
         folder = _workers(out, worker) if worker else _single(out)
         folder.processes.mkdir()

@@ -22,6 +22,7 @@ from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.written_files import written_since
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
 
 
@@ -60,7 +61,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     if not plan.quiet or is_poor(done, recorded=recorded):
         fresh_line(stderr)
         text = sentence(done, recorded=recorded)
-        print(f"tfdoctor: {text} in {folder.out}", file=stderr)
+        print(f"tfdoctor: {text} in {UPLOADS.shown(folder.out)}", file=stderr)
     return Outcome(recording, manifest.exit_code(returncode))
 
 

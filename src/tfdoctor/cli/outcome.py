@@ -70,7 +70,7 @@ def report_after(
         if following and not output.quiet and not output.scrubbed:
             typer.echo(following, err=True)
     except KeyboardInterrupt:
-        say(f"report interrupted: run `tfdoctor report {recording.root}`")
+        say(f"report interrupted: run `tfdoctor report {UPLOADS.shown(recording.root or Path())}`")
         return INTERRUPTED
     except OutputError as error:  # a full disk, say: the run itself did not fail
         say(str(error))
@@ -88,10 +88,13 @@ def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
     ready = sum(any(not edit.missing for edit in result.edits) for result in diagnosis.results)
     if not ready:
         return ""
-    at, them = shlex.quote(str(folder)), "it" if ready == 1 else "them"
+    shown, them = UPLOADS.shown(folder), "it" if ready == 1 else "them"
+    at = shlex.quote(shown)
+    # A trial needs a recording on this machine.
+    measures = f", `tfdoctor try {at}` measures {them}" if shown == str(folder) else ""
     return (
         f"{counted(ready, 'change').capitalize()} can be applied automatically: `tfdoctor report {at} "
-        f"--patch fix.diff` writes {them}, `tfdoctor try {at}` measures {them}."
+        f"--patch fix.diff` writes {them}{measures}."
     )
 
 

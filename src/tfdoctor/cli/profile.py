@@ -1,5 +1,6 @@
 """``tfdoctor profile``: run a script and report on it."""
 
+import contextlib
 import shlex
 import sys
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from tfdoctor.cli.options import (
 from tfdoctor.cli.outcome import Output, report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import RuleOptions, book, untouched
-from tfdoctor.terms.errors import LostRecordingError
+from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.terms.errors import InputError, LostRecordingError
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind, Plan
@@ -156,12 +158,21 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         unchecked = gates.set or demands.write_baseline is not None
         raise typer.Exit(error.script_code or (error.exit_code if unchecked else 0)) from None
     code = outcome.exit_code
+    _save(recording.out)
     if not no_report:
         title = shlex.join((Path(script).name, *args)) if kind == "script" else plan.name
         applied = applied or book(chosen)
         failed = report_after(outcome.recording, title, applied, gates, output, savings)
         code = code or failed
     raise typer.Exit(code)
+
+
+def _save(out: Path | None) -> None:
+    """Upload a recording before the report is made: a scheduler that stops the job may not wait for that."""
+    # It is tried again at the end, which then says why it failed.
+    with contextlib.suppress(InputError):
+        if out:
+            UPLOADS.save(out)
 
 
 TRACING = {

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.recording import collection
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.processes import RUN_FILES
+from tfdoctor.recording.workers import WORKERS
 from tfdoctor.remote.filesystem import Action, Remote, opened
 from tfdoctor.terms.errors import InputError
 
@@ -64,7 +65,10 @@ def fetched(url: str) -> Path:
         return _copied(place, place.path, folder / name)
     root = place.path.rstrip("/")
     files = {path.removeprefix(root).lstrip("/"): path for path in _found(place)}
-    wanted = [*chosen(_of_newest(place, files, folder / name))]
+    newest = _of_newest(place, files, folder / name)
+    shared = _shared_trace(place, root)
+    files |= shared
+    wanted = [*chosen([*newest, *shared])]
     if not wanted:
         raise InputError(
             f"No trace under {url}: expected plugins/profile/<run>/<host>.xplane.pb; record one with "
@@ -73,6 +77,17 @@ def fetched(url: str) -> Path:
     for relative in wanted:
         _copied(place, files[relative], folder / name / relative)
     return folder / name
+
+
+def _shared_trace(place: Remote, root: str) -> dict[str, str]:
+    """Return the trace of one worker of a job, which lies with those of the other workers, as if it was its own."""
+    job, _, worker = root.rpartition(f"/{WORKERS}/")
+    if not job or "/" in worker:
+        return {}
+    found = place.attempt(
+        Action.READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}")
+    )
+    return {path.removeprefix(job).lstrip("/"): path for path in found}
 
 
 def _of_newest(place: Remote, files: Mapping[str, str], copy: Path) -> list[str]:
@@ -119,16 +134,20 @@ def _found(place: Remote) -> list[str]:
 
 
 def chosen(files: Iterable[str]) -> Iterator[str]:
-    """Yield the files of a recording: its own, and the traces of the newest run, or of each worker's."""
+    """Yield the files of a recording, with the newest trace of each worker; else the traces of the newest run.
+
+    Workers on several machines name the run after the time at which each ended.
+    """
     paths = [PurePosixPath(file) for file in files]
     own = [path for path in paths if path.name in OF_RECORDING]
     yield from map(str, own)
     traces = [path for path in paths if path.name.endswith(TRACE)]
-    by_folder: dict[PurePosixPath, list[PurePosixPath]] = {}
+    alternatives: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
     for path in traces:
         log = path.parents[3] if len(path.parents) > 3 else path.parent  # noqa: PLR2004 - plugins/profile/RUN
-        by_folder.setdefault(log if own else PurePosixPath(), []).append(path)
-    for runs in by_folder.values():
+        key = (log, path.name) if own else (PurePosixPath(), "")
+        alternatives.setdefault(key, []).append(path)
+    for runs in alternatives.values():
         newest = max(path.parent.name for path in runs)  # runs are named by date
         yield from (str(path) for path in runs if path.parent.name == newest)
 

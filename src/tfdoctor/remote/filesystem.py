@@ -65,6 +65,13 @@ class Remote(NamedTuple):
         """Whether it is on a web server, which shows a folder as a page and takes no files."""
         return "http" in str(self.filesystem.protocol)
 
+    def lacks_bucket(self) -> bool:
+        """Say whether its bucket is known not to exist; where it may not be listed, it is believed to."""
+        try:
+            return self.is_bucket and not self.filesystem.exists(self.path.partition("/")[0])
+        except Exception:  # noqa: BLE001  # each package has its own for a refusal
+            return False
+
     def exists(self) -> bool:
         """Say whether there is something; a web server that does not answer is an error, not a no.
 

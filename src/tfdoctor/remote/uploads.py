@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tfdoctor.remote.filesystem import Action, opened
-from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
 from tfdoctor.terms.humanize import counted
 
 
@@ -35,6 +35,26 @@ class Uploads:
     def has(self, folder: Path) -> bool:
         """Say whether the files of a folder belong at a URL."""
         return folder in self._urls
+
+    def must_lack(self, file: Path) -> None:
+        """Refuse a file that is at its URL already, or whose URL cannot be used: before hours of work, not after.
+
+        Raises:
+            NotEmptyError: it is there.
+            InputError: the URL cannot be read, or its bucket does not exist.
+        """
+        shown = self.shown(file)
+        if shown == str(file):
+            return
+        place = opened(shown)
+        if place.exists():
+            raise NotEmptyError(
+                f"{shown} is there already: choose another folder, or remove it first."
+            )
+        if place.lacks_bucket():
+            raise InputError(
+                f"{shown} cannot be written (its bucket does not exist): check the address."
+            )
 
     def with_former(self, folder: Path, names: Iterable[str]) -> Path:
         """Return a folder with the files of these names that are at its URL already, to continue with them.

@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 
 
 CLUSTERS = ("TF_CONFIG", "CLUSTER_SPEC")
-"""JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's."""
+"""JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's. A TFJob with
+`enableDynamicWorker` names a worker only itself and the parameter servers, by a mapping in place of a list."""
 
 NUMBERS = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("HOROVOD_RANK", "HOROVOD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 """A worker's number and how many there are. The number is enough; but Slurm's batch script has one
 too, which is no worker's."""
+
+INDEX = "JOB_COMPLETION_INDEX"
+"""A pod's number in an Indexed Job of Kubernetes, which does not say how many there are."""
 
 STEP = "SLURM_STEP_ID"
 """Slurm's sign that this is one of the tasks that `srun` started."""
@@ -49,7 +54,18 @@ def rank(environment: Mapping[str, str]) -> Rank | None:
         worker = _of_numbers(environment.get(number) or "", environment.get(size) or "")
         if worker:
             return worker
-    return None
+    # A host or a pod may run several of the workers above, so it counts last.
+    return _of_hosts(environment) or _of_numbers(environment.get(INDEX) or "", "")
+
+
+def _of_hosts(environment: Mapping[str, str]) -> Rank | None:
+    """Return the place of this host among those of a training job of SageMaker."""
+    try:
+        hosts = json.loads(environment["SM_HOSTS"])
+        number = hosts.index(environment["SM_CURRENT_HOST"])
+    except (ValueError, KeyError, AttributeError):
+        return None
+    return _of_numbers(str(number), str(len(hosts)))
 
 
 def _of_numbers(number: str, size: str) -> Rank | None:
@@ -65,13 +81,16 @@ def _of_cluster(text: str | None) -> Rank | None:
     try:
         spec = json.loads(text or "")
         kind, index = str(spec["task"]["type"]), int(spec["task"]["index"])
-        counts = {str(name): len(tasks) for name, tasks in spec["cluster"].items()}
+        tasks = {str(name): hosts for name, hosts in spec["cluster"].items() if hosts is not None}
+        counts = {name: len(hosts) for name, hosts in tasks.items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+    name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
+    if any(isinstance(hosts, dict) for hosts in tasks.values()):  # the others are not told to it
+        return {"name": f"{name}-{index}", "rank": index if kind in FIRST else None, "size": None}
     size = sum(counts.values())
     if size < 2:  # noqa: PLR2004  # a job of one
         return None
     order = [*(name for name in FIRST if name in counts), *sorted(counts.keys() - set(FIRST))]
     before = sum(counts[name] for name in order[: order.index(kind)]) if kind in order else size
-    name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
     return {"name": f"{name}-{index}", "rank": before + index, "size": size}
