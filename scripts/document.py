@@ -21,7 +21,7 @@ from benchmarks.accuracy import results, tables
 from benchmarks.strangers import stored as strangers
 from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
-from scripts.quoted import account_of, figures_filled, headline_of, report_on
+from scripts.quoted import account_of, figures_filled, headline_of, report_on, trial_of
 from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
@@ -51,7 +51,7 @@ BANNER = (
 )
 
 MARKED = re.compile(
-    r"(<!-- (sample|account|headline|map|accuracy|strangers|gallery|whole-run|run-overhead) ?(\S*) -->\n)"
+    r"(<!-- (sample|account|headline|trial|map|accuracy|strangers|gallery|whole-run|run-overhead) ?(\S*) -->\n)"
     r".*?(<!-- /\2 -->)",
     re.DOTALL,
 )
@@ -322,7 +322,7 @@ PASSAGES = {
 """What writes each kind of generated passage."""
 
 
-QUOTED = {"sample": report_on, "account": account_of, "headline": headline_of}
+QUOTED = {"sample": report_on, "account": account_of, "headline": headline_of, "trial": trial_of}
 """What writes each kind of passage about a sample."""
 
 

@@ -15,9 +15,15 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences, terminal
 from tfdoctor.rules import all_rules
+from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.terms import humanize
 
-SAMPLES = Path(__file__).resolve().parent.parent / "sample_traces"
+ROOT = Path(__file__).resolve().parent.parent
+
+SAMPLES = ROOT / "sample_traces"
+
+TRIALS = ROOT / "docs" / "trials"
+"""Reports of `tfdoctor try` on examples, as they were written with --scrub."""
 
 FIGURE = re.compile(r"(<!-- figure (\S+) (\S+) (\S+) -->).*?(<!-- /figure -->)", re.DOTALL)
 
@@ -62,6 +68,17 @@ def headline_of(sample: str) -> Iterator[str]:
     """Yield the first sentences of the report on a sample, as a quotation."""
     first, *_ = "\n".join(report_on(sample)).removeprefix("```\n").partition("\n\n")
     yield f"> {' '.join(first.split())}"
+
+
+def trial_of(name: str) -> Iterator[str]:
+    """Yield what a stored trial has measured, as in a terminal."""
+    report = open_report(TRIALS / f"{name}{COMPRESSED}", all_rules())
+    told = terminal.render(report, width=80, color=False)
+    _, title, rest = told.partition("Measured by running the changes\n")
+    table, *_ = rest.partition("\n\n")
+    yield "```"
+    yield f"{title}{table}"
+    yield "```"
 
 
 def figures_filled(page: str) -> str:

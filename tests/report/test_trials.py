@@ -250,6 +250,26 @@ def test_the_control_in_words(measured: Measured, words: str) -> None:
     assert against_itself(measured) == words
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (
+            0.002,
+            0.036,
+            "1.9 % (0.2 to 3.6 %) from the first run of a round to the last, so the machine changed",
+        ),
+        (-0.001, 0.036, "no difference ("),
+    ],
+)
+def test_a_stored_control_that_excludes_zero_is_not_called_no_difference(
+    low: float, high: float, words: str
+) -> None:
+    """A regression: a report of the gallery said "no difference (0.2 to 3.6 %)"."""
+    stored = replace(NOTHING, share=0.019, low=low, high=high)
+    assert against_itself(stored).startswith(words)
+    assert "all intervals are wider" not in against_itself(stored)
+
+
 def test_an_interval_that_says_nothing_is_not_drawn() -> None:
     rows = [trial("a", HELPS), trial("b", NOISY)]
     drawn, empty = (SavingScale.of(rows).picture(row) for row in rows)

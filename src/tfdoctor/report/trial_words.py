@@ -185,15 +185,23 @@ def _up_to(apart: float) -> str:
 
 
 def against_itself(measured: Measured) -> str:
-    """Return how the last run of a round, as it is, compares with the first."""
+    """Return how the last run of a round, as it is, compares with the first.
+
+    Reports of earlier versions may call an interval that excludes zero no difference; they made none wider for it.
+    """
     match measured.difference:
-        case Difference.NONE:
+        case Difference.NONE if measured.low <= 0 <= measured.high:
             return f"no difference ({interval(measured)})"
         case Difference.UNKNOWN:
             return _saved(measured, None)
         case _:
             share, between = figures(measured)
+            wider = (
+                ""
+                if measured.difference is Difference.NONE
+                else ": all intervals are wider by that"
+            )
             return (
                 f"{share} % ({between}) from the first run of a round to the last, so the machine changed "
-                "meanwhile: all intervals are wider by that; use an idle machine"
+                f"meanwhile{wider}; use an idle machine"
             )
