@@ -229,3 +229,34 @@ def test_a_path_is_taken_as_it_is(base_of: Runner, tmp_path: Path) -> None:
     base_of.words["inputs.base"] = "earlier/report.json"
     assert base_of.run(STEP) == 0
     assert base_of.outputs["steps.base.outputs.path"] == str(tmp_path / "earlier" / "report.json")
+
+
+STUB = """\
+#!/usr/bin/env bash
+echo '{{"subject": {{"exit_code": {ended}}}}}' > "$TFDOCTOR_OUT.json"
+mkdir -p "$TFDOCTOR_OUT" && mv "$TFDOCTOR_OUT.json" "$TFDOCTOR_OUT/report.json"
+exit 4
+"""
+
+
+@pytest.mark.parametrize(("ended", "code", "warned"), [(0, "0", True), (4, "4", False)])
+def test_an_undecided_budget_is_a_warning_and_a_scripts_own_4_fails(
+    tmp_path: Path, ended: int, code: str, *, warned: bool
+) -> None:
+    stub = tmp_path / "tfdoctor"
+    stub.write_text(STUB.format(ended=ended))
+    stub.chmod(0o755)
+    outputs = tmp_path / "outputs"
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "TFDOCTOR_COMMAND": "train.py",
+        "TFDOCTOR_OUT": str(tmp_path / "out"),
+        "TFDOCTOR_STEPS": "60",
+        "GITHUB_OUTPUT": str(outputs),
+    }
+    script = ROOT / "scripts" / "ci" / "profile.sh"
+    done = subprocess.run(
+        ["bash", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"code={code}\n" in outputs.read_text()
+    assert ("::warning title=tfdoctor::A budget is undecided" in done.stdout) == warned
