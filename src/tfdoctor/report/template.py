@@ -81,8 +81,8 @@ def in_script(json_text: str) -> Markup:
 
 
 def breakable(cell: str) -> Markup:
-    """Return a cell whose long words may end a line after a separator, and nowhere else."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_/,.:\])])(?=\w)", cell))
+    """Return a cell whose long words may end a line after a separator, and nowhere else; no number does."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/,.:\])])(?!(?<=\d\.)\d)(?=\w)", cell))
 
 
 def _unbroken(sentence: str) -> str:

@@ -17,6 +17,9 @@ FEWEST = 2
 
 HEIGHT = 260
 
+TICKS = 4
+"""Commits below a chart: their hashes fit beside each other on a phone."""
+
 UNITS = {RunMetric.STEP: "ms", RunMetric.RUN: "s", RunMetric.MEMORY: "GB"}
 
 
@@ -42,10 +45,10 @@ def _figure(series: Series, metric: MetricHistory, number: int) -> Figure:
             text=f"{sign} {words.signed(point.share)}",
         )  # fmt: skip
     drawn.update_layout(showlegend=False)
-    ticks = known[:: max(1, len(known) // 8)]
+    ticks = known[:: -(-len(known) // TICKS)]
     drawn.update_xaxes(
         tickvals=ticks, ticktext=[as_text(words.commit(series.runs[at])) for at in ticks],
-        range=[-0.5, len(metric.values) - 0.5],
+        range=[-0.5, len(metric.values) - 0.5], tickangle=0,
     )  # fmt: skip
     most = max(value for value in metric.values if value is not None)
     drawn.update_yaxes(title_text=UNITS[metric.metric], range=[0, most * 1.1])

@@ -46,8 +46,9 @@ def headline(history: History) -> str:
     if not states:
         return what
     undecided = states.count(BudgetState.UNCLEAR)
-    rest = f", {undecided} of {len(states)} checks undecided" if undecided else ""
-    return f"{what}: no regression{rest}"
+    told = f"{undecided} of {len(states)} checks undecided" if undecided else ""
+    others = "no regression in the others" if undecided else "no regression"
+    return f"{what}: {', '.join(filter(None, (told, others if undecided < len(states) else '')))}"
 
 
 def _by(check: RegressionCheck) -> str:
