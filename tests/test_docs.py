@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
-from tfdoctor.cli import FOUND, app, main
+from tfdoctor.cli import FOUND, USAGE, app, main
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.verdict import Finding
@@ -43,6 +44,35 @@ def test_every_command_and_option_is_documented() -> None:
     for _, command in COMMANDS:
         for parameter in command.params:
             assert parameter.param_type_name == "argument" or f"`{parameter.opts[0]}" in page
+
+
+OWN_WORDS = re.compile(r" (?:-m|--) .*| (\S+\.py) .*|[|>] .*")
+"""Where the words of tfdoctor end in a command: before those of the program, of a pipe or of a file."""
+
+
+def _commands(page: Path) -> Iterator[str]:
+    """Yield the commands of tfdoctor in the listings and the sentences of a page."""
+    text = page.read_text(encoding="utf-8")
+    listing = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    for block in listing.findall(text):
+        yield from re.findall(r"^\s*tfdoctor ([a-z]+ .*)", block, re.MULTILINE)
+    for quoted in re.findall(r"`tfdoctor ([a-z]+ [^`]*)`", listing.sub("", text)):
+        yield " ".join(quoted.split())
+
+
+def test_the_commands_of_pages_have_options_that_exist() -> None:
+    assert [(page.name, wrong) for page in PAGES for wrong in _wrong_commands(page)] == []
+
+
+def _wrong_commands(page: Path) -> Iterator[str]:
+    for line in _commands(page):
+        name, *words = shlex.split(OWN_WORDS.sub(r" \1", line), comments=True)
+        command = dict(COMMANDS)[name]
+        context = command.context_class(command, info_name=name)
+        try:
+            command.make_parser(context).parse_args(words)
+        except USAGE as error:
+            yield f"{line}: {error}"
 
 
 def test_every_exit_code_is_documented() -> None:

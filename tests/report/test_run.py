@@ -240,6 +240,15 @@ def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     assert json.contract(short)["entries"][1]["in_run_together"] is False
 
 
+def test_a_run_is_not_said_to_become_longer() -> None:
+    """Rounded to two digits, 10.5 s of 10.7 s is 11 s."""
+    base = diagnoses.run()
+    assert base.run_together is not None
+    small = replace(base.run_together, share=0.04)
+    said, *_ = sentences.changes(replace(base, run_together=small, order=None))
+    assert said.startswith("Three changes would save at most ")
+
+
 STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
 
 

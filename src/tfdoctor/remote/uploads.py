@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfdoctor.remote.filesystem import Action, opened
 from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
-from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.text import counted
 
 
 class Uploads:

@@ -14,7 +14,6 @@ _MINUS = "\N{MINUS SIGN}"
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _THOUSAND = 1000
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
-_WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 _MICROSECONDS_BELOW_MS = 0.01
 _LEAST_MS = 0.0001
 _LEAST_PERCENT = 0.1
@@ -214,10 +213,7 @@ def amount(value: float | None) -> str:
     return _trimmed(f"{value:.{places}f}").replace("-", _MINUS)
 
 
-def counted(count: int, singular: str, plural: str = "") -> str:
-    """Return a count with its noun, small ones in words: ``three changes``, ``20 steps``."""
-    amount = _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
-    return f"{amount} {singular if count == 1 else plural or singular + 's'}"
+counted = text.counted
 
 
 def location(place: Location | None) -> str:

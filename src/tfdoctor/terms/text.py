@@ -82,3 +82,12 @@ def _visible_character(char: str) -> str:
     if unicodedata.category(char) not in _INVISIBLE:
         return char
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+_WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun, small ones in words: ``three changes``, ``20 steps``."""
+    amount = _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
+    return f"{amount} {singular if count == 1 else plural or singular + 's'}"

@@ -115,8 +115,8 @@ def without_savings(findings: Sequence[Result]) -> str:
     return f"{faults} found; what the changes save of the run could not be computed."
 
 
-LITTLE = 0.02
-"""Share of the run: two times with two digits, as the sentence has them, do not show a smaller saving."""
+LITTLE = 0.05
+"""Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is."""
 
 
 def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
