@@ -1,5 +1,6 @@
 """The roofline: rates and limits by hand."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -45,3 +46,11 @@ def test_numbers_that_are_none_make_no_point() -> None:
         for time in (0.0, float("nan"))
     ]
     assert figure([*bad, *operations()[:1]], RATES) is None
+
+
+def test_the_heaviest_point_has_its_name_beside_it() -> None:
+    """The others lie at the same place."""
+    found = figure(operations(), RATES)
+    assert found is not None
+    labels = json.loads(found.figure)["data"][0]["text"]
+    assert labels[:2] == ["conv2_block1<br>Conv2D", ""]

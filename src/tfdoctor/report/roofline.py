@@ -5,6 +5,7 @@ times the memory's: Williams, Waterman and Patterson, "Roofline", CACM 52(4), 20
 and results, so an operation whose tensors stay in caches can lie above the memory's line.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import plotly.graph_objects as go
 from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
+from tfdoctor.report.point_labels import LabelledPoint, positions
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
 from tfdoctor.terms import text
@@ -25,6 +27,10 @@ SHOWN = 40
 
 FEWEST = 2
 """Operations below which there is nothing to compare."""
+
+
+LABEL = 36
+"""Characters of a line of a label: the longest usual names of operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +108,64 @@ def _cells(point: RooflinePoint, rates: DeviceRates) -> list[Cell]:
 
 def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> go.Figure:
     most = max(point.row.share for point in points) or 1.0
+    sizes = [8 + 20 * (point.row.share / most) ** 0.5 for point in points]
+    ends = _ends(points, rates)
+    limits = [limit_at(end, rates) for end in ends]
+    xs = _range(ends)
+    ys = _range([*(point.flop_s for point in points), *filter(None, limits)])
+    labels = [_label(point) for point in points]
+    placed = positions(
+        [
+            LabelledPoint(_share(point.intensity, xs), _share(point.flop_s, ys), size, lines)
+            for point, size, lines in zip(points, sizes, labels, strict=True)
+        ]
+    )
     drawn = go.Figure(
         go.Scatter(
             name="operations",
-            mode="markers",
+            mode="markers+text",
             x=[point.intensity for point in points],
             y=[point.flop_s for point in points],
-            marker={
-                "color": PART_COLOURS["device"],
-                "opacity": 0.75,
-                "size": [8 + 20 * (point.row.share / most) ** 0.5 for point in points],
-            },
+            marker={"color": PART_COLOURS["device"], "opacity": 0.75, "size": sizes},
+            text=[
+                "<br>".join(map(as_text, lines)) if where else ""
+                for lines, where in zip(labels, placed, strict=True)
+            ],
+            textposition=[where or "top center" for where in placed],
+            textfont={"size": 11},
             customdata=[as_text(_hover(point)) for point in points],
             hovertemplate="%{customdata}<extra></extra>",
         )
     )
-    ends = _ends(points, rates)
     drawn.add_scatter(
         name="limit",
         mode="lines",
         x=ends,
-        y=[limit_at(end, rates) for end in ends],
+        y=limits,
         line={"color": OTHER_STAGE, "width": 1.5},
         hoverinfo="skip",
     )
     drawn.update_layout(showlegend=False)
-    drawn.update_xaxes(type="log", title_text="FLOP per byte")
-    return drawn.update_yaxes(type="log", title_text="FLOP/s", exponentformat="SI")
+    drawn.update_xaxes(type="log", title_text="FLOP per byte", range=xs)
+    return drawn.update_yaxes(type="log", title_text="FLOP/s", exponentformat="SI", range=ys)
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    """Return an axis that has room around these values, as powers of ten."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    room = 0.08 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _share(value: float, of: tuple[float, float]) -> float:
+    """Return where a value lies on an axis, 0 to 1."""
+    return (math.log10(value) - of[0]) / (of[1] - of[0])
+
+
+def _label(point: RooflinePoint) -> tuple[str, ...]:
+    """Return the layer, as far as there is one, and the operation."""
+    names = (text.name(name, LABEL) for name in (point.row.layer, point.row.operation))
+    return tuple(filter(None, names))
 
 
 def _ends(points: Sequence[RooflinePoint], rates: DeviceRates) -> list[float]:

@@ -48,12 +48,16 @@ function themed(layout) {
   };
 }
 
+// Pixels of a chart from which the labels of its points lie apart.
+const LABELS_FROM = 560;
+
 // A chart in a folded element has no width: it is drawn when it is unfolded.
 function draw() {
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
   const charts = [...document.querySelectorAll("details[open] > figure > .chart")];
   return Promise.all(charts.map((chart) => {
     const figure = JSON.parse(document.getElementById(chart.dataset.figure).textContent);
+    if (chart.clientWidth < LABELS_FROM) for (const trace of figure.data) trace.mode = trace.mode?.replace("+text", "");
     return window.Plotly.react(chart, figure.data, themed(figure.layout), config);
   }));
 }
