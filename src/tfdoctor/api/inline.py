@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,42 @@ HEIGHT_PX = 720
 """The page scrolls inside its frame, whose height the user can change."""
 
 FRAME = (
-    '<iframe title="tfdoctor" sandbox="allow-scripts" srcdoc="{page}" '
-    'style="width: 100%; height: {height}px; border: 0; resize: vertical"></iframe>'
+    '<iframe title="tfdoctor" sandbox="allow-scripts" style="width: 100%; height: {height}px; '
+    "border: 0; resize: vertical\" srcdoc='{page}'></iframe>\n"
+    "<details><summary>tfdoctor: the report as text</summary><pre>{text}</pre></details>"
 )
-"""A separate page: its style and scripts cannot affect the notebook, and a remote browser needs no file."""
+"""A separate page: its style and scripts cannot affect the notebook, and a remote browser needs no file.
+
+Where a viewer takes the frame away, the text is left.
+"""
+
+_carriers: set[str] = set()
+"""The cell whose report carries plotly.js for all reports of this kernel."""
 
 
 def frame(diagnosis: Diagnosis) -> str:
-    """Return the whole report as one element."""
+    """Return the whole report as one element; plotly.js of the kernel's first report draws its charts."""
+    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.formats import html  # noqa: PLC0415 - brings Jinja and plotly
 
-    page = html.render(diagnosis).replace("&", "&amp;").replace('"', "&quot;")
-    return FRAME.format(page=page, height=HEIGHT_PX)
+    cell = _running_cell()
+    if cell is not None and not _carriers:
+        _carriers.add(cell)
+    carries = cell is None or cell in _carriers
+    page = html.render(diagnosis) if carries else html.render_without_plotly(diagnosis)
+    quoted = page.replace("&", "&amp;").replace("'", "&#39;")
+    text = escape(terminal.render(diagnosis, color=False))
+    return FRAME.format(page=quoted, height=HEIGHT_PX, text=text)
+
+
+def _running_cell() -> str | None:
+    """Return what a cell is known by when it runs again: its number in the front end, else its text."""
+    shell = _shell()
+    if not notebook():
+        return None
+    parent = getattr(shell.kernel, "get_parent", dict)()
+    known = parent.get("metadata", {}).get("cellId")
+    return str(known or shell.history_manager.input_hist_raw[-1])
 
 
 def notebook() -> bool:

@@ -117,6 +117,17 @@ class Results:
         except TfdoctorError:
             return None
 
+    def _repr_markdown_(self) -> str | None:
+        """Return the report for a viewer of notebooks that shows no frames; None as for HTML."""
+        if self.recording is None:
+            return None
+        from tfdoctor.report.formats import md  # noqa: PLC0415 - only where it is shown
+
+        try:
+            return md.render(self.diagnosis)
+        except TfdoctorError:
+            return None
+
 
 def say(text: str) -> None:
     """Print a message as the command line does."""

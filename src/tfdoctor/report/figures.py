@@ -20,8 +20,9 @@ class Figure:
 
 
 def as_text(value: str) -> str:
-    """Return text that plotly, which reads a little HTML in labels, shows as it is."""
-    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Return text that plotly, which reads a little HTML and LaTeX in labels, shows as it is."""
+    marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+    return value.translate(str.maketrans(marks))
 
 
 def figure_json(figure: go.Figure, height: int = 340, left: int = 48) -> str:

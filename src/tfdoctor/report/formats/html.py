@@ -37,7 +37,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def render_without_plotly(diagnosis: Diagnosis) -> str:
-    """Return the page without the code that draws its pictures: 0.5 MB less to compare."""
+    """Return the page without the code that draws its pictures, for which it asks other reports of a notebook."""
     return _render(diagnosis, drawn=False)
 
 
@@ -56,6 +56,7 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
         plotly=Markup(bundle.plotly() if drawn and pictures else ""),  # noqa: S704 - of an alphabet without "<"
+        plotly_hash=bundle.plotly_hash() if pictures else "",
         alphabet=bundle.ALPHABET,
         contract=json.render_for_page(diagnosis),
     )
