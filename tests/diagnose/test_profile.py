@@ -53,6 +53,19 @@ def test_a_product_of_unknown_peak_is_compared_with_the_fastest_of_the_run() -> 
     assert second.of_fastest is None
 
 
+def test_python_of_a_part_is_divided_by_line_and_call() -> None:
+    """Of ten samples three are in a function that is seen too rarely to be named."""
+    line = HostLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3})
+    waits = HostLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
+    (part,) = profile(chart_of(HostLines({Stage.HOST: (line, waits)}), host=8.0)).python
+    assert (part.part, part.ms) == ("host", 8.0)
+    assert [(one.at, one.calls, one.ms, one.samples) for one in part.lines] == [
+        (AT, "numpy.histogram", 3.5, 7),
+        (OTHER, "between the operations of a compiled function", 3.0, 6),
+        (AT, "", 1.5, 3),
+    ]
+
+
 def test_a_line_of_few_samples_is_no_row_but_its_caller_may_be() -> None:
     lines = [HostLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
     (line,) = rows(HostLines({Stage.HOST: (*lines, HostLine(OTHER, FEW - 1, 4.0))}), host=100.0)

@@ -50,7 +50,7 @@ def _running_cell() -> str | None:
     shell = _shell()
     if not notebook():
         return None
-    parent = getattr(shell.kernel, "get_parent", dict)()
+    parent: dict[str, Any] = getattr(shell.kernel, "get_parent", dict)()
     known = parent.get("metadata", {}).get("cellId")
     return str(known or shell.history_manager.input_hist_raw[-1])
 

@@ -52,6 +52,7 @@ from tfdoctor.diagnosis.work import (
     PipelineStage,
     Profile,
     ProfileRow,
+    PythonPart,
     WorkKind,
 )
 from tfdoctor.terms.json_form import (
@@ -103,6 +104,7 @@ __all__ = [
     "PipelineStage",
     "Profile",
     "ProfileRow",
+    "PythonPart",
     "Relation",
     "Relationship",
     "Replacement",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from tfdoctor.diagnosis.run import PhaseLine
 from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
 from tfdoctor.terms.verdict import Location
 
@@ -82,9 +83,19 @@ class ProfileRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PythonPart:
+    """The host's Python in a part of the step, in ms per step: its lines and what they call, the largest first."""
+
+    part: str  # of PARTS
+    ms: Ms
+    lines: tuple[PhaseLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """What takes most of a step, the longest first; the shorter ones are counted."""
 
     rows: tuple[ProfileRow, ...] = ()
     omitted: int = 0
     omitted_ms: Ms = 0.0  # per step, all of them together; those beside the step are left out
+    python: Annotated[tuple[PythonPart, ...], OmitDefault()] = ()  # by samples of the stack

@@ -1,5 +1,7 @@
 """The charts of the report, as plotly figures in JSON, each with its table."""
 
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,7 +10,7 @@ import plotly.graph_objects as go
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
 from tfdoctor.report import icicle, roofline
 from tfdoctor.report.figures import Figure, as_text, figure_json
-from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
+from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, ink, shade
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS
@@ -32,6 +34,9 @@ LABELLED_OUTLIERS = 4
 _LABEL = 26
 """Characters of a stage name in the chart: what fits on a phone."""
 
+_TILE = 16
+"""Characters of a line in a tile of the treemap."""
+
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 
 
@@ -40,6 +45,7 @@ def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     pictures = (
         icicle.figure(run_section.section(diagnosis.run)),
         _steps(diagnosis.steps),
+        icicle.step_figure(diagnosis.profile),
         _pipeline(diagnosis.pipeline),
         _operations(diagnosis.operations, diagnosis.operations_omitted),
         roofline.figure(diagnosis.operations, diagnosis.rates),
@@ -182,9 +188,10 @@ def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:
 
 
 def _treemap(shown: Sequence[TreemapTile]) -> go.Figure:
+    most = max(tile.ms for tile in shown)
     picture = go.Treemap(
         ids=[tile.id for tile in shown],
-        labels=[as_text(tile.label) for tile in shown],
+        labels=[_broken(tile.label) if tile.is_leaf else as_text(tile.label) for tile in shown],
         parents=[tile.parent for tile in shown],
         values=[tile.ms if tile.is_leaf else 0.0 for tile in shown],
         text=[milliseconds(tile.ms) for tile in shown],
@@ -192,12 +199,20 @@ def _treemap(shown: Sequence[TreemapTile]) -> go.Figure:
         branchvalues="remainder",
         texttemplate="%{label}<br>%{text}",
         hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
+        textfont={"color": [ink(shade(tile.ms / most)) for tile in shown]},
         marker={
-            "colors": [tile.ms for tile in shown],
-            "colorscale": [list(stop) for stop in SHARE_SCALE],
+            "colors": [shade(tile.ms / most) for tile in shown],
             "cornerradius": 3,
             "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
         },
         tiling={"pad": 2},
     )
     return go.Figure(picture).update_layout(uniformtext={"minsize": 10, "mode": "hide"})
+
+
+def _broken(name: str) -> str:
+    """Return the name of a type in lines that fit into a tile: "DepthwiseConv2d", "NativeBackprop", "Filter"."""
+    if " " in name:
+        return as_text(name)
+    words = re.sub(r"(?<=[a-z0-9_])(?=[A-Z])", " ", name)
+    return "<br>".join(as_text(line.replace(" ", "")) for line in textwrap.wrap(words, _TILE))

@@ -7,6 +7,9 @@ import plotly.graph_objects as go
 
 from tfdoctor.report.tables import Grid
 
+MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
+"""What plotly takes for a little HTML or LaTeX."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -20,9 +23,8 @@ class Figure:
 
 
 def as_text(value: str) -> str:
-    """Return text that plotly, which reads a little HTML and LaTeX in labels, shows as it is."""
-    marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
-    return value.translate(str.maketrans(marks))
+    """Return text that plotly shows as it is."""
+    return value.translate(MARKUP)
 
 
 def figure_json(figure: go.Figure, height: int = 340, left: int = 48) -> str:

@@ -1,5 +1,6 @@
 """Colours of the parts of a step and of the phases of a run: for light and dark, and for colour-blind readers."""
 
+from itertools import pairwise
 from types import MappingProxyType
 
 from tfdoctor.terms.kinds import Phase
@@ -43,3 +44,27 @@ DARK_PAGE = "#14171c"
 
 SHARE_SCALE = ((0.0, "#7fb2d6"), (0.35, "#3d8fc4"), (1.0, "#0b4a75"))
 """One hue from light to dark: reads the same for every kind of colour vision."""
+
+
+EVEN = 0.179
+"""Luminance at which black and white have the same contrast, 4.58."""
+
+
+def ink(colour: str) -> str:
+    """Return black or white, whichever has the higher contrast on a colour (WCAG 2.2, relative luminance)."""
+    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = (((channel + 0.055) / 1.055) ** 2.4 for channel in channels)
+    weighted = zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    return "#000000" if sum(weight * part for weight, part in weighted) > EVEN else "#ffffff"
+
+
+def shade(share: float) -> str:
+    """Return the colour of SHARE_SCALE at a share, 0 to 1."""
+    for (low, first), (high, last) in pairwise(SHARE_SCALE):
+        if share <= high:
+            part = (share - low) / (high - low)
+            ends = ((int(first[at : at + 2], 16), int(last[at : at + 2], 16)) for at in (1, 3, 5))
+            return "#" + "".join(
+                f"{round(start + part * (end - start)):02x}" for start, end in ends
+            )
+    return SHARE_SCALE[-1][1]

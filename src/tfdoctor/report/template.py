@@ -14,7 +14,7 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.prose import coded, to_html
 
 ROWS = 100
@@ -39,7 +39,12 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"prose": to_html, "coded": coded}
-    made.filters |= {"in_script": in_script, "unbroken": _unbroken, "breakable": breakable}
+    made.filters |= {
+        "ink": ink,
+        "in_script": in_script,
+        "unbroken": _unbroken,
+        "breakable": breakable,
+    }
     made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
     made.globals |= {"unfolded_rows": UNFOLDED_ROWS}
     made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}

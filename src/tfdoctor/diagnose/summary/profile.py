@@ -1,11 +1,11 @@
 """The profile of the step: what takes most of it, and how far that is from what the hardware can do."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnose.summary.seen import FEW, WITHIN_CALL
-from tfdoctor.diagnosis import Profile, ProfileRow, WorkKind
+from tfdoctor.diagnosis import PhaseLine, Profile, ProfileRow, PythonPart, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -46,6 +46,7 @@ def profile(chart: Chart) -> Profile:
         rows=tuple(shown),
         omitted=len(left),
         omitted_ms=sum(row.ms for row in rows[len(shown) :] if not row.beside),
+        python=tuple(_python(chart, breakdown, model)),
     )
 
 
@@ -53,12 +54,38 @@ def _lines(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
     """Yield the lines of Python in the host's parts; of a part without any, the events of its threads."""
     for part in (Stage.HOST, Stage.BETWEEN):
         lines = _sampled(chart, part, breakdown[part])
-        often = [line for line in lines if line.seen >= FEW]
-        callers = by_caller(line for line in lines if line.seen < FEW)
-        often += [line for line in callers if line.seen >= FEW]
-        yield from (_line(line, part) for line in often)
+        yield from (_line(line, part) for line in _often(lines))
         if not lines:
             yield from _events(chart.get(PartEvents), part, breakdown[part])
+
+
+def _often(lines: Sequence[HostLine]) -> list[HostLine]:
+    """Return the lines that are sampled often enough to be named; of the others their callers that are."""
+    rarely = by_caller(line for line in lines if line.seen < FEW)
+    return [line for line in (*lines, *rarely) if line.seen >= FEW]
+
+
+def _python(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iterator[PythonPart]:
+    """Yield the host's parts of the step with their lines, and what each of these calls."""
+    for part in (Stage.HOST, Stage.BETWEEN):
+        lines = _often(_sampled(chart, part, breakdown[part]))
+        if lines:
+            kept = model.kept(part) if model else 1.0
+            called = sorted(
+                (one for line in lines for one in _calls(line, kept)), key=lambda one: -one.ms
+            )
+            yield PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called))
+
+
+def _calls(line: HostLine, kept: float) -> Iterator[PhaseLine]:
+    """Yield a line with each of its calls that is sampled often enough, and with the rest of its time."""
+    whole = line.callback or WITHIN_CALL.get(line.work, "")
+    calls = {whole: line.seen} if whole else line.calls
+    often = {name: seen for name, seen in calls.items() if name and seen >= FEW}
+    for name, seen in (*often.items(), ("", line.seen - sum(often.values()))):
+        if seen:
+            each_ms = kept * line.ms / line.seen
+            yield PhaseLine(at=line.at, ms=seen * each_ms, calls=name, samples=seen)
 
 
 def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[HostLine, ...]:

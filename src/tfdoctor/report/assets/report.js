@@ -124,7 +124,8 @@ class Lane {
   constructor(svg, bars, colours, parts, names) {
     this.bars = bars;
     this.names = names;
-    this.colours = bars.map((bar) => colours[parts[bar[2]]]);
+    this.colours = bars.map((bar) => colours[parts[bar[2]]].fill);
+    this.inks = bars.map((bar) => colours[parts[bar[2]]].ink);
     this.canvas = document.createElement("canvas");
     for (const name of ["role", "aria-label"]) this.canvas.setAttribute(name, svg.getAttribute(name));
     svg.replaceWith(this.canvas);
@@ -160,20 +161,21 @@ class Lane {
       context.globalAlpha = lit && !marked ? 0.3 : 1;
       context.fillStyle = this.colours[at];
       context.fillRect(left, 0, drawn, height);
-      if (wide > LABELLED * ratio) this.write(context, this.names[this.bars[at][3]], left, wide, ratio);
+      if (wide > LABELLED * ratio) this.write(context, at, left, wide, ratio);
       context.fillStyle = ink;
       if (marked) context.fillRect(left, height - 3 * ratio, drawn, 3 * ratio);
     }
   }
 
   // The name on its bar: as much of its end as fits, for the end says what it is.
-  write(context, name, left, wide, ratio) {
+  write(context, at, left, wide, ratio) {
+    const name = this.names[this.bars[at][3]];
     context.font = `${10 * ratio}px system-ui, sans-serif`;
     const parts = name.split("/");
     while (parts.length > 1 && context.measureText(parts.join("/")).width > wide - 8 * ratio) parts.shift();
     const text = parts.join("/");
     if (context.measureText(text).width > wide - 8 * ratio) return;
-    context.fillStyle = "#fff";
+    context.fillStyle = this.inks[at];
     context.textBaseline = "middle";
     context.fillText(text, Math.max(left, 0) + 4 * ratio, this.canvas.height / 2 + ratio / 2);
   }
@@ -198,7 +200,9 @@ class Timeline {
     this.axis = root.querySelector(".axis");
     this.output = root.querySelector("output");
     const colours = {};
-    for (const path of root.querySelectorAll("path")) colours[path.classList[0].slice(5)] = getComputedStyle(path).fill;
+    for (const path of root.querySelectorAll("path")) {
+      colours[path.classList[0].slice(5)] = { fill: getComputedStyle(path).fill, ink: path.dataset.ink };
+    }
     const pictures = [...root.querySelectorAll(".lane svg")];
     this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts, data.names));
     root.querySelector(".controls").hidden = false;
