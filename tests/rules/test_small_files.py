@@ -107,3 +107,13 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
         )
     )
     assert "load" in verdict.reason
+
+
+def test_the_code_writes_as_many_files_as_the_recorded_ones_fill() -> None:
+    (some,) = as_finding(example(files=FileList(count=100_000, nbytes=9_000))).remedies
+    assert "range(9)" in some.code
+    assert "cycle_length=9," in some.code
+    (one,) = as_finding(example(files=FileList(count=10, nbytes=9_000))).remedies
+    assert "range(1)" in one.code
+    (unknown,) = as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None))).remedies
+    assert "range(shards)" in unknown.code

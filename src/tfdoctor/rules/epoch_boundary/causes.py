@@ -118,14 +118,14 @@ keras.callbacks.ModelCheckpoint(path, save_best_only=True, save_weights_only=Tru
 # or keras.callbacks.BackupAndRestore(folder, save_freq=5000)"""
 
 BUILT_ONCE = """\
-dataset = make_dataset(files).cache().shuffle(1000).batch(32).prefetch(tf.data.AUTOTUNE)
+dataset = make_dataset(files).cache().shuffle(1000).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 for epoch in range(epochs):  # each pass over the same dataset shuffles anew
     for batch in dataset:
         train_step(batch)"""
 
 SMALL_BUFFER = """\
 dataset = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths))  # paths, not images
-dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).shuffle(256).batch(32)
+dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).shuffle(256).batch(batch_size)
 model.fit(dataset.repeat().prefetch(tf.data.AUTOTUNE), steps_per_epoch=steps, epochs=epochs)"""
 
 NO_COLLECTION = """\

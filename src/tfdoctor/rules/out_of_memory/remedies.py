@@ -100,7 +100,7 @@ keras.layers.Dense(512),"""
 
 BATCHES = """\
 dataset = tf.data.Dataset.from_tensor_slices(paths)  # names of files, not their contents
-dataset = dataset.map(read, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
+dataset = dataset.map(read, num_parallel_calls=tf.data.AUTOTUNE).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 array = np.load("data.npy", mmap_mode="r")  # or an array that stays in its file: rows are read when needed"""
 
 FLOAT32 = "x = np.asarray(rows, dtype=np.float32)"

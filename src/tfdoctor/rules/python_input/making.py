@@ -135,7 +135,7 @@ def {function}():
 
 
 PIPELINE = """\
-dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(128)
+dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(batch_size)
 dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 for features, target in dataset:
     loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""

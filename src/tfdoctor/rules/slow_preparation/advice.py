@@ -28,7 +28,7 @@ array = np.concatenate(parts)  # or np.stack, pd.concat: once, after the loop"""
 DECODE = """\
 dataset = tf.data.Dataset.from_tensor_slices((paths, labels))
 dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)  # tf.io.read_file, tf.io.decode_image
-dataset = dataset.cache().shuffle(1000).batch(32).prefetch(tf.data.AUTOTUNE)"""
+dataset = dataset.cache().shuffle(1000).batch(batch_size).prefetch(tf.data.AUTOTUNE)"""
 
 ALL_OPERATIONS = """\
 results = function(tf.stack(examples))  # one operation for all examples
@@ -37,7 +37,7 @@ results = function(tf.stack(examples))  # one operation for all examples
 TEXTS = """\
 vectorize = keras.layers.TextVectorization(max_tokens=20000, output_sequence_length=200)
 vectorize.adapt(tf.data.Dataset.from_tensor_slices(texts).batch(1024))
-dataset = dataset.batch(32).map(lambda text, label: (vectorize(text), label), tf.data.AUTOTUNE)"""
+dataset = dataset.batch(batch_size).map(lambda text, label: (vectorize(text), label), tf.data.AUTOTUNE)"""
 
 READ_TABLE = """\
 table = pd.read_csv(path, header=None, dtype=np.float32).to_numpy()

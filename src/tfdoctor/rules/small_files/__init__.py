@@ -123,13 +123,15 @@ def _judged(
     amount = number(reads.value.value)
     if scheme:
         return _finding(
-            f"Each step opens {amount} files from {scheme}://", stages, evidence, functions
+            f"Each step opens {amount} files from {scheme}://", stages, evidence, functions, files
         )
     if size is None or size > limits.size:
         kind = "files of unknown size" if size is None else "files, which are not small"
         return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
     about = f" of {'about' if files.count else 'at most'} {quantity(nbytes(size))}"
-    return _finding(f"Each step opens {amount} small files{about}", stages, evidence, functions)
+    return _finding(
+        f"Each step opens {amount} small files{about}", stages, evidence, functions, files
+    )
 
 
 def _finding(
@@ -137,6 +139,7 @@ def _finding(
     stages: list[StageTime],
     evidence: tuple[Measure, ...],
     functions: MapFunctions | None,
+    files: FileList,
 ) -> Finding:
     """Return the finding: without the reading time, as a record is read within a microsecond or two.
 
@@ -153,7 +156,9 @@ def _finding(
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
+        remedies=(
+            Remedy("Write the examples into a few large files", _records(files), stages[0].at),
+        ),
         effects=tuple(effects),
     )
 
@@ -161,11 +166,22 @@ def _finding(
 READS = frozenset(("ReadFile",))
 """What a function no longer does when it is given the content of the files."""
 
+
+def _records(files: FileList) -> str:
+    """Return the code for as many files of `LARGE` as the recorded ones fill; for a name, where that is unknown."""
+    if not files.count or not files.nbytes:
+        return RECORDS.replace("SHARDS", "shards")
+    return RECORDS.replace("SHARDS", str(max(1, round(files.count * files.nbytes / LARGE))))
+
+
+LARGE = 100_000_000
+"""Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more."""
+
 RECORDS = """\
-# once: files of 100 MB or more
-for n in range(16):
+# once: into files of about 100 MB
+for n in range(SHARDS):
     with tf.io.TFRecordWriter(f"train-{n:02}.tfrecord") as writer:
-        for path, label in examples[n::16]:
+        for path, label in examples[n::SHARDS]:
             feature = {
                 "data": tf.train.Feature(bytes_list=tf.train.BytesList(value=[open(path, "rb").read()])),
                 "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
@@ -175,7 +191,7 @@ for n in range(16):
 
 # in training
 files = tf.data.Dataset.list_files("train-*.tfrecord")
-dataset = files.interleave(tf.data.TFRecordDataset, cycle_length=16,
+dataset = files.interleave(tf.data.TFRecordDataset, cycle_length=SHARDS,
                            num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
 dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE)"""
 
