@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from typer.testing import CliRunner
 
@@ -74,6 +75,25 @@ def test_a_regression_fails_until_it_is_accepted(stored: dict[str, Any]) -> None
     assert history("runs", "--max-regression", "5%")[0] == 0
     kept = json.loads(Path("tfdoctor-history.json").read_text())
     assert [(one["what"], one["commit"]) for one in kept["accepted"]] == [("step-ms", commit(12))]
+
+
+def test_runs_in_a_bucket_are_read(stored: dict[str, Any]) -> None:
+    """The file system in memory stands for a bucket; a recording is fetched with all its files."""
+    runs(stored, [1.0, 1.1])
+    bucket = fsspec.filesystem("memory")
+    bucket.put("runs", "/ci", recursive=True)
+    bucket.put(str(SAMPLE), "/ci/recording", recursive=True)
+    try:
+        code, output = history(
+            "memory://ci", "--select", "input-bound", "--format", "md", "--out", "pages"
+        )
+        assert code == 0
+        assert output.startswith("three runs of two programs")
+        assert (
+            "///ci/train.py/00/report.json" in Path("pages/tfdoctor-history-report.md").read_text()
+        )
+    finally:
+        bucket.rm("/ci", recursive=True)
 
 
 def test_a_baseline_gets_a_name_and_the_settings_name_the_file(stored: dict[str, Any]) -> None:
