@@ -45,7 +45,7 @@ def difference() -> str:
 
 
 PAGES = {
-    "report.png": (report, 1180, "html[data-charts=drawn]"),  # down to the changes
+    "report.png": (report, 1050, "html[data-charts=drawn]"),  # down to the changes
     "diff.png": (difference, 790, "html"),  # down to the parts of the step
 }
 """The page of each picture, its height in pixels, and what is there when it is drawn."""
