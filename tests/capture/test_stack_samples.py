@@ -144,8 +144,7 @@ def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(agent.load("window.stack_samples"), "AT_MOST", 0)
     here = training()
     sampler.prepare(here)
-    (former,) = ours()
-    former.join(timeout=60)
+    sampler.ready.thread.join(timeout=60)
     sampler.begin(here, more_to_come=True)
     assert len(ours()) == 1
     sampler.measured()
