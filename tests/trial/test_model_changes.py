@@ -93,6 +93,7 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
         (text,) = variant.files.values()
         assert f"data.batch({32 * factor})" in text.decode()
         assert variant.examples == factor
+        assert variant.action == f"Use {32 * factor} examples a batch instead of 32"
         assert variant.model == f"a step has {32 * factor} examples instead of 32"
         assert not variant.may_keep
     assert all(

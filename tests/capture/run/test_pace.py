@@ -59,6 +59,11 @@ def test_what_the_imports_left_is_used_in_short_runs() -> None:
     assert pace.rest(5 * S, 0.00004, 0) == paces.OFTEN_S
 
 
+def test_the_hooks_take_more_of_more_steps_and_of_a_longer_run() -> None:
+    assert hooks_s(2000, 10.0) > hooks_s(1000, 10.0)
+    assert hooks_s(1000, 10.0) > hooks_s(1000, 5.0)
+
+
 @given(st.floats(1, 1e5), st.floats(0, 1), st.integers(0, 10**9))
 def test_a_rest_is_bounded(age_s: float, took_s: float, steps: int) -> None:
     rest = paces.SamplePace(0).rest(int(age_s * S), took_s, steps)

@@ -127,3 +127,14 @@ def test_calls_right_after_the_last_fit_come_after_training() -> None:
         )  # in the bucket of the last steps
 
     assert only(run, RunCall.PREDICT).after_training
+
+
+def test_calls_after_a_loop_of_ones_own_come_after_training() -> None:
+    run = Run()
+    run.trace(1.0, "t.py:20", "step", trains=True)
+    run.steps(400, 5.0, "t.py:20")
+    run.python(3.0, "t.py:30")
+    for _ in range(4):
+        run.during(RunCall.PREDICT, 0.5, "t.py:40", "Model.predict")
+
+    assert only(run, RunCall.PREDICT).after_training
