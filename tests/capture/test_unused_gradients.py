@@ -104,6 +104,15 @@ def test_too_few_calls_before_the_traced_steps_are_not_followed(noted: Any, star
     assert told == [(None, True, 0), (None, True, 7)]  # the second line came later
 
 
+@pytest.mark.parametrize(("steps", "followed"), [(5, None), (6, True)])
+def test_six_calls_are_enough(
+    noted: Any, started: Any, steps: int, *, followed: bool | None
+) -> None:
+    """Of the third and the fourth call, two more calls show what becomes of their gradients."""
+    train(noted, started, applied=1, steps=steps)
+    assert noted.describe()[0].get("followed") is followed
+
+
 def test_lines_beyond_the_kept_ones_are_told_as_unknown(noted: Any) -> None:
     noted.rest()
     code = "noted.taken(list, Tape(HEAD), [HEAD], traced=True)\n" * 20
