@@ -126,7 +126,8 @@ def pages() -> dict[Path, str]:
 def documented(rule: Rule) -> str:
     """Return the page of one rule, with a banner that names its source."""
     module = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}"
-    source = f"{module}/__init__.py" if (ROOT / module).is_dir() else f"{module}.py"
+    # Git leaves the folder of a rule that became a module, with what Python compiled in it.
+    source = f"{module}.py" if (ROOT / f"{module}.py").is_file() else f"{module}/__init__.py"
     return f"{BANNER.format(source=source)}\n{rule_page(rule)}"
 
 
