@@ -257,6 +257,8 @@ def test_an_edit_that_is_promised_comes_before_larger_batches(
 def test_why_a_change_has_no_figure_is_true(clock: Callable[[float], None]) -> None:
     machine = Machine({}, seconds=12, tick=clock)
     names = [f"v{n}" for n in range(9)]
+    short, _ = conduct(machine, names, 1)
+    assert any("did not fit into one minute:" in one.missing for one in short.rows)
     trials, _ = conduct(machine, names, 2.5)
     without = {one.missing for one in trials.rows if not one.measured}
     assert without == {

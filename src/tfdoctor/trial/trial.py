@@ -228,7 +228,8 @@ def _missing(runs: Runs, name: str) -> str:
         return "the trial was interrupted before its second round had ended"
     if runs.spoiled >= schedule.MOST_SPOILED:
         return "the steps of the program as it is could not be timed in several rounds"
-    minutes = f"the {runs.clock.minutes:g} minutes"
+    limit = runs.clock.minutes
+    minutes = "one minute" if limit == 1 else f"the {limit:g} minutes"
     if runs.done(name):
         return f"only one round fitted into {minutes}, and a figure needs two: allow more with --minutes"
     return f"its two rounds did not fit into {minutes}: allow more with --minutes"
