@@ -91,7 +91,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
     work: WorkOptions,
     reports: Annotated[
         bool,
-        typer.Option(help="Write the HTML report of each recording too (about 2 MB each)."),
+        typer.Option(help="Write the HTML report of each recording too (about 1 MB each)."),
     ] = True,
     usd_per_device_hour: Annotated[
         list[str] | None,
