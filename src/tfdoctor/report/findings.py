@@ -1,6 +1,5 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import ndiff
@@ -16,7 +15,7 @@ from tfdoctor.report.run.savings import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,28 +177,12 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
     )
 
 
-ALTERNATIVE = re.compile(r"(Or|Where|With|Keep)\b|.* (if|where) ")
-"""Actions that are taken in place of the first one, or only in some cases."""
-
-
 def _first_change(finding: Finding) -> str:
     """Return the first change, and how many like it at other places the saving counts; "" without any."""
     if not finding.remedies:
         return ""
-    first, *others = finding.remedies
-    more = sum(_is_like(other, first) for other in others)
-    also = f", and {counted(more, 'more change')}" if more and finding.effects else ""
-    return f"{text.capitalized(first.action)}{also}"
-
-
-def _is_like(other: Remedy, first: Remedy) -> bool:
-    """Whether a change comes beside the first: at a line of its own, or the same for something else there."""
-    same = other.action.partition(" ")[0] == first.action.partition(" ")[0]
-    return (
-        other.at is not None
-        and not ALTERNATIVE.match(other.action)
-        and (same or other.at != first.at)
-    )
+    also = f", and {counted(finding.alike, 'more change')}" if finding.alike else ""
+    return f"{text.capitalized(finding.remedies[0].action)}{also}"
 
 
 def _saving(entry: Entry, run: RunAccount | None) -> SavingWords:

@@ -194,6 +194,7 @@ def _finding(
         ),
         remedies=tuple(Remedy(one.change, at=one.line.at) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
+        alike=len(hot) - 1,
     )
 
 

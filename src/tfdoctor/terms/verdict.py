@@ -285,7 +285,8 @@ class Finding:
     recording that ended early, say) states its own. ``takes`` is the time that the summary of a general rule's
     finding states, in ms per step of the step model; left out, it follows from the effects. ``failure`` puts a
     finding before all that only save time. ``about`` is the kind of call at its line that is too much: findings of
-    the step and of the run about the same calls are one entry of a report.
+    the step and of the run about the same calls are one entry of a report. ``alike`` is how many changes like the
+    first remedy the effects count besides it, each at a place of its own.
     """
 
     summary: str
@@ -299,6 +300,7 @@ class Finding:
     run_effects: Annotated[tuple[RunEffect, ...], OmitDefault()] = ()
     failure: Annotated[RunFailure, OmitDefault()] = RunFailure.NONE
     about: Annotated[RunCall | None, OmitDefault()] = None
+    alike: Annotated[int, OmitDefault()] = 0
 
     @property
     def at(self) -> Location | None:

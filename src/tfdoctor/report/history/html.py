@@ -27,6 +27,7 @@ def _render(history: History, *, drawn: bool) -> str:
         view=HistoryView.of(history),
         pictures=pictures,
         plotly=Markup(bundle.plotly() if drawn and any(pictures) else ""),  # noqa: S704 - of an alphabet without "<"
+        plotly_hash=bundle.plotly_hash(),
         alphabet=bundle.ALPHABET,
         contract=json.render(history).strip(),
     )

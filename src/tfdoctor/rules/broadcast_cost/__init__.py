@@ -138,6 +138,7 @@ def _expanded(
         ),
         remedies=tuple(_product(one) for one in first_of_line),
         effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows.values()),
+        alike=len(first_of_line) - 1,
     )
 
 

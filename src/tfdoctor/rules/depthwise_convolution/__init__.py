@@ -158,6 +158,7 @@ def _separable(
     share = total_ms / operations.total_ms if found else 0.0
     if share < limits.constant:
         return None
+    places = dict.fromkeys(one.at for one in found)
     return Finding(
         summary="Convolutions with constant kernels that are a column times a row take "
         f"{milliseconds(total_ms)} per step",
@@ -175,9 +176,10 @@ def _separable(
         ),
         remedies=tuple(
             Remedy("Convolve with the column of the kernel, then with its row", TWICE, at)
-            for at in dict.fromkeys(one.at for one in found)
+            for at in places
         ),
         effects=tuple(row.scaled(one.left, Bound.AT_MOST) for one in found for row in one.rows),
+        alike=len(places) - 1,
     )
 
 

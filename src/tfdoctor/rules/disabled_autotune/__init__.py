@@ -151,6 +151,7 @@ def _finding(consequences: list[Consequence], options: DataOptions) -> Finding:
             for option, value in values.items()
         ),
         effects=tuple(effect for consequence in consequences for effect in consequence.effects),
+        alike=len(values) - 1,
     )
 
 

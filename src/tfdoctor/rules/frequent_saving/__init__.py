@@ -151,6 +151,7 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
         run_effects=tuple(_effects(saves)),
         concern=Concern.RUN,
         about=RunCall.SAVE,
+        alike=len(saves) - 1,
     )
 
 

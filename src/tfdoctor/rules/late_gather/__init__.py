@@ -98,6 +98,7 @@ def check(
         evidence=evidence,
         remedies=tuple(Remedy(_action(one), CODE, one.at) for one in products),
         effects=tuple(replace(row.scaled(left, bound), narrows=True) for row, left in changed),
+        alike=len(products) - 1,
     )
 
 

@@ -41,6 +41,7 @@ def finding(
         ),
         remedies=(*map(_earlier, costly), *(buffers.remedies if buffers else ())),
         effects=(*_effects(costly), *(contention.relief(spared) if contention else ())),
+        alike=len(costly) - 1,
     )
 
 

@@ -186,6 +186,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         remedies=tuple(replace(INSTEAD[line.call], at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
         about=OF_THE_RUN.get(first[0].call),
+        alike=len(first) - 1,
     )
 
 

@@ -105,6 +105,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
         evidence=evidence,
         remedies=tuple(_remedy(one) for one in sparse),
         effects=tuple(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
+        alike=len(sparse) - 1,
     )
 
 

@@ -93,6 +93,7 @@ class OccasionalWork:
             remedies=tuple(_less_often(line) for line in self.lines[:SHOWN]),
             run_effects=tuple(self.effects()),
             concern=Concern.LONG_STEPS,
+            alike=len(self.lines) - 1,
         )
 
     def _table(self) -> Table:

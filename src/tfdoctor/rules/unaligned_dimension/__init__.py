@@ -189,6 +189,7 @@ def _finding(
 ) -> Finding:
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
     summary, lost = _lost(wasteful, tile, lost_ms)
+    layers = _one_per_layer(wasteful)
     return Finding(
         summary=summary,
         evidence=(
@@ -205,8 +206,9 @@ def _finding(
                 ("time per step", lambda padded: ms(padded.row.ms)),
             ),
         ),
-        remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)[:5]),
+        remedies=tuple(_remedy(padded) for padded in layers[:5]),
         effects=effects,
+        alike=len(layers) - 1,
         severity=None if effects else Severity.NOTE,
     )
 
