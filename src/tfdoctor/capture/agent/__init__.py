@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from .process import journal
+from .process import early_end, journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ def begin(text: str, *, waits: bool = False) -> None:
 
 def leave(exit_now: Callable[[int], object]) -> None:
     """Leave at once where tfdoctor has ended the run: the last that runs before the interpreter's own end."""
-    from .process import early_end
-
     early_end.leave(exit_now)
 
 

@@ -31,13 +31,20 @@ def leave(exit_now: Callable[[int], object]) -> None:
 
     What the script does once it has caught `SystemExit` may have failed.
     """
-    if _stopped and _stopped[-1].ours():
+    if _stopped and _stopped[-1].ours() and _feeds():
         _flush()
         exit_now(0 if getattr(sys, "last_type", None) is None else 1)
 
 
+def _feeds() -> bool:
+    """Say whether TensorFlow may still call Python functions: every other run ends as the interpreter ends it."""
+    operations = sys.modules.get("tensorflow.python.ops.script_ops")
+    known = getattr(operations, "_py_funcs", None)
+    return operations is not None and (known is None or known.size() > 0)
+
+
 def _flush() -> None:
-    """Write what open files still hold, as their destruction would."""
+    """Write what open files of Python still hold."""
     for thing in gc.get_objects():
         if isinstance(thing, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)):
             try:
