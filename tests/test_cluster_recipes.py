@@ -18,7 +18,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "run-on-a-cluster.md"
 STUBS = {
     "tfdoctor": f'PYTHONPATH={SOURCES} exec {sys.executable} -m tfdoctor "$@"',
     "pip": ":",
-    "uv": 'mkdir -p "$HOME/.local/bin" && cp "$(command -v tfdoctor)" "$HOME/.local/bin/"',
+    "uv": 'mkdir -p "$HOME/.local/bin" && cp "$(command -v tfdoctor)" "$HOME/.local/bin/$$" '
+    '&& mv "$HOME/.local/bin/$$" "$HOME/.local/bin/tfdoctor"',  # at once: the other worker may run it
     # What srun adds to the variables of the batch script; sh has no other way to wait for both.
     "srun": """export SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2
 SLURM_PROCID=0 "$@" & first=$!
