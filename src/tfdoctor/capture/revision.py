@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,11 +44,15 @@ def user(folder: Path) -> str:
 def _git(folder: Path, *question: str) -> str | None:
     """Return git's answer about the repository of a folder; None where there is none.
 
-    git takes no lock, so that it never disturbs a command of the user's.
+    git takes no lock, so that it never disturbs a command of the user's. Its whole path is given: to search for it,
+    Python changes the filters of warnings, and the warnings of a script that records itself would be shown again.
     """
+    git = shutil.which("git")
+    if git is None:
+        return None
     try:
         answer = subprocess.run(  # noqa: S603 - arguments of our own, and no shell
-            ["git", "-C", str(folder), *question],  # noqa: S607 - the user's git
+            [git, "-C", str(folder), *question],
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
             check=True,
