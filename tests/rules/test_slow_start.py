@@ -12,6 +12,7 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start import IMPORTED as TENSORFLOW
 from tfdoctor.rules.slow_start import example
+from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
@@ -39,6 +40,30 @@ def test_another_module_is_a_note_at_its_line() -> None:
     assert verdict.remedies[0].at == Location("train.py", 3)
     assert "import transformers" in verdict.remedies[0].code
     assert verdict.run_effects[0].of.value == pytest.approx(4_000.0)
+
+
+BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
+
+
+def test_imports_beside_other_programs_are_not_judged() -> None:
+    slow = imported(3, 40_000.0, "transformers")
+    assert isinstance(
+        judged(TENSORFLOW, slow, load=StartLoad(4.0, 1.0, 1.9)), Finding
+    )  # one is free
+    assert isinstance(judged(TENSORFLOW, slow, load=StartLoad(2.0, 1.0, 0.5)), Finding)
+    verdict = judged(TENSORFLOW, slow, load=BUSY)
+    assert isinstance(verdict, NotApplicable)
+    assert "other programs used 1.9 of 2 cores" in verdict.reason
+
+
+def test_nothing_slow_is_healthy_whatever_other_programs_do() -> None:
+    assert isinstance(judged(TENSORFLOW, load=BUSY), Healthy)
+
+
+def test_loads_in_a_loop_count_beside_other_programs() -> None:
+    loads = made(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
+    verdict = as_finding(judged(imported(3, 40_000.0, "transformers"), calls=(loads,), load=BUSY))
+    assert {effect.subject for effect in verdict.run_effects} == {"train.py:14"}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ preemption, each job that predicts a few examples.
 ## Holds for
 
 Recordings of the whole run by `tfdoctor profile`. A line is named from 5 stack samples on. The first import after
-an installation or a restart reads its files from disk, later ones from memory: the saving is an upper bound. A loop
+an installation or a restart reads its files from disk, later ones from memory: the saving is an upper bound. Where
+other programs used the cores while modules were imported, what an import takes by itself is unknown. A loop
 that loads different models, such as those of an ensemble, is told from one that loads the same only by its length.
 
 ## Sources
@@ -47,7 +48,8 @@ from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork, package_
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
-from tfdoctor.terms.humanize import location, milliseconds, percent
+from tfdoctor.rules.slow_start.start_load import StartLoad
+from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
@@ -56,6 +58,7 @@ from tfdoctor.terms.verdict import (
     Healthy,
     Location,
     Measure,
+    NotApplicable,
     Severity,
     Table,
     Verdict,
@@ -102,11 +105,17 @@ class Limits:
     )
 
 
-def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:
-    """Find the lines that make the start slow."""
+def check(
+    phases: RunPhases, calls: RunCalls, load: StartLoad | None, limits: Limits = Limits()
+) -> Verdict:
+    """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     known = [*_imports(phases, limits), *_built(phases, calls, limits)]
     slow = [cause for cause in known if cause.saved_ms >= least_ms]
+    if load and load.contended and any(cause.imports for cause in slow):
+        slow = [cause for cause in slow if not cause.imports]
+        if not slow:
+            return NotApplicable(reason=_unclear(phases, load))
     causes = sorted(slow, key=lambda cause: -cause.saved_ms)
     longest_ms, start_ms = max((one.saved_ms for one in known), default=0.0), phases.of(*STARTING)
     measures = (
@@ -126,6 +135,13 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
         # A script may need a module, and a long run does not notice its import.
         severity=Severity.NOTE if all(cause.imports for cause in causes) else None,
         concern=Concern.RUN,
+    )
+
+
+def _unclear(phases: RunPhases, load: StartLoad) -> str:
+    return (
+        f"imports take {milliseconds(phases.of(Phase.IMPORTS))}, but other programs used {number(load.others)} of "
+        f"{number(load.usable)} cores meanwhile; record on an idle machine"
     )
 
 
@@ -194,13 +210,16 @@ IMPORTED = RunLine.of(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorfl
 
 
 def example(
-    *calls: MadeCall, lines: tuple[RunLine, ...] = (IMPORTED,), total_ms: float = 60_000.0
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (IMPORTED,),
+    total_ms: float = 60_000.0,
+    load: StartLoad | None = None,
 ) -> Verdict:
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls))
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load)
 
 
 def sick() -> Verdict:
