@@ -220,6 +220,8 @@ def test_a_share_that_the_interval_decides_is_not_called_undecided_for_its_unkno
     undecided = check(run(open_ms=26.0), "roofline", 0.4)
     section = budget_section([undecided])
     assert section is not None
+    assert "95 %" not in section.lines[0].told  # nothing was drawn from a sample
+    assert " (between these for certain), at least" in section.lines[0].told
     assert section.lines[0].told.endswith(
         "at least 40 %; the interval contains the limit (exit code 4), because the least time is unknown of "
         "operations that take 50 % of the step"

@@ -10,8 +10,8 @@ from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quanti
 
 KNOWN = "known (in the baseline)"
 
-ONE_FIGURE = "one figure"
-"""In place of an interval."""
+ONE_FIGURE, BOUNDS = "one figure", "between these for certain"
+"""In place of an interval: of what is measured once, and of a figure of which a part is unknown."""
 
 NAMED = 5
 """Findings that are gone and named; the JSON report has all."""
@@ -33,7 +33,8 @@ class BudgetLine:
     @property
     def told(self) -> str:
         """The budget in one line."""
-        interval = self.interval if self.interval == ONE_FIGURE else f"95 %: {self.interval}"
+        certain = self.interval in {ONE_FIGURE, BOUNDS}
+        interval = self.interval if certain else f"95 %: {self.interval}"
         measured = f"{self.value} ({interval}), " if self.interval else ""
         remark = f"; {self.remark}" if self.remark else ""
         return f"{measured}{self.limit}{remark}"
@@ -80,11 +81,8 @@ def budget_message(check: BudgetCheck) -> str:
 
 
 def _line(check: BudgetCheck) -> BudgetLine:
-    interval = remark = ""
-    if check.low and check.high:
-        interval = quantity_span(check.low, check.high)
-    elif check.value is not None:
-        interval = ONE_FIGURE
+    value, interval = _measured(check)
+    remark = ""
     if check.undecided:
         holds = "the interval contains the limit (exit code 4)"
         remark = (
@@ -97,13 +95,21 @@ def _line(check: BudgetCheck) -> BudgetLine:
     return BudgetLine(
         key=check.key,
         limit=f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}",
-        value=quantity(check.value) if check.value else UNKNOWN,
+        value=value,
         interval=interval,
         state=_state(check),
         remark=remark,
         failed=check.failed,
         where=location(check.at),
     )
+
+
+def _measured(check: BudgetCheck) -> tuple[str, str]:
+    """Return the figure and its interval, or what stands in its place."""
+    span = quantity_span(check.low, check.high) if check.low and check.high else ""
+    if check.value is None:
+        return (span, BOUNDS) if span else (UNKNOWN, "")
+    return quantity(check.value), span or ONE_FIGURE
 
 
 def _state(check: BudgetCheck) -> str:
