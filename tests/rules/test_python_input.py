@@ -69,6 +69,35 @@ def test_python_beside_a_loop_that_starts_at_once_is_healthy() -> None:
     assert isinstance(example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead), Healthy)
 
 
+DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
+
+
+def test_a_loop_that_may_wait_for_a_core_is_not_said_to_wait_for_the_interpreter() -> None:
+    step = Breakdown.of(input=0.5, host=20.0, device=19.5)
+    overhead = PythonOverhead(8.0, 0.1)
+    verdict = example(
+        stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead, contention=DISTURBED
+    )
+    assert isinstance(verdict, NotApplicable)
+    assert "other programs used 1.6 cores while none was free" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("work", "contention", "kind"),
+    [
+        (15.0, DISTURBED, Finding),
+        (14.9, DISTURBED, NotApplicable),
+        (14.9, CpuContention(crowded=True, cores=2.0), Finding),
+    ],
+)
+def test_a_wait_that_other_programs_may_cause_is_not_put_on_python(
+    work: float, contention: CpuContention, kind: type
+) -> None:
+    step = Breakdown.of(input=30.0, device=10.0)
+    verdict = example(stage("Map", work, 10.0), breakdown=step, contention=contention)
+    assert isinstance(verdict, kind)
+
+
 @pytest.mark.parametrize(("python", "kind"), [(4.0, Finding), (3.9, Healthy), (0.0, Healthy)])
 def test_a_tenth_of_the_slowest_segment(python: float, kind: type) -> None:
     assert isinstance(check(stage("Map", 40.0, python)), kind)

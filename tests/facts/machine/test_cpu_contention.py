@@ -51,3 +51,10 @@ def test_no_more_is_gained_than_the_compute_takes(
     found = CpuContention(crowded=True, cores=cores, compute_ms=compute, beside=beside)
     assert 0 <= found.taken_ms(work) <= compute
     assert all(0 <= effect.scales <= 1 for effect in found.relief(work))
+
+
+def test_other_programs_count_where_no_core_is_free() -> None:
+    for device in (CPU, GPU):
+        assert CpuContention.measure(device, Cores(2.0, 0.5, 1.5), STEP).others == 1.5
+        assert CpuContention.measure(device, Cores(4.0, 0.5, 1.5), STEP).others == 0.0
+        assert not CpuContention.measure(device, None, STEP).disturbance

@@ -23,12 +23,14 @@ class CpuContention:
     cores: float = 1.0  # usable by the run
     compute_ms: float = 0.0
     beside: float = 1.0  # the share of the step in which the trainer does not wait for input
+    others: float = 0.0  # cores that other programs used while none was free; 0.0 where one was
 
     @classmethod
     def measure(cls, device: Device, cores: Cores | None, breakdown: Breakdown) -> Self:
         """Read the sampled cores; an accelerator computes without them."""
+        others = cores.others if cores and cores.contended else 0.0
         if device.kind != DeviceKind.CPU:
-            return cls(crowded=False)
+            return cls(crowded=False, others=others)
         if cores is None or not cores.sampled:
             return cls(crowded=None)
         return cls(
@@ -36,7 +38,15 @@ class CpuContention:
             cores=cores.usable,
             compute_ms=breakdown["device"],
             beside=1.0 - breakdown["input"] / breakdown.step_ms,
+            others=others,
         )
+
+    @property
+    def disturbance(self) -> str:
+        """What other programs did to the run, as a clause; "" where a core was free for it."""
+        if not self.others:
+            return ""
+        return f"other programs used {number(self.others)} cores while none was free; record on an idle machine"
 
     def taken_ms(self, work_ms: float) -> float:
         """Return by how much at most this much of the input's work slows the compute, in ms.

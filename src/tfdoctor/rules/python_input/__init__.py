@@ -113,6 +113,11 @@ class Limits:
         "Smallest share of the step that Python of the input may take from the compute of a CPU run that does not "
         "wait: with two threads that sleep between batches of arrays it was 1 %, with librosa in them 19 %",
     )
+    explained: float = share_limit(
+        0.5,
+        "Smallest share of the wait that the pipeline's own work must be where other programs hold the cores: of "
+        "two programs that share a core each gets half of it",
+    )
     interpreter: float = share_limit(
         0.1,
         "Smallest share of the step in which the training loop waits for the interpreter while the input runs "
@@ -188,6 +193,12 @@ def _in_the_pipeline(
     if share < limits.share:
         taken = f"Python takes {milliseconds(python)} per step"
         return Healthy(summary=f"{taken} in the slowest part of the pipeline", evidence=measures)
+    disturbed = contention.disturbance if contention else ""
+    if disturbed and pipeline.work_ms < limits.explained * breakdown[Stage.INPUT]:
+        work, wait = milliseconds(pipeline.work_ms), milliseconds(breakdown[Stage.INPUT])
+        return NotApplicable(
+            reason=f"the pipeline works {work} of the wait of {wait}, and {disturbed}"
+        )
     finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     return replace(finding, evidence=(*measures, *finding.evidence))
 
@@ -203,11 +214,11 @@ def _contended(
     lines: InputLines | Unavailable,
     contention: CpuContention | None,
     limits: Limits,
-) -> Finding | None:
+) -> Finding | NotApplicable | None:
     """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
 
     Only one thread runs Python at a time. The trace shows no wait for the interpreter, but the way into a call
-    takes far longer than Python needs for it.
+    takes far longer than Python needs for it, as it does where other programs hold the cores.
     """
     beside_ms = pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST]
     waited_ms = min(max(0.0, overhead.edges_ms - limits.call_ms), beside_ms)
@@ -215,6 +226,10 @@ def _contended(
     share = breakdown.share(waited_ms)
     if share < limits.interpreter or not stages:
         return None
+    if contention and contention.others:
+        return NotApplicable(
+            reason=f"the training loop waits in Python, and {contention.disturbance}"
+        )
     python = _python_ms(stages)
     finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     label = "share of the step in which the training loop waits for the interpreter, estimated"

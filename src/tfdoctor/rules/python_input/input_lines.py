@@ -124,7 +124,7 @@ def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPl
         works += [place for place in others if not place.entry and not _waits(place)]
     if not works:
         raise Unavailable(
-            "no sample shows a line of the script that makes input; the lines of worker processes are not sampled"
+            "no sample shows a line of the script that makes input, and those of worker processes are not sampled"
         )
     return works
 
