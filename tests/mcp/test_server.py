@@ -1,6 +1,7 @@
 """The server as an assistant uses it: by the official client, over the standard input and output."""
 
 import asyncio
+import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -85,6 +86,8 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
         )
         assert not failed
         assert "input-bound" in difference
+        assert "input_bound.py:" in difference  # as it is in the file system
+        assert not re.search("\u200b|&[a-z]+;", difference)
 
         for path in (
             "../outside/secret",

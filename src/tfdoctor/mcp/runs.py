@@ -12,7 +12,7 @@ from tfdoctor.examination import Question, examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
 from tfdoctor.report import comparison
-from tfdoctor.report.formats import llm
+from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
 from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
@@ -78,7 +78,7 @@ class ServedRuns:
             load(path, lambda r, title: _examined(r, title, rules), rules.rules) for path in paths
         )
         sides = Sides.of([one], [other])
-        told = comparison.render("md", compare(sides, in_ms=not sides.mismatches))
+        told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
         return told if len(told.encode()) <= llm.LIMIT else _cut(told)
 
     def inside(self, path: str) -> Path:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import Fault, Note
@@ -28,11 +29,18 @@ _RESERVE = 400
 """Bytes kept for the line that says what was left out, and for closing what is open."""
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~$])")
+_ESCAPE = re.compile(r"\\([\\`*_\[\]~$])")
+"""What `_MARKUP` needs, apart from the bars between cells."""
 _REFERENCE = re.compile(r"[@#!$%&~](?=\w)|:(?=\w|//)|(?<=www)\.")
 _LIST_OR_HEADING = re.compile(r"^(\d*)([-+#=.)])(?=\s|$|[-=#>])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ZERO_WIDTH = "\u200b"
 """Keeps a host from turning @names, #numbers, :emoji: and addresses in a name into links."""
+
+
+def as_it_is(markdown: str) -> str:
+    """Return Markdown for who reads it as it is, such as a language model: without what a host needs."""
+    return _ESCAPE.sub(r"\1", unescape(markdown.replace(_ZERO_WIDTH, "")))
 
 
 @dataclass(frozen=True, slots=True)
