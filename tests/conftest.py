@@ -1,6 +1,7 @@
 """What every test may ask for."""
 
 import gc
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("same")
 
 ACTUAL = Path(__file__).parent / "actual"
+ASSETS = Path(__file__).parents[1] / "src" / "tfdoctor" / "report" / "assets"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,11 +67,19 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+def without_assets(page: str) -> str:
+    """Return a page with the names of its style sheets and scripts in place of their text."""
+    for path in sorted(ASSETS.glob("*.css")) + sorted(ASSETS.glob("*.js")):
+        page = page.replace(path.read_text("utf-8").strip(), f"[{path.name}]")
+    return re.sub(r"sha256-[\w+/=]+", "sha256-", page)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compare a text with a file of the ``golden`` folder beside the test."""
+    """Compare a text with a file of the ``golden`` folder beside the test; of a page's assets, the names."""
 
     def compare(name: str, text: str) -> None:
+        text = without_assets(text) if name.endswith(".html") else text
         expected = request.path.parent / "golden" / name
         if request.config.getoption("--update-golden"):
             expected.parent.mkdir(exist_ok=True)
