@@ -186,7 +186,7 @@ def test_few_checks_are_no_bill_of_health() -> None:
         page(replace(diagnoses.healthy(), results=results))
         .verdict[1]
         .startswith(
-            "Nothing to change, but most rules could not be checked: "
+            "It is mostly unknown whether less is possible: "
             "one rule healthy, two rules not checked."
         )
     )

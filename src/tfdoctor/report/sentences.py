@@ -412,7 +412,6 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
     return f"{faults} found; the largest saving is {saves(best)} of {step}."
 
 
-NO_WAY = "Nothing to change"
 UNEXPLAINED_CHECKED = "Nothing measured shows that less is possible"
 
 
@@ -430,8 +429,8 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     if unexplained(diagnosis):
         return f"{UNEXPLAINED_CHECKED}: {checked}."
     if unchecked > healthy:
-        return f"{NO_WAY}, but most rules could not be checked: {checked}."
-    return f"{NO_WAY}: {checked}."
+        return f"It is mostly unknown whether less is possible: {checked}."
+    return f"Nothing to change: {checked}."
 
 
 def _gains(saved: Quantity) -> bool:
