@@ -136,3 +136,8 @@ def test_a_link_stays_one_and_a_file_keeps_its_mode(tmp_path: Path) -> None:
 def test_what_is_no_file_is_not_replaced() -> None:
     with pytest.raises(OSError, match="not a file"):
         replace_file(Path("/dev/null"), "text")
+
+
+def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
+    text = terminal.render(comparisons.unlike(), width=40, color=False)
+    assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)

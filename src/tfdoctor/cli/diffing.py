@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.completion import list_of
 from tfdoctor.cli.options import (
+    FilesBeside,
+    FilesFolder,
     Show,
     comma_separated,
     known_formats,
-    parse_out,
     parse_path,
     parse_percent,
 )
-from tfdoctor.cli.outcome import FOUND, UNDECIDED, noted, open_page, untried
+from tfdoctor.cli.outcome import FOUND, UNDECIDED, noted, tell_files, untried
 from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,23 +77,8 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         bool,
         typer.Option("--shares", help="Compare shares of the step only, as for unlike machines."),
     ] = False,
-    formats: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="LIST",
-            help="Also write these files, comma-separated: html, json, md.",
-            autocompletion=list_of(lambda: ("html", "json", "md")),
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_out,
-            metavar="PATH",
-            help="Folder for the files [default: the current folder].",
-        ),
-    ] = None,
+    formats: FilesBeside = "",
+    out: FilesFolder = None,
     rules: RuleOptions,
     show: Show = False,
 ) -> None:
@@ -152,7 +136,4 @@ def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, sho
 
     written = write(comparison, folder, formats) if formats else ()
     typer.echo(terminal.render(comparison).rstrip("\n"))
-    for path in written:
-        typer.echo(UPLOADS.written(path))
-        if show and path.suffix == ".html":
-            open_page(path)
+    tell_files(written, show=show)

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.completion import list_of
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import (
     FailOn,
+    FilesBeside,
+    FilesFolder,
     Show,
     at_least,
     comma_separated,
     known_formats,
-    parse_out,
     parse_own,
     parse_percent,
 )
-from tfdoctor.cli.outcome import FOUND, UNDECIDED, open_page, untried
+from tfdoctor.cli.outcome import FOUND, UNDECIDED, tell_files, untried
 from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError
 
 if TYPE_CHECKING:
@@ -163,23 +162,8 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
     ] = "",
     gates: HistoryGates,
     kept: KeptOptions,
-    formats: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="LIST",
-            help="Also write these files, comma-separated: html, json, md.",
-            autocompletion=list_of(lambda: ("html", "json", "md")),
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_out,
-            metavar="PATH",
-            help="Folder for the files [default: the current folder].",
-        ),
-    ] = None,
+    formats: FilesBeside = "",
+    out: FilesFolder = None,
     rules: RuleOptions,
     show: Show = False,
 ) -> None:
@@ -296,7 +280,4 @@ def _write(made: "History", folder: Path, formats: list[str], *, show: bool) -> 
 
     written = write(made, folder, formats) if formats else ()
     typer.echo(terminal.render(made).rstrip("\n"))
-    for path in written:
-        typer.echo(UPLOADS.written(path))
-        if show and path.suffix == ".html":
-            open_page(path)
+    tell_files(written, show=show)

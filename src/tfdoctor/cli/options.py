@@ -241,6 +241,25 @@ def parse_out(text: str) -> Path:
     return UPLOADS.folder(text) if is_url(text) else Path(text)
 
 
+FilesBeside = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="LIST",
+        help="Also write these files, comma-separated: html, json, md.",
+        autocompletion=list_of(lambda: ("html", "json", "md")),
+    ),
+]
+FilesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=parse_out,
+        metavar="PATH",
+        help="Folder for the files [default: the current folder].",
+    ),
+]
+
+
 def parse_own(text: str) -> Path:
     """Return a path on this machine; a URL is a usage error."""
     _must_name(text)

@@ -5,7 +5,7 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -199,6 +199,14 @@ def _print(diagnosis: "Diagnosis", paths: tuple[Path, ...], output: Output) -> N
     for path in paths:
         written = f"wrote {path.name}" if output.scrubbed else UPLOADS.written(path)
         typer.echo(written, file=stream)
+
+
+def tell_files(paths: Iterable[Path], *, show: bool) -> None:
+    """Say what was written, and open the page of it if the user wants to see it."""
+    for path in paths:
+        typer.echo(UPLOADS.written(path))
+        if show and path.suffix == ".html":
+            open_page(path)
 
 
 def open_page(page: Path) -> None:

@@ -412,6 +412,7 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
     return f"{faults} found; the largest saving is {saves(best)} of {step}."
 
 
+NO_WAY = "Nothing to change"
 UNEXPLAINED_CHECKED = "Nothing measured shows that less is possible"
 
 
@@ -430,7 +431,7 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
         return f"{UNEXPLAINED_CHECKED}: {checked}."
     if unchecked > healthy:
         return f"It is mostly unknown whether less is possible: {checked}."
-    return f"Nothing to change: {checked}."
+    return f"{NO_WAY}: {checked}."
 
 
 def _gains(saved: Quantity) -> bool:

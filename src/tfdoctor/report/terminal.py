@@ -22,6 +22,7 @@ from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.profile import ProfileSection
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
+from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.trial_parts import TITLE
 from tfdoctor.report.trials import TrialSection
@@ -107,6 +108,22 @@ def more(left_out: int, where: str) -> Iterator[Text]:
     """Yield the line below a list that says how many of it are left out, and where they are."""
     if left_out > 0:
         yield Text(f"… {left_out:,} more {where}", style="dim")
+
+
+def grid_table(title: str, grid: Grid, rows: int) -> RenderableType:
+    """Return the first rows of a table under its title; all of them are in the files."""
+    shown = grid.first(rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column, kind in zip(shown.columns, shown.kinds, strict=True):
+        table.add_column(
+            Text(column, style="dim"),
+            justify="right" if kind == "number" else "left",
+            overflow="fold",
+            no_wrap=kind == "number",
+        )
+    for row in shown.rows:
+        table.add_row(*(Text(shorten(cell, 160)) for cell in row))
+    return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
 
 
 def _sections(shown: Page, width: int) -> list[RenderableType | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -11,7 +12,7 @@ from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.step_bars import StepBar
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal import capture, more
+from tfdoctor.report.terminal import capture, grid_table
 from tfdoctor.terms.text import shorten
 
 ROWS = 8
@@ -44,7 +45,7 @@ def _sections(view: ComparisonView, width: int) -> Iterator[RenderableType]:
         if grid is view.findings:
             yield _findings(grid, view.states)
         else:
-            yield _table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
+            yield grid_table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
     yield Text("\n".join(view.notes))
 
 
@@ -61,26 +62,11 @@ def _bars(bars: tuple[StepBar, ...], width: int) -> RenderableType:
 
 def _findings(grid: Grid, states: tuple[FindingState, ...]) -> RenderableType:
     """Return two lines for each finding: what became of it, then its sentence."""
-    lines = Text("Findings", style="bold")
+    parts: list[RenderableType] = [Text("Findings", style="bold")]
     for is_now, row in zip(states, grid.first(ROWS).rows, strict=False):
         state, rule, where, before, after, what = row
         times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
         facts = " · ".join(filter(None, (rule, shorten(where, 60), times)))
-        lines.append(f"\n{state}", style=STYLES.get(is_now, "not bold"))
-        lines.append(f": {facts}\n  {shorten(what, 160)}", style="not bold")
-    return lines
-
-
-def _table(title: str, grid: Grid, rows: int) -> RenderableType:
-    shown = grid.first(rows)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column, kind in zip(shown.columns, shown.kinds, strict=True):
-        table.add_column(
-            Text(column, style="dim"),
-            justify="right" if kind == "number" else "left",
-            overflow="fold",
-            no_wrap=kind == "number",
-        )
-    for row in shown.rows:
-        table.add_row(*(Text(shorten(cell, 160)) for cell in row))
-    return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
+        parts.append(Text.assemble((state, STYLES.get(is_now, "not bold")), f": {facts}"))
+        parts.append(Padding(Text(shorten(what, 160)), (0, 0, 0, 2)))
+    return Group(*parts)

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis.history_report import History
 from tfdoctor.report.history.view import RUNS, HistoryView, SeriesView
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal import capture, more
-from tfdoctor.terms.text import shorten
+from tfdoctor.report.terminal import capture, grid_table, more
 
 ROWS = 10
 """Rows of a table; the files have the rest."""
@@ -38,24 +36,10 @@ def _series(series: SeriesView) -> Iterator[RenderableType]:
     yield Group(Text(series.title, style="bold"), Text(series.about, style="dim"))
     yield Text("\n".join(series.sentences))
     for title, grid in series.tables:
-        yield _table(title, _narrow(grid) if title == RUNS else grid)
+        yield grid_table(title, _narrow(grid) if title == RUNS else grid, ROWS)
 
 
 def _narrow(grid: Grid) -> Grid:
     """Return the table of runs without their places, which are too long."""
     rows = tuple(row[:-1] for row in grid.rows)
     return replace(grid, columns=grid.columns[:-1], kinds=grid.kinds[:-1], rows=rows)
-
-
-def _table(title: str, grid: Grid) -> RenderableType:
-    shown = grid.first(ROWS)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column, kind in zip(shown.columns, shown.kinds, strict=True):
-        table.add_column(
-            Text(column, style="dim"),
-            justify="right" if kind == "number" else "left",
-            overflow="fold",
-        )
-    for row in shown.rows:
-        table.add_row(*(Text(shorten(cell, 160)) for cell in row))
-    return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
