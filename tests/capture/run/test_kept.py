@@ -23,6 +23,12 @@ EMPTY = "history = []"
 LOOP = "for x in data:\n    loss, z = step(x)\n    "
 
 
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A garbage collection of all tests' objects can take longer than a user's process is given."""
+    monkeypatch.setattr(kept, "MOST_S", 60.0)
+
+
 def told(folder: Path, script: str) -> list[dict[str, Any]]:
     """Return what the log gets of a user's script."""
     return list(calls(folder, script).take())
@@ -271,7 +277,6 @@ def test_a_file_is_parsed_only_where_it_trains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
-    monkeypatch.setattr(kept, "MOST_S", 60.0)
     parse, threads = ast.parse, list[int]()
 
     def noting(*args: Any, **kwargs: Any) -> Any:
@@ -289,7 +294,6 @@ def test_a_file_is_parsed_only_where_it_trains(
 def test_the_number_of_calls_and_statements_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "MOST_S", 60.0)
     monkeypatch.setattr(kept, "MOST_TOLD", 7)
     many = "\n".join(
         f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10)

@@ -15,6 +15,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import Phase
 
 NS_PER_MS = 1_000_000
+"""Nanoseconds in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
