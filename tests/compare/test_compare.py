@@ -63,6 +63,19 @@ def test_a_run_compared_with_itself_has_no_difference() -> None:
     assert not result.gate.failed
 
 
+def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() -> None:
+    traced = [report(series(seed)) for seed in range(3)]
+    untraced = [
+        replace(one, conditions=replace(one.conditions, untraced_ms=ms))
+        for one, ms in zip(traced, (15.0, 16.0, 17.0), strict=True)
+    ]
+    result = compare(Sides.of(untraced, traced))
+    assert result.before.untraced_ms == pytest.approx(16.0, abs=0.1)
+    assert result.after.untraced_ms is None
+    alike = replace(traced[0], conditions=replace(traced[0].conditions, untraced_ms=19.5))
+    assert compared(alike, alike).before.untraced_ms is None
+
+
 def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
     before, after = report(series(0)), report(series(1, step_ms=22.0))
     passes, fails = compared(before, after, most=0.099), compared(before, after, most=0.05)

@@ -13,7 +13,7 @@ from tests.report import comparisons
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.diagnosis.comparison import PartChange
 from tfdoctor.report import comparison
-from tfdoctor.report.comparison import terminal
+from tfdoctor.report.comparison import terminal, words
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.files import replace_file
 from tfdoctor.terms.errors import OutputError
@@ -77,6 +77,18 @@ def test_time_that_a_run_saves_is_positive(kind: str, *, shorter: bool) -> None:
     phases = ComparisonView.of(comparisons.ALL[kind]()).phases
     assert phases.columns[-1] == "saved"
     assert (MINUS in phases.rows[0][-1]) is not shorter
+
+
+def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
+    run = comparisons.sooner().run
+    assert run
+    told = words.headline(comparisons.sooner())
+    assert told.startswith(
+        "The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and"
+    )
+    assert "whole run" not in words.headline(comparisons.longer())  # it has more epochs
+    little = replace(run, after_ms=0.95 * run.before_ms)
+    assert "whole run" not in words.headline(replace(comparisons.sooner(), run=little))
 
 
 def test_names_of_a_trace_do_not_become_markup() -> None:

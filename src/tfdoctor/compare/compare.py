@@ -29,6 +29,7 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.diagnosis.step import TRACED_LONGER
 from tfdoctor.terms.humanize import counted
 
 
@@ -99,18 +100,29 @@ def _side(reports: Sequence[Diagnosis]) -> RunSide:
     """Return a side; the parts of the run that stands for it are scaled to the step of all."""
     first = reports[0]
     own = step_of(first)
-    known = [step for step in map(step_of, reports) if step]
-    step_ms = float(np.exp(np.mean(np.log(known)))) if known else None
+    step_ms = _geometric_mean([step for step in map(step_of, reports) if step])
     scale = step_ms / own if step_ms and own else 1.0
     return RunSide(
         title=first.subject.title,
         recordings=len(reports),
         steps=sum(len(report.steps.rows) for report in reports),
         step_ms=step_ms,
+        untraced_ms=_untraced_ms(reports, step_ms),
         mean_ms=_mean_ms(first),
         parts_ms={part: ms * scale for part, ms in parts_of(first).items()},
         tfdoctor=first.version,
     )
+
+
+def _geometric_mean(values: Sequence[float]) -> float | None:
+    return float(np.exp(np.mean(np.log(values)))) if values else None
+
+
+def _untraced_ms(reports: Sequence[Diagnosis], step_ms: float | None) -> float | None:
+    """Return the step outside of the traces; None where it is unknown, or about as long as the compared one."""
+    known = [ms for report in reports if (ms := report.conditions.untraced_ms)]
+    untraced = _geometric_mean(known) if len(known) == len(reports) else None
+    return untraced if untraced and step_ms and step_ms >= TRACED_LONGER * untraced else None
 
 
 def _why_missing(sides: Sides) -> str:

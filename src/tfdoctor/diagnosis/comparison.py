@@ -52,6 +52,9 @@ class RunSide:
     recordings: int  # how many were given
     steps: int  # traced, of all recordings
     step_ms: float | None = None  # the geometric mean of the recordings
+    untraced_ms: float | None = (
+        None  # likewise outside of the traces, where step_ms is clearly longer
+    )
     mean_ms: float | None = None  # of all traced steps of the first recording, long ones included
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS; sums to step_ms
     tfdoctor: str = ""  # the version that wrote the report

@@ -27,6 +27,10 @@ Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
 """Times by keys of PARTS, in ms; {} where they are unknown."""
 
 
+TRACED_LONGER = 1.05
+"""Times the untraced step, from which on both are said: less is within the spread of steps."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One training step: its number, its time and the parts of its time."""

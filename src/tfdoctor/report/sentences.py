@@ -16,6 +16,7 @@ from tfdoctor.diagnosis import (
     Takes,
 )
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.step import TRACED_LONGER
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.profile import heaviest
@@ -225,10 +226,6 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the parts of a breakdown that take time, in their order."""
     times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
     return [(part, time) for part, time in times if is_known(time) and time > 0]
-
-
-TRACED_LONGER = 1.05
-"""Times the untraced step, from which on the verdict says both: less is within the spread of steps."""
 
 
 def pace_ms(diagnosis: Diagnosis) -> float | None:

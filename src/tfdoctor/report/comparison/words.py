@@ -18,6 +18,7 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.report.run.words import PHASE_NOUNS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.trial_words import number
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
@@ -36,11 +37,41 @@ _SHARES_OF_UNLIKE = (
 )
 
 
+RUN_CHANGED = 0.1
+"""Share of the run before the change from which the headline says that the run changed: each is measured once."""
+
+
 def headline(comparison: RunComparison) -> str:
-    """Return the verdict in one sentence."""
-    step, before = comparison.step, comparison.before.step_ms
-    if step is None or before is None:
+    """Return what became of the run, where that is much, and the verdict about the step."""
+    step = comparison.step
+    if step is None or comparison.before.step_ms is None:
         return _without_step(comparison)
+    run = comparison.run
+    of_run = _whole_run(run) if run and _is_shorter_or_longer(run) else ""
+    return f"{of_run} {_of_step(comparison, step, comparison.before.step_ms)}".strip()
+
+
+def _is_shorter_or_longer(run: ChangeOfRun) -> bool:
+    """Return whether runs of as many epochs and steps took clearly different times."""
+    as_long = all(first == last for first, last in (run.epochs, run.steps))
+    return as_long and abs(run.after_ms - run.before_ms) > RUN_CHANGED * run.before_ms
+
+
+def _whole_run(run: ChangeOfRun) -> str:
+    """Return the time of both runs, and the phase that most of the difference is in."""
+    whole_ms = run.after_ms - run.before_ms
+    most = max(run.phases, key=lambda one: abs(one.after_ms - one.before_ms), default=None)
+    part = ""
+    if most and (most.after_ms - most.before_ms) / (whole_ms or 1.0) > 1 / 2:
+        times = f"{duration(most.before_ms)} → {duration(most.after_ms)}"
+        part = f", mostly because of {PHASE_NOUNS[most.phase]} ({times})"
+    return (
+        f"The whole run took {duration(run.after_ms)} instead of {duration(run.before_ms)}{part}."
+    )
+
+
+def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> str:
+    """Return the verdict about the step in one sentence."""
     if step.direction is Direction.NONE:
         return _no_difference(comparison, _ends(-step.high, -step.low))
     if step.doubt is not None:
@@ -86,8 +117,7 @@ def _without_step(comparison: RunComparison) -> str:
     run = comparison.run
     if run is None:
         return steps
-    times = f"{duration(run.after_ms)} instead of {duration(run.before_ms)}"
-    return f"The whole run took {times}. {steps if any(run.steps) else ''}".strip()
+    return f"{_whole_run(run)} {steps if any(run.steps) else ''}".strip()
 
 
 def _ends(low: float, high: float) -> str:
@@ -125,6 +155,8 @@ def sides(comparison: RunComparison) -> tuple[str, str]:
 def _side(which: str, side: RunSide) -> str:
     runs = f" of {counted(side.recordings, 'recording')}" if side.recordings > 1 else ""
     step = f"step {milliseconds(side.step_ms)}" if side.step_ms else "step unknown"
+    if side.untraced_ms:
+        step = f"{step} while it was traced ({milliseconds(side.untraced_ms)} without tracing)"
     return f"{which}: {name(side.title)}, {step}, {counted(side.steps, 'traced step')}{runs}."
 
 
