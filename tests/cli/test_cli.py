@@ -49,6 +49,14 @@ def test_help_is_given(command: tuple[str, ...]) -> None:
     assert "Usage: " in output
 
 
+def test_a_folder_for_reports_that_are_printed_is_refused(tmp_path: Path) -> None:
+    code, output = run("report", "trace", "--format", "llm,github", "--out", str(tmp_path / "new"))
+
+    assert code == 2
+    assert "llm and github are printed" in " ".join(output.split())
+    assert not (tmp_path / "new").exists()
+
+
 def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     code, output = run("report", "trace", "--format", "html,pdf")
 

@@ -1,5 +1,10 @@
 """What shells complete in the arguments of commands, asked as the shells ask."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.command import tfdoctor
@@ -32,6 +37,17 @@ def test_rules_and_formats_are_completed(
     line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert completed(line, monkeypatch) == offered
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[str(Path(sys.executable).with_name("tfdoctor"))], [sys.executable, "-m", "tfdoctor"]],
+)
+def test_a_shell_gets_its_function_of_the_name_of_the_program(command: list[str]) -> None:
+    environment = {**os.environ, "_TFDOCTOR_COMPLETE": "source_bash"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "_TFDOCTOR_COMPLETE=complete_bash" in done.stdout
+    assert "python" not in done.stdout
 
 
 def test_the_names_are_those_of_the_rules() -> None:

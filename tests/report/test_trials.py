@@ -235,7 +235,7 @@ def test_whether_it_trains_the_same_in_words(training: TrainingMatch | None, wor
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        (NOTHING, "no difference (\N{MINUS SIGN}2 to 3 %)"),
+        (NOTHING, "no measurable difference (\N{MINUS SIGN}2 to 3 %)"),
         (NOISY, "unknown, because two rounds are too few: allow more minutes"),
         (
             HURTS,
@@ -258,7 +258,7 @@ def test_the_control_in_words(measured: Measured, words: str) -> None:
             0.036,
             "1.9 % (0.2 to 3.6 %) from the first run of a round to the last, so the machine changed",
         ),
-        (-0.001, 0.036, "no difference ("),
+        (-0.001, 0.036, "no measurable difference ("),
     ],
 )
 def test_a_stored_control_that_excludes_zero_is_not_called_no_difference(

@@ -66,7 +66,8 @@ def main() -> None:
 def _run() -> int:
     """Run the command, and upload what it wrote for a URL, even if it failed later."""
     try:
-        code: int = app(standalone_mode=False)
+        # Completion calls the program by this name; of ``python -m tfdoctor`` it would be a broken one.
+        code: int = app(prog_name="tfdoctor", standalone_mode=False)
     finally:
         for uploaded in UPLOADS.finish():
             typer.echo(uploaded, err=True)

@@ -14,7 +14,7 @@ from tfdoctor.cli.completion import list_of
 from tfdoctor.cli.messages import say
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.remote.uploads import UPLOADS
-from tfdoctor.report.formats import FORMATS
+from tfdoctor.report.formats import FORMATS, is_streamed
 
 
 class FailOn(StrEnum):
@@ -179,6 +179,16 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
     if show and "html" not in names:
         raise typer.BadParameter("--open opens the HTML report: add html", param_hint="--format")
     return names
+
+
+def must_be_files(formats: Sequence[str], out: Path | None) -> None:
+    """Refuse a folder for reports that are all printed; a usage error says how to keep them."""
+    if out and all(map(is_streamed, formats)):
+        raise typer.BadParameter(
+            f"{' and '.join(formats)} {'is' if len(formats) == 1 else 'are'} printed, so there is no file for a "
+            "folder: leave --out out, and write > FILE",
+            param_hint="--out",
+        )
 
 
 def known_formats(names: Sequence[str], known: Sequence[str]) -> list[str]:

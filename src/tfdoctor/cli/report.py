@@ -12,6 +12,7 @@ from tfdoctor.cli.options import (
     SavingOptions,
     Scrub,
     Show,
+    must_be_files,
     parse_formats,
     parse_link,
     parse_out,
@@ -74,6 +75,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.stored.files import report_at  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
+    must_be_files(wanted, out)
     output = Output(wanted, parse_link(link, wanted), scrubbed=scrub, show=show, err=patch == "-")
     if stored := report_at(path):
         needing: dict[str, object] = {

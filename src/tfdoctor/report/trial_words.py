@@ -191,7 +191,7 @@ def against_itself(measured: Measured) -> str:
     """
     match measured.difference:
         case Difference.NONE if measured.low <= 0 <= measured.high:
-            return f"no difference ({interval(measured)})"
+            return f"no measurable difference ({interval(measured)})"
         case Difference.UNKNOWN:
             return _saved(measured, None)
         case _:

@@ -202,10 +202,10 @@ def _finding(
 
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
     if critical.python_ms > critical.work_ms / 2:
-        action = f"Replace the Python code in {critical.title} with TensorFlow operations (see python-input)"
+        action = f"Replace the Python code in {critical.title} with TensorFlow operations"
         return Remedy(action, PYTHON_FREE, critical.at)
     if critical.kind == "Map":
-        action = f"Run {critical.title} on several threads (see sequential-map)"
+        action = f"Run {critical.title} on several threads"
         return Remedy(action, PARALLEL, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
         action = f"Make {critical.title} cheaper, or cache its output"

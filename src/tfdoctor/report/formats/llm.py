@@ -73,7 +73,10 @@ def _run(run: RunSection) -> str:
     """Return the phases of the run, each with the lines that take most of it."""
     rows = []
     for phase in run.phases:
-        lines = ", ".join(f"{line.where} {line.time}" for line in phase.first[:ROWS])
+        lines = ", ".join(
+            " ".join(filter(None, (line.where, line.calls, line.time)))
+            for line in phase.first[:ROWS]
+        )
         rows.append(f"- {phase.label} {phase.time} ({phase.share}){f': {lines}' if lines else ''}")
     return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long])])
 
