@@ -33,6 +33,15 @@ def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
     assert "<html" in done.page
 
 
+def test_its_step_is_the_one_that_its_page_begins_with(job: RecordingJob, tmp_path: Path) -> None:
+    made = diagnoses.full()
+    assert made.steps.shown_ms
+    faster = replace(made.conditions, untraced_ms=made.steps.shown_ms / 1.2)
+    Path(job.found.place).write_text(report_json.render(replace(made, conditions=faster)), "utf-8")
+    step_ms = examine(job, tmp_path).run.step_ms
+    assert step_ms == pytest.approx(made.steps.shown_ms / 1.2, rel=1e-3)
+
+
 def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:
     done = examine(replace(job, scrubbed=True), tmp_path)
     assert (done.run.failure, done.page) == ("unreadable", "")

@@ -266,6 +266,29 @@ def test_the_bar_of_the_run_tells_phase_times_and_line(
     context.close()
 
 
+NAMES_THAT_FIT = """
+() => [...document.querySelectorAll(".run-bar .names span")].map((span) => {
+  const text = document.createRange();
+  text.selectNodeContents(span);
+  return [span.textContent, span.getBoundingClientRect().width - text.getBoundingClientRect().width];
+})
+"""
+
+
+@pytest.mark.parametrize("width", [740, 1280])
+def test_wide_phases_have_their_names_on_the_bar(
+    browser: Browser, files: dict[str, Path], width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(files["run"].as_uri())
+    room = dict(page.evaluate(NAMES_THAT_FIT))
+    assert {"preparing data", "steps"} & set(room)
+    assert min(room.values()) > 0
+    page.set_viewport_size({"width": 390, "height": 900})
+    expect(page.locator(".run-bar .names")).to_be_hidden()
+    page.close()
+
+
 def test_the_keyboard_walks_through_the_run(browser: Browser, files: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     visit = Visit(page, files["run"])

@@ -8,6 +8,7 @@ from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetRun
 from tfdoctor.fleet import names
 from tfdoctor.recording import Manifest
 from tfdoctor.report.entries import entries
+from tfdoctor.report.sentences import pace_ms
 from tfdoctor.scrub import paths
 from tfdoctor.terms.humanize import place
 from tfdoctor.terms.json_form import number
@@ -18,7 +19,7 @@ from tfdoctor.terms.verdict import Bound, Finding
 def row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> FleetRun:
     """Return a row with what the diagnosis says; ``known`` has the place and the files."""
     subject, steps = diagnosis.subject, diagnosis.steps
-    step_ms, together = steps.shown_ms, diagnosis.together
+    step_ms, together = pace_ms(diagnosis) or steps.shown_ms, diagnosis.together  # as its page says
     share = together.share if together else _nothing_to_save(diagnosis)
     return replace(
         known,

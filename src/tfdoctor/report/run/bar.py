@@ -21,6 +21,9 @@ STEPS_S = (
 )
 """Round distances between the labels of the axis."""
 
+LETTER = 0.01
+"""Share of the bar that a letter takes, 7 px of a bar of 700 px: on narrower screens nothing is written on it."""
+
 MOST_TICKS = 5
 """Labels that fit beside each other on a phone."""
 
@@ -36,6 +39,13 @@ class RunBarPiece:
     left: float
     width: float
     words: str
+
+    @property
+    def name(self) -> str:
+        """What is written on it: its phase where there is room; "" on a narrow one, and where none is known."""
+        label = PHASE_LABELS[self.phase]
+        fits = self.width >= LETTER * (len(label) + 1)
+        return label if fits and self.phase is not Phase.UNNAMED else ""
 
 
 @dataclass(frozen=True, slots=True)
