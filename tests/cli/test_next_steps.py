@@ -24,7 +24,7 @@ def test_only_changes_that_are_edits_count() -> None:
     none = tuple(replace(one, edits=(missing,)) for one in rest)
     assert next_steps(replace(full, results=(*both, *none)), Path("my run")) == (
         "Two changes can be applied automatically: `tfdoctor report 'my run' --patch fix.diff` writes them, "
-        "`tfdoctor try 'my run'` measures them."
+        "`tfdoctor try 'my run'` measures them in at most 10 minutes."
     )
     assert "One change can be applied automatically" in next_steps(
         replace(full, results=(both[0], *none)), Path("run")

@@ -181,6 +181,10 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
     return names
 
 
+TRIAL_MINUTES = 10.0
+"""For all runs of a trial, unless --minutes says otherwise."""
+
+
 def must_be_files(formats: Sequence[str], out: Path | None) -> None:
     """Refuse a folder for reports that are all printed; a usage error says how to keep them."""
     if out and all(map(is_streamed, formats)):

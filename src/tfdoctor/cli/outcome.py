@@ -16,7 +16,7 @@ import typer
 
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.messages import say
-from tfdoctor.cli.options import FailOn, SavingOptions
+from tfdoctor.cli.options import TRIAL_MINUTES, FailOn, SavingOptions
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import OutputError, TfdoctorError
 
@@ -91,7 +91,8 @@ def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
     shown, them = UPLOADS.shown(folder), "it" if ready == 1 else "them"
     at = shlex.quote(shown)
     # A trial needs a recording on this machine.
-    measures = f", `tfdoctor try {at}` measures {them}" if shown == str(folder) else ""
+    most = f"in at most {TRIAL_MINUTES:g} minutes"
+    measures = f", `tfdoctor try {at}` measures {them} {most}" if shown == str(folder) else ""
     return (
         f"{counted(ready, 'change').capitalize()} can be applied automatically: `tfdoctor report {at} "
         f"--patch fix.diff` writes {them}{measures}."

@@ -12,6 +12,7 @@ from tfdoctor.cli.completion import list_of, rule_names
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import (
+    TRIAL_MINUTES,
     Formats,
     Scrub,
     Show,
@@ -89,7 +90,7 @@ class TrialOptions:
     minutes: Annotated[
         float,
         typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
-    ] = 10.0
+    ] = TRIAL_MINUTES
     keep: Annotated[
         Path | None,
         typer.Option(
