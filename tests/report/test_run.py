@@ -14,6 +14,8 @@ from tests.report import diagnoses, running
 from tfdoctor.diagnosis import (
     Diagnosis,
     LongStepTime,
+    PhaseLine,
+    PhaseRow,
     PhaseSegment,
     RunAccount,
     Saving,
@@ -328,6 +330,22 @@ def test_shown_shares_sum_to_the_whole_within_their_rounding(times: dict[Phase, 
 segment_lists = st.lists(
     st.tuples(st.sampled_from(list(Phase)), st.floats(-10, 1100), st.floats(-10, 1100)), max_size=40
 )
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "at", "told"),
+    [(20_000.0, None, True), (20_000.0, Location("train.py", 9), False), (900.0, None, False)],
+)
+def test_a_long_end_without_a_line_is_explained(
+    end_ms: float, at: Location | None, *, told: bool
+) -> None:
+    rows = (
+        PhaseRow(phase=Phase.STEPS, ms=10_000.0),
+        PhaseRow(phase=Phase.END, ms=end_ms, lines=(PhaseLine(at=at, ms=end_ms),)),
+    )
+    shown = section(RunAccount(total_ms=10_000.0 + end_ms, rows=rows))
+    assert shown
+    assert any("pass after the last line" in note for note in shown.notes) is told
 
 
 @given(segment_lists)

@@ -20,6 +20,9 @@ LITTLE = 0.01
 UNKNOWN = 0.01
 """Share of the time of long steps below which its unknown part is rounding."""
 
+LONG_END, LONG_END_MS = 0.05, 1000.0
+"""Share of the run, and ms, from which its end is explained: TensorFlow needs some tenths of a second to end."""
+
 OTHERS = 8
 """Names of other processes in a sentence."""
 
@@ -133,12 +136,24 @@ def _notes(run: RunAccount) -> Iterator[str]:
     yield from map(text.sentence, run.notes)
     if run.planned_epochs and run.epochs < run.planned_epochs:
         yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} ran."
+    if silent_ms := _silent_end(run):
+        yield (
+            f"{duration(silent_ms)} pass after the last line of the program: exit handlers run, threads are "
+            "waited for, memory is freed. Which of it takes the time is not recorded."
+        )
     if run.peak_bytes is not None and is_known(run.peak_bytes):
         yield f"Most resident memory: {quantity(nbytes(run.peak_bytes))}."
     if run.others:
         named = ", ".join(text.name(other, 60) for other in run.others[:OTHERS])
         more = f" and {len(run.others) - OTHERS:,} more" if len(run.others) > OTHERS else ""
         yield f"Other processes of the run, whose time the account does not contain: {named}{more}."
+
+
+def _silent_end(run: RunAccount) -> float:
+    """Return the time at the end in which no line of the program is seen, in ms; 0 where it is little."""
+    lines = (line for row in run.rows if row.phase is Phase.END for line in row.lines)
+    silent_ms = run.of(Phase.END) - sum(line.ms for line in lines if line.at and is_known(line.ms))
+    return silent_ms if silent_ms > max(LONG_END * whole_ms(run), LONG_END_MS) else 0.0
 
 
 def _long(long: LongStepTime) -> Iterator[str]:
