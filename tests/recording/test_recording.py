@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,29 @@ def test_a_manifest_survives_the_round_trip() -> None:
     assert manifest.outcome.exit_code == 130
     again = Manifest.from_json(json.loads(json.dumps(manifest.to_json())))
     assert again == manifest
+
+
+@pytest.mark.parametrize(
+    ("kind", "script", "command", "program"),
+    [
+        (
+            "script",
+            "jobs/train.py",
+            "python jobs/train.py --lr 0.1 'a b'",
+            "train.py --lr 0.1 'a b'",
+        ),
+        ("module", "pkg.train", "python -m pkg.train --lr 0.1", "pkg.train --lr 0.1"),
+        ("command", "bash", "bash run.sh", ""),
+        ("", "", "", ""),
+    ],
+)
+def test_a_report_is_called_by_the_program_and_its_arguments(
+    tmp_path: Path, kind: str, script: str, command: str, program: str
+) -> None:
+    path = recorded(tmp_path) / "tfdoctor.json"
+    plan = {"kind": kind, "script": script}
+    path.write_text(json.dumps({"schema": 1, "command": shlex.split(command), "plan": plan}))
+    assert Recording.open(tmp_path).invocation == program
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """``tfdoctor profile``: run a script and report on it."""
 
 import contextlib
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +159,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     code = outcome.exit_code
     _save(recording.out)
     if not no_report:
-        title = shlex.join((Path(script).name, *args)) if kind == "script" else plan.name
+        title = outcome.recording.invocation or plan.name
         applied = applied or book(chosen)
         failed = report_after(outcome.recording, title, applied, gates, output, savings)
         code = code or failed

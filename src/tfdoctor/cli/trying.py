@@ -201,7 +201,9 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         recording = _profiled(target, out)
     stored.must_be_writable(recording)
     gates.check(program_of(recording))
-    diagnosis = gates.applied(untried(recording, _title(recording), applied))
+    diagnosis = gates.applied(
+        untried(recording, recording.invocation or recording.title(Path()), applied)
+    )
     tried = of_recording.conduct(recording, diagnosis, request)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(
@@ -260,13 +262,6 @@ def _profiled(target: tuple["Kind", str, tuple[str, ...]], out: Path | None) -> 
             f"The program ended with exit code {outcome.exit_code} when it was profiled: run it by itself."
         )
     return outcome.recording
-
-
-def _title(recording: "Recording") -> str:
-    plan = recording.manifest.plan if recording.manifest else None
-    if plan is not None and plan.script:
-        return Path(plan.script).name
-    return recording.root.name if recording.root else ""
 
 
 def _all_of(*writes: Callable[[], object]) -> None:

@@ -4,8 +4,9 @@ Capture, which runs TensorFlow, writes recordings; all other packages only read 
 directory, one of its run folders and a single `*.xplane.pb` are recordings too, with less data.
 """
 
+import shlex
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Self
 
 from tfdoctor.recording import collection, files, workers
@@ -58,6 +59,15 @@ class Recording:
             raise InputError(
                 f"{error.filename or path} cannot be read ({error.strerror}): check it and its permissions."
             ) from error
+
+    @property
+    def invocation(self) -> str:
+        """The script with its arguments, or the module, by which a report is called; "" where neither is known."""
+        plan, command = (self.manifest.plan, self.manifest.command) if self.manifest else (None, ())
+        if plan is None or plan.kind not in {"script", "module"}:
+            return ""
+        at = command.index(plan.script) + 1 if plan.script in command else len(command)
+        return shlex.join((PurePath(plan.script).name, *command[at:]))
 
     def title(self, path: Path) -> str:
         """Return the name of the recording that was opened at a path: of a folder above several, the one shown."""
