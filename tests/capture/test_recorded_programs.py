@@ -244,6 +244,22 @@ def seen(places: tuple[SeenPlace, ...]) -> list[int]:
     return sorted(when for place in places for when in place.when_us)
 
 
+def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path) -> None:
+    graphs = recorded(folder, "calls").program["graphs"]
+    kinds = {"MatMul", "Mean"}
+    seen_attributes = {
+        (op["type"], tuple(sorted(op["attrs"].items())))
+        for graph in graphs
+        for op in graph["operations"]
+        if op["type"] in kinds
+    }
+    straight, turned = (
+        ("MatMul", (("T", "float32"), ("transpose_a", side), ("transpose_b", False)))
+        for side in (False, True)
+    )
+    assert seen_attributes == {straight, turned, ("Mean", (("T", "float32"),))}
+
+
 def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     """Nothing else does."""
     run = recorded(folder, "calls")

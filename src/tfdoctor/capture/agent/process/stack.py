@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import cache
 
 from .installed_files import is_installed
 
@@ -223,6 +224,12 @@ LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
 """Where Keras 3 and Keras 2 call a layer."""
 
 
+@cache
+def calls_layers(file: str) -> bool:
+    """Return whether Keras calls layers in a file: a large model has a million frames in a hundred files."""
+    return LAYER_CALL.search(file) is not None
+
+
 def traced_line(
     trace: Traceback | None,
 ) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
@@ -238,11 +245,11 @@ def traced_line(
     # Six times faster where TensorFlow leaves out its own frames itself.
     frames = list(trace.get_user_frames() if hasattr(trace, "get_user_frames") else trace)
     for at in range(len(frames) - 1, -1, -1):
-        frame = frames[at]
-        path = user_file(frame.filename)
+        file = frames[at].filename
+        path = user_file(file)
         if path is not None:
-            return ((path, frame.lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
-        direct = direct and not LAYER_CALL.search(frame.filename)
+            return ((path, frames[at].lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
+        direct = direct and not calls_layers(file)
     return (), False, frames
 
 

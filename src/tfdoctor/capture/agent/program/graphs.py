@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from ..process.declared import Graph, GraphOperation, Tensor
+    from ..process.declared import Foreign, Graph, GraphOperation, Tensor
     from .layers import Layers, Scopes
 
 ATTRIBUTES = frozenset(
@@ -27,6 +27,9 @@ ATTRIBUTES = frozenset(
 
 _wanted: dict[str, list[str]] = {}
 """Which of them an operation of a type has."""
+
+_types: dict[int, object] = {}
+"""The names of the data types by their numbers."""
 
 _differs: dict[str, bool] = {}
 """Whether an operation of a type may return other results for equal inputs."""
@@ -90,33 +93,36 @@ def _operation(
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
     lines, direct, called = traced_line(op.traceback)
-    layer = owner(op.name)
+    layer, node = owner(op.name), None if _is_long(op) else op.node_def
     described: dict[str, object] = {
         "name": op.name,
         "type": op.type,
         "inputs": [_tensor(tensor) for tensor in op.inputs],
         "from": [numbers.get(tensor.op.name) for tensor in op.inputs],
         "outputs": [_tensor(tensor) for tensor in op.outputs],
-        "attrs": _attributes(op),
+        "attrs": _attributes(op, node),
         "at": lines[0] if lines else None,
         "by": lines[1] if len(lines) > 1 else None,
         "direct": direct,
         "layer": layer,
         "origin": None if layer else origin(called),
-        "computes": _computes(op),
+        "computes": _computes(op, node),
     }
     ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]
     return described | {"ports": ports} if any(ports) else described
 
 
-def _computes(op: GraphOperation) -> str:
+def _is_long(op: GraphOperation) -> bool:
+    elements = (op.outputs[0].shape.num_elements() or 0) if op.type == "Const" else 0
+    return elements > LONGEST_CONSTANT
+
+
+def _computes(op: GraphOperation, node: Foreign) -> str:
     """Return a digest of type and attributes, "" where equal inputs may give other results or it is too long."""
     if op.type not in _differs:
         _differs[op.type] = op.op_def.is_stateful and op.type not in READS
-    elements = (op.outputs[0].shape.num_elements() or 0) if op.type == "Const" else 0
-    if _differs[op.type] or elements > LONGEST_CONSTANT:
+    if _differs[op.type] or node is None:
         return ""
-    node = op.node_def
     for name in ("name", "input", "experimental_debug_info"):
         node.ClearField(name)
     for name in NAMES_OF_GRAPH:
@@ -130,14 +136,27 @@ def _tensor(tensor: Tensor) -> list[object]:
     return [tensor.dtype.name, None if shape.rank is None else shape.as_list()]
 
 
-def _attributes(op: GraphOperation) -> dict[str, object]:
+def _attributes(op: GraphOperation, node: Foreign) -> dict[str, object]:
     """Return the attributes that matter, as JSON knows them."""
     if op.type not in _wanted:
         names = (attribute.name for attribute in op.op_def.attr)
         _wanted[op.type] = [name for name in names if name in ATTRIBUTES]
-    wanted = {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
+    wanted = {name: _attribute(op, node, name) for name in _wanted[op.type]}
     number = number_of(op) if op.type == "Const" else None
     return wanted if number is None else wanted | {"scalar": number}
+
+
+def _attribute(op: GraphOperation, node: Foreign, name: str) -> object:
+    """Return one attribute; of its node, which has all at once, where that needs nothing of TensorFlow to read."""
+    value = node.attr[name] if node is not None and name in node.attr else None
+    kind = None if value is None else value.WhichOneof("value")
+    if value is None or kind not in {"type", "b", "i", "f", "s"}:
+        return _plain(op.get_attr(name))
+    if kind != "type":
+        return _plain(getattr(value, kind))
+    if value.type not in _types:
+        _types[value.type] = _plain(op.get_attr(name))
+    return _types[value.type]
 
 
 def number_of(op: GraphOperation) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +40,16 @@ WRAPPERS = frozenset({"LossFunctionWrapper", "MeanMetricWrapper"})
 _names: dict[tuple[str, int], str] = {}
 
 
+@cache
+def _part(file: str) -> str:
+    """Return which part of Keras a file is of, "" of none."""
+    match = PART.search(file)
+    return match[1] if match else ""
+
+
 def origin(frames: Sequence[TracedFrame]) -> Origin | None:
     """Return which part of Keras frames lead into, the user's excluded and the innermost last; None if none."""
-    parts = [(match[1], frame) for frame in frames if (match := PART.search(frame.filename))]
+    parts = [(part, frame) for frame in frames if (part := _part(frame.filename))]
     if not parts:
         return None
     kind = parts[0][0]

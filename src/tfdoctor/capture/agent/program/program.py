@@ -10,6 +10,7 @@ import sys
 import time
 
 from ..process.journal import quietly
+from ..process.other_threads import collector
 from . import graphs, settings
 from .datasets import Datasets
 from .layers import UNSEEN, Layers
@@ -139,7 +140,11 @@ class ProgramFile:
 
         alive = (reference() for reference in registry.graphs)
         describe = quietly("program: graph", registry.log)(described)
-        entries = (describe(graph) for graph in alive if graph is not None)
+        collector.stop()  # its passes over all that is described take longer than describing it
+        try:
+            entries = [describe(graph) for graph in alive if graph is not None]
+        finally:
+            collector.go_on()
         return [entry for entry in entries if entry]
 
     def _part(self, name: str, describe: Callable[[], R]) -> R | None:
