@@ -21,7 +21,7 @@ from tfdoctor.diagnosis import (
     Saving,
     StepsSummary,
 )
-from tfdoctor.report import sentences, terminal
+from tfdoctor.report import findings, sentences, terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, json, md, sarif
 from tfdoctor.report.palette import PHASE_COLOURS
@@ -330,6 +330,22 @@ def test_shown_shares_sum_to_the_whole_within_their_rounding(times: dict[Phase, 
 segment_lists = st.lists(
     st.tuples(st.sampled_from(list(Phase)), st.floats(-10, 1100), st.floats(-10, 1100)), max_size=40
 )
+
+
+def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
+    whole = running.trains(diagnoses.full())
+    assert whole.run
+    early = replace(whole, run=replace(whole.run, ended_early=True))
+    assert sentences.verdict(whole)[0].startswith("The run took ")
+    first, *others = sentences.account(early)
+    assert first.startswith("Each step takes ")
+    assert any(
+        one.startswith("The run was ended after its traced steps, as asked") for one in others
+    )
+    assert "a step" in sentences.changes(early)[0]
+    saved = [fault.saving.amount for fault in findings.grouped(early, None).faults]
+    assert any("of each step" in amount for amount in saved)
+    assert not any("of the run" in amount for amount in saved if "of each step" in amount)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         whole=phases.whole,
         missing=phases.missing,
         finished=phases.finished,
+        ended_early=phases.ended_early,
         recurring_ms=phases.recurring_ms,
         steps=steps.count if steps else 0,
         step_loops=steps.loops if steps else 1,

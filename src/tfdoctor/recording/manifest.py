@@ -194,6 +194,12 @@ class Manifest:
         return posixpath.normpath(posixpath.join(self.cwd, script)) if script else ""
 
     @property
+    def ended_early(self) -> bool:
+        """Whether the run was ended after its traced steps, as the user asked."""
+        complete = self.window is not None and self.window.stopped_by in {"steps", "time"}
+        return complete and self.plan is not None and self.plan.stop_after
+
+    @property
     def recorded_unix_ns(self) -> int:
         """When it was recorded: the start of the traced window, of attaching, or of the run; 0 is unknown."""
         window = self.window.started_unix_ns if self.window else 0

@@ -98,17 +98,30 @@ def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
 def account(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what run and step take, the most important sentence first, and what no rule explains."""
     run, steps = whole_run(diagnosis), diagnosis.steps
-    told: list[str] = []
+    of_run: tuple[str, ...] = ()
     if run is not None:
         # Steps in a graph are seen by their loop alone.
         seen = is_known(steps.median_ms) or steps.source is StepSource.GRAPH_LOOP
         trained = seen or run.steps > 0 or run.of(Phase.STEPS) > 0
         code = diagnosis.subject.exit_code
-        told += run_verdict.headline(run, trained=trained, exit_code=code)
-    told += _step_sentences(diagnosis)
+        of_run = run_verdict.headline(run, trained=trained, exit_code=code)
+    of_step = tuple(_step_sentences(diagnosis))
+    told = (*of_step, *of_run) if is_of_steps(diagnosis) else (*of_run, *of_step)
     if run is None or run_verdict.steps_matter(run):
         told += _unexplained_sentence(diagnosis)
-    return tuple(told)
+    return told
+
+
+def is_of_steps(diagnosis: Diagnosis) -> bool:
+    """Return whether the report is about the step first, although the whole run is known.
+
+    Most of a run that was ended after its traced steps, as asked, is what comes once.
+    """
+    run = whole_run(diagnosis)
+    known = (
+        run is not None and is_known(diagnosis.steps.median_ms) and run_verdict.steps_matter(run)
+    )
+    return known and run is not None and run.ended_early
 
 
 def whole_run(diagnosis: Diagnosis) -> RunAccount | None:
@@ -339,7 +352,8 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
         return (of_run or run_verdict.without_savings(findings),)
     if not of_run:
         return ()
-    return (of_run, *([_too_few(diagnosis)] if diagnosis.steps.too_few else _together(diagnosis)))
+    of_step = [_too_few(diagnosis)] if diagnosis.steps.too_few else _together(diagnosis)
+    return (*of_step, of_run) if is_of_steps(diagnosis) else (of_run, *of_step)
 
 
 def _too_few(diagnosis: Diagnosis) -> str:

@@ -16,7 +16,7 @@ from tfdoctor.facts.step_time.part_events import PartEvents
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.terms.verdict import Stage
 
-SHOWN = 12
+SHOWN = 10
 """Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far."""
 
 LEAST = 0.01

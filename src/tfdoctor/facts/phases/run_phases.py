@@ -51,6 +51,7 @@ class RunPhases:
     whole: bool = True
     missing: str = ""
     finished: bool = True  # False: killed, or still running
+    ended_early: bool = False  # after its traced steps, as the user asked
     others: tuple[str, ...] = ()  # other processes of the run, which this account does not contain
     notes: tuple[str, ...] = field(default=())  # sentences: suspended for 20 s, clocks that jumped
 
@@ -87,6 +88,7 @@ class RunPhases:
             spans=phase_spans(parts, log, tree, place),
             once_ms=_once(parts, course, times, first_tracings_ms(log, tree)),
             finished=clock.finished,
+            ended_early=bool(manifest and manifest.ended_early),
             others=tuple(_others(manifest, log)),
             notes=tuple(_notes(manifest, log)),
         )

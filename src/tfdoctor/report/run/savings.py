@@ -34,12 +34,15 @@ def saving_words(
         return SavingWords(of_step(step), "") if step and _gains(step) else None
     if saving.total.value <= 0:
         return SavingWords("nothing", "")
-    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{_rated(saving)})"
-    each = _each(saving, step)
+    longer = ""
     if is_known(saving.extrapolated):
         epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
-        each += f", {share(saving.extrapolated)} of a run of {epochs}"
+        longer = f"{share(saving.extrapolated)} of a run of {epochs}"
+    if run.ended_early and step and _gains(step):  # its length says nothing of a training
+        return SavingWords(of_step(step), longer)
+    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
+    part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{_rated(saving)})"
+    each = ", ".join(filter(None, (_each(saving, step), longer)))
     return SavingWords(f"{ceiling}{duration(saving.total.value)} of the {part}", each)
 
 

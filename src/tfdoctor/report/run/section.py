@@ -15,7 +15,7 @@ LINES = 3
 """Lines of a phase that are shown at once; the rest is folded."""
 
 LITTLE = 0.01
-"""Share of a traced window below which a bar of what is no step in it shows nothing."""
+"""Share below which a bar of a window shows nothing but steps, and a phase needs no row of its own."""
 
 UNKNOWN = 0.01
 """Share of the time of long steps below which its unknown part is rounding."""
@@ -51,6 +51,7 @@ class RunPhaseText:
     time: str
     share: str
     lines: tuple[RunLineText, ...]
+    is_short: bool  # too little of the run for a row of its own on the page
 
     @property
     def key(self) -> str:
@@ -83,6 +84,11 @@ class RunSection:
     long: str  # how many steps are long; "" where none is
     long_lines: tuple[RunLineText, ...]
 
+    @property
+    def short(self) -> str:
+        """The phases that are too short for rows of their own, with their times."""
+        return ", ".join(f"{phase.label} {phase.time}" for phase in self.phases if phase.is_short)
+
 
 def section(run: RunAccount | None) -> RunSection | None:
     """Return the account as text; None without one, and of a window that has steps alone."""
@@ -112,7 +118,8 @@ def section(run: RunAccount | None) -> RunSection | None:
 
 def _phase(row: PhaseRow, whole: float) -> RunPhaseText:
     label, part = PHASE_LABELS[row.phase], share(row.ms / whole)
-    return RunPhaseText(row.phase, label, duration(row.ms), part, _lines(row.lines, whole))
+    lines, short = _lines(row.lines, whole), row.ms < LITTLE * whole
+    return RunPhaseText(row.phase, label, duration(row.ms), part, lines, short)
 
 
 def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:

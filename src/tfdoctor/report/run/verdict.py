@@ -44,6 +44,8 @@ def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) ->
     """
     took, found = duration(run.total_ms), times(run)
     start = f"The run took {took}" if run.finished else f"{took} of the run were recorded"
+    if run.ended_early:
+        start = f"The run was ended after its traced steps, as asked, and took {took}"
     told = [f"{start}{_went_to(run, trained=trained)}.", _end(run, exit_code)]
     for phase, what in NOT_THE_SCRIPT.items():
         if phase in found and found[phase] >= MATTERS * whole_ms(run):
