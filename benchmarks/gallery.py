@@ -23,8 +23,8 @@ from tfdoctor.stored.files import COMPRESSED, open_report
 ROOT = Path(__file__).parents[1]
 SCRIPTS, REPORTS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
 
-MINUTES = 7.5
-"""Of a trial: three rounds of up to five runs of 20 to 40 s."""
+MINUTES = 15.0
+"""Of a trial: five rounds of up to four runs of 20 to 40 s."""
 
 NORM, PRECISION = "unfused-batch-norm", "float32-matmul"
 
