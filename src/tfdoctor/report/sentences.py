@@ -117,11 +117,8 @@ def is_of_steps(diagnosis: Diagnosis) -> bool:
 
     Most of a run that was ended after its traced steps, as asked, is what comes once.
     """
-    run = whole_run(diagnosis)
-    known = (
-        run is not None and is_known(diagnosis.steps.median_ms) and run_verdict.steps_matter(run)
-    )
-    return known and run is not None and run.ended_early
+    run, known = whole_run(diagnosis), is_known(diagnosis.steps.median_ms)
+    return bool(run and run.ended_early and known and run_verdict.steps_will_matter(run))
 
 
 def whole_run(diagnosis: Diagnosis) -> RunAccount | None:

@@ -95,6 +95,15 @@ def steps_matter(run: RunAccount) -> bool:
     return run.of(Phase.STEPS) >= MATTERS * (recurring or whole_ms(run)) > 0
 
 
+def steps_will_matter(run: RunAccount) -> bool:
+    """Return whether training steps are much of the run with all its planned epochs, as far as these are known."""
+    if not run.for_epochs or not run.epochs:
+        return steps_matter(run)
+    times = run.for_epochs / run.epochs
+    planned_ms = whole_ms(run) + (times - 1) * run.recurring_ms
+    return times * run.of(Phase.STEPS) >= MATTERS * planned_ms > 0
+
+
 def change(
     run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int
 ) -> str:
