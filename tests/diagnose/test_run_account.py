@@ -1,5 +1,7 @@
 """The account of the run holds what the facts say: phases, lines, long steps, memory, epochs."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +74,15 @@ def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned() -> None:
     assert epochs(None, RunCalls((), epochs=2, planned_epochs=30)) == 30
     assert epochs(None, RunCalls((), epochs=30, planned_epochs=30)) is None
     assert epochs(None, RunCalls((), epochs=2)) is None
+
+
+@pytest.mark.parametrize(("early", "times"), [(True, 12 * 80 / 32), (False, 12.0)])
+def test_of_an_epoch_that_was_ended_early_the_steps_count(*, early: bool, times: float) -> None:
+    phases = replace(phases_of({Phase.STEPS: 1.0}), ended_early=early)
+    calls = RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
+    account = run_account(run_chart(phases, steps_of(32, 10.0), None, calls))
+    assert account
+    assert (account.for_epochs, account.for_times) == (12, times)
 
 
 def test_without_an_epoch_nothing_is_extrapolated() -> None:

@@ -346,7 +346,7 @@ def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
     saved = [fault.saving.amount for fault in findings.grouped(early, None).faults]
     assert any("of each step" in amount for amount in saved)
     rows = (*whole.run.rows, PhaseRow(phase=Phase.PREPARING, ms=1e8))
-    once = replace(whole.run, ended_early=True, rows=rows, for_epochs=2, epochs=1)
+    once = replace(whole.run, ended_early=True, rows=rows, for_epochs=2, for_times=2.0)
     assert sentences.account(replace(early, run=once))[0].startswith("The run was ended after")
     assert not any("of the run" in amount for amount in saved if "of each step" in amount)
 

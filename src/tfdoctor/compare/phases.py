@@ -28,6 +28,7 @@ def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:
         ),
         epochs=(first.epochs, last.epochs),
         steps=(first.steps, last.steps),
+        ended_early=first.ended_early or last.ended_early,
     )
 
 

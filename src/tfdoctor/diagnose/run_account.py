@@ -46,6 +46,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         epochs=calls.epochs if calls else 0,
         planned_epochs=calls.planned_epochs if calls else None,
         for_epochs=epochs_to(chart, for_epochs),
+        for_times=times_to(chart, for_epochs),
         window_share=steps.window_share if steps else None,
         window_steps=_window_steps(chart, steps),
         peak_bytes=_peak(chart),
@@ -69,6 +70,21 @@ def epochs_to(chart: Chart, asked: int | None) -> int | None:
         return asked
     planned = calls.planned_epochs
     return planned if planned is not None and planned > calls.epochs else None
+
+
+def times_to(chart: Chart, asked: int | None) -> float | None:
+    """Return how many times as much of what recurs a run of so many epochs has; None where that is unknown.
+
+    The last epoch of a run that was ended early is a part of one: there the steps are counted.
+    """
+    epochs, calls, steps = epochs_to(chart, asked), chart.get(RunCalls), chart.get(RunSteps)
+    if not epochs or calls is None:
+        return None
+    phases = chart.get(RunPhases)
+    early = phases is not None and phases.ended_early
+    if early and calls.epoch_steps and steps and steps.count:
+        return epochs * calls.epoch_steps / steps.count
+    return epochs / calls.epochs
 
 
 def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:

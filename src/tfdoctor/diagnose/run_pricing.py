@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.diagnose.rank import ResultRank
-from tfdoctor.diagnose.run_account import epochs_to
+from tfdoctor.diagnose.run_account import times_to
 from tfdoctor.diagnose.savings import WORTH_SAYING, relief
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import Phase
@@ -85,9 +84,7 @@ class RunPricing:
         model = chart.get(RunModel)
         if model is None or not model.phases.whole or not model.phases.total_ms:
             return None
-        epochs, calls = epochs_to(chart, for_epochs), chart.get(RunCalls)
-        times = epochs / calls.epochs if epochs and calls and calls.epochs else None
-        return cls(model, times)
+        return cls(model, times_to(chart, for_epochs))
 
     @property
     def run(self) -> Amount:

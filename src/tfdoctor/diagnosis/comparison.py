@@ -112,6 +112,7 @@ class ChangeOfRun:
     phases: tuple[PhaseChange, ...]  # in the order of Phase; they sum to the runs
     epochs: tuple[int, int] = (0, 0)
     steps: tuple[int, int] = (0, 0)  # of training
+    ended_early: bool = False  # one of them, after its traced steps, as asked
 
 
 class MoverKind(StrEnum):

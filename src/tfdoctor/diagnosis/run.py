@@ -84,6 +84,7 @@ class RunAccount:
     epochs: Annotated[int, Named("epoch_count")] = 0
     planned_epochs: int | None = None
     for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
+    for_times: Annotated[float | None, OmitDefault()] = None  # as much of what recurs it has
     window_share: Share | None = None  # of the steps' time, in steps like the traced ones
     window_steps: int = 0
     peak_bytes: float | None = None

@@ -61,7 +61,7 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
     if is_report(at):
         return _stored(job, open_report(at, book.known), digest)
     recording = Recording.open(at)
-    title = names.title(job.found.place)
+    title = recording.invocation or names.title(job.found.place)
     diagnosis = diagnose(recording, book.rules, title, ask_xprof=False, settings=book.settings)
     known = replace(
         _known(job, digest),

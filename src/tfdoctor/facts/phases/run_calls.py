@@ -80,6 +80,7 @@ class RunCalls:
     epochs: int = 0  # that were begun, of fit or as passes over a training dataset
     planned_epochs: int | None = None  # as fit was told; None is unknown
     fits: int = 0
+    epoch_steps: int | None = None  # of one epoch of the only fit; None is unknown
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
@@ -94,12 +95,14 @@ class RunCalls:
         fits = totals.count(totals.tree.of_kind(RunCall.FIT))
         epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
         passes = sum(steps.passes for steps in main_steps(totals.log))
-        planned = recording.program.run.epochs if recording.program else None
+        settings = recording.program.run if recording.program and fits == 1 else None
+        planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
             tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
             epochs or passes,
-            int(planned) if planned and fits == 1 else None,
+            int(planned) if planned else None,
             fits,
+            int(length) if length else None,
         )
 
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:

@@ -53,7 +53,7 @@ def headline(comparison: RunComparison) -> str:
 
 def _is_shorter_or_longer(run: ChangeOfRun) -> bool:
     """Return whether runs of as many epochs and steps took clearly different times."""
-    as_long = all(first == last for first, last in (run.epochs, run.steps))
+    as_long = not run.ended_early and all(first == last for first, last in (run.epochs, run.steps))
     return as_long and abs(run.after_ms - run.before_ms) > RUN_CHANGED * run.before_ms
 
 
@@ -179,6 +179,8 @@ def _about_run(run: ChangeOfRun) -> Iterator[str]:
         f"The whole run, without what the profiler took of it, took {duration(run.before_ms)} before and "
         f"{duration(run.after_ms)} after the change. Each phase was measured once, so its difference may be chance."
     )
+    if run.ended_early:
+        yield "A run was ended after its traced steps, as asked (--stop-after), so most of it is what comes once."
     for what, (first, last) in {"epochs": run.epochs, "training steps": run.steps}.items():
         if first != last:
             yield (

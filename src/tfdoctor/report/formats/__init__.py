@@ -1,7 +1,7 @@
 """The file formats of reports. A module here is one: its name is the format's, its ``render`` the renderer.
 
 Nothing is registered by hand: a new module is a new value of ``--format`` and writes ``report.<its name>``, or
-``report.<its SUFFIX>``. One whose ``STREAM`` is true is printed instead of written.
+``report.<its SUFFIX>``. Those of ``PRINTED`` are printed instead of written.
 Importing this package is cheap: plotly and Jinja load when a report is rendered.
 """
 
@@ -13,6 +13,10 @@ from types import ModuleType
 from tfdoctor.diagnosis import Diagnosis
 
 FORMATS = tuple(sorted(module.name for module in iter_modules(__path__)))
+
+PRINTED = frozenset({"github", "llm"})
+"""Formats that a program reads from the output of the command. They are named here, because a command line is
+checked before anything that renders is imported."""
 
 
 def render(file_format: str, diagnosis: Diagnosis) -> str:
@@ -35,7 +39,7 @@ def suffix(file_format: str) -> str:
 
 def is_streamed(file_format: str) -> bool:
     """Say whether one of ``FORMATS`` is printed, because its reader reads the output of the program."""
-    return bool(getattr(_module(file_format), "STREAM", False))
+    return file_format in PRINTED
 
 
 def _module(file_format: str) -> ModuleType:

@@ -8,9 +8,6 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.places import Placed, placed, placed_budgets
 from tfdoctor.terms.verdict import Severity
 
-STREAM = True
-"""The runner reads the commands from the output of the step."""
-
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 MOST = 10

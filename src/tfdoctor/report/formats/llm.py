@@ -12,9 +12,6 @@ from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.tables import Grid
 
-STREAM = True
-"""A program reads it from the output of the command."""
-
 LIMIT = 12_000
 """Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
 three (https://platform.openai.com/tokenizer)."""
@@ -78,7 +75,7 @@ def _run(run: RunSection) -> str:
             for line in phase.first[:ROWS]
         )
         rows.append(f"- {phase.label} {phase.time} ({phase.share}){f': {lines}' if lines else ''}")
-    return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long])])
+    return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long]), *run.notes])
 
 
 def _fault(rank: int, fault: Fault) -> str:

@@ -141,7 +141,9 @@ def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:
 def _notes(run: RunAccount) -> Iterator[str]:
     """Yield what else there is to know of the account."""
     yield from map(text.sentence, run.notes)
-    if run.planned_epochs and run.epochs < run.planned_epochs:
+    if run.ended_early and run.planned_epochs and run.epochs:
+        yield f"The run was ended in epoch {run.epochs:,} of {run.planned_epochs:,}."
+    elif run.planned_epochs and run.epochs < run.planned_epochs:
         yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} ran."
     if silent_ms := _silent_end(run):
         yield (

@@ -97,9 +97,9 @@ def steps_matter(run: RunAccount) -> bool:
 
 def steps_will_matter(run: RunAccount) -> bool:
     """Return whether training steps are much of the run with all its planned epochs, as far as these are known."""
-    if not run.for_epochs or not run.epochs:
+    times = run.for_times
+    if times is None or not is_known(times):
         return steps_matter(run)
-    times = run.for_epochs / run.epochs
     planned_ms = whole_ms(run) + (times - 1) * run.recurring_ms
     return times * run.of(Phase.STEPS) >= MATTERS * planned_ms > 0
 
