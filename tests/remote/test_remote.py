@@ -80,7 +80,7 @@ def reported(bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path) -> None
     for result in (*found[0], *found[1]):
         result.pop("fallbacks", None)  # they name the trace by its path from the current folder
     assert found[0] == found[1]
-    assert remote["subject"]["title"] == "input_bound.py"
+    assert remote["subject"]["title"] == "first"
 
 
 def test_workers_that_ended_at_different_times_are_all_read(

@@ -102,8 +102,8 @@ def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("limiting", "words"),
     [
-        (stage("Map"), "sequential-map"),
-        (stage("Map", python_ms=40.0), "python-input"),
+        (stage("Map"), "several threads"),
+        (stage("Map", python_ms=40.0), "TensorFlow operations"),
         (stage("BatchV2"), "cheaper"),
     ],
 )
