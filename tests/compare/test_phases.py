@@ -48,6 +48,14 @@ def test_phases_sum_to_the_runs_without_our_own_work(
     assert shown == [one for one in Phase if one in {*before, *after} - {Phase.PROFILER}]
 
 
+def test_a_run_that_was_ended_early_is_known_as_such() -> None:
+    known = whole({Phase.STEPS: 1_000.0})
+    assert known.run
+    early = replace(known, run=replace(known.run, ended_early=True))
+    told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
+    assert [one.ended_early for one in told if one] == [False, True, True]
+
+
 def test_runs_that_are_not_known_whole_are_not_compared() -> None:
     known = whole({Phase.STEPS: 1_000.0})
     assert known.run

@@ -352,6 +352,18 @@ def test_a_report_is_called_by_the_program_and_its_arguments(
 
 
 @pytest.mark.parametrize(
+    ("stop_after", "stopped_by", "early"),
+    [(True, "steps", True), (True, "time", True), (True, "end", False), (False, "steps", False)],
+)
+def test_a_run_is_ended_early_where_that_was_asked_and_its_window_was_full(
+    stopped_by: str, *, stop_after: bool, early: bool
+) -> None:
+    data = {"schema": 1, "plan": {"stop_after": stop_after}, "window": {"stopped_by": stopped_by}}
+    assert Manifest.from_json(data).ended_early is early
+    assert not Manifest.from_json({"schema": 1, "plan": {"stop_after": stop_after}}).ended_early
+
+
+@pytest.mark.parametrize(
     "data",
     [
         None,

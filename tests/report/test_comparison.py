@@ -87,6 +87,9 @@ def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
         "The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and"
     )
     assert "whole run" not in words.headline(comparisons.longer())  # it has more epochs
+    early = replace(comparisons.sooner(), run=replace(run, ended_early=True))
+    assert "whole run" not in words.headline(early)
+    assert any("--stop-after" in note for note in words.notes(early))
     little = replace(run, after_ms=0.95 * run.before_ms)
     assert "whole run" not in words.headline(replace(comparisons.sooner(), run=little))
 

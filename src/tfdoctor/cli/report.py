@@ -102,7 +102,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             check_target(Path(patch))
         diagnosis = diagnose(
             noted(recording, quiet=scrub),
-            recording.invocation or recording.title(path),
+            recording.title(path),
             applied,
             gates,
             savings,

@@ -201,9 +201,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         recording = _profiled(target, out)
     stored.must_be_writable(recording)
     gates.check(program_of(recording))
-    diagnosis = gates.applied(
-        untried(recording, recording.invocation or recording.title(Path()), applied)
-    )
+    diagnosis = gates.applied(untried(recording, recording.title(Path()), applied))
     tried = of_recording.conduct(recording, diagnosis, request)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(

@@ -27,7 +27,7 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
         report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
-        report = settled(examine(recording, recording.invocation or recording.title(path)))
+        report = settled(examine(recording, recording.title(path)))
     names = {rule.name for rule in rules}
     results = tuple(result for result in report.results if result.rule.name in names)
     return replace(report, results=results)

@@ -113,7 +113,7 @@ class ServedRuns:
         if stored := report_at(path):
             return open_report(stored, rules.rules)
         recording = Recording.open(path)
-        return _examined(recording, recording.invocation or recording.title(path), rules)
+        return _examined(recording, recording.title(path), rules)
 
 
 def explained(rule: str) -> str:

@@ -70,8 +70,8 @@ class Recording:
         return shlex.join((PurePath(plan.script).name, *command[at:]))
 
     def title(self, path: Path) -> str:
-        """Return the name of the recording that was opened at a path: of a folder above several, the one shown."""
-        return (self.root or path).resolve().name
+        """Return what a report on the recording opened at a path is called: its program, else its folder."""
+        return self.invocation or (self.root or path).resolve().name
 
     @classmethod
     def _of_workers(cls, path: Path, folders: tuple[Path, ...]) -> Self:

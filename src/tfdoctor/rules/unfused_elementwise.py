@@ -120,11 +120,10 @@ def _elementwise(
     """Return the elementwise operations that no other rule counts."""
     layers = program.layers if program else ()
     norms = {layer.name for layer in layers if "BatchNorm" in layer.kind}
-    of_optimizer = frozenset(map(id, optimizer.rows))
     return [
         row
-        for row in operations.rows
-        if row.type in ELEMENTWISE and row.layer not in norms and id(row) not in of_optimizer
+        for row in optimizer.others(operations)
+        if row.type in ELEMENTWISE and row.layer not in norms
     ]
 
 

@@ -82,14 +82,15 @@ def test_epochs_are_counted() -> None:
 
 
 def test_the_only_fit_plans_the_epochs() -> None:
-    settings = ProgramRecord(run=RunSettings(epochs=90))
+    settings = ProgramRecord(run=RunSettings(epochs=90, steps_per_epoch=40))
     once = replace(fits(4).recording(), program=settings)
     twice = fits(2)
     twice.during(RunCall.FIT, 1.0, "t.py:30", "Model.fit")
 
-    assert RunCalls.measure(once).planned_epochs == 90
-    again = replace(twice.recording(), program=settings)
-    assert RunCalls.measure(again).planned_epochs is None
+    known = RunCalls.measure(once)
+    assert (known.planned_epochs, known.epoch_steps) == (90, 40)
+    unknown = RunCalls.measure(replace(twice.recording(), program=settings))
+    assert (unknown.planned_epochs, unknown.epoch_steps) == (None, None)
 
 
 def test_passes_of_a_loop_of_ones_own_are_epochs() -> None:

@@ -15,7 +15,8 @@ from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.phase_spans import MOST_SPANS
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.manifest import EndedProcess, RunTimes
+from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.recording.manifest import CapturePlan, EndedProcess, RunTimes
 from tfdoctor.recording.run_log import (
     Bucket,
     BucketSteps,
@@ -322,6 +323,15 @@ def test_a_first_step_that_is_hardly_longer_is_a_step() -> None:
 
 
 # The begin and the end
+
+
+def test_a_run_that_was_ended_after_its_traced_steps_is_known_as_such() -> None:
+    full = TracedWindow(stopped_by="steps")
+    asked = own_loop().recording(plan=CapturePlan(stop_after=True), window=full)
+    assert RunPhases.measure(asked, None).ended_early
+    assert not RunPhases.measure(
+        own_loop().recording(plan=CapturePlan(), window=full), None
+    ).ended_early
 
 
 def test_a_killed_run_ends_with_its_last_record() -> None:

@@ -39,6 +39,14 @@ class OptimizerWork(OperationRows):
                 rows.append(row)
         return cls(tuple(rows), sum(row.calls for row in rows if UPDATES.match(row.type)))
 
+    def others(self, operations: Operations) -> tuple[OperationTime, ...]:
+        """Return the operations of the same step that are not the optimizer's.
+
+        Rows are known by identity: to compare each of thousands with all of these takes half a minute.
+        """
+        own = frozenset(map(id, self.rows))
+        return tuple(row for row in operations.rows if id(row) not in own)
+
     def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
         """Return operations on tensors of at most ``values``, or of unknown size in at most ``each_ms``."""
         return tuple(row for row in self.rows if is_small(row, values, each_ms))

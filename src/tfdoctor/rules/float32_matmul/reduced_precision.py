@@ -69,8 +69,7 @@ class ReducedPrecision:
         """Collect the effects on the operations of the step."""
         if hardware.kind != DeviceKind.CPU:
             return cls(gains=tuple(_halved(operations)))
-        variables = _optimizer_rows(operations)
-        rest = [row for row in operations.rows if id(row) not in variables]
+        rest = OptimizerWork.measure(operations).others(operations)
         return cls(costs=(*_casts(norms), *_slower(rest), *_pooled(rest, program)))
 
 
@@ -81,15 +80,9 @@ def _halved(operations: Operations) -> Iterable[Effect]:
     """
     if any(row.precision in HALVES for row in operations.matrix):
         return
-    variables = _optimizer_rows(operations)
-    for row in operations.rows:
-        if row.precision == "float32" and not row.is_matrix and id(row) not in variables:
+    for row in OptimizerWork.measure(operations).others(operations):
+        if row.precision == "float32" and not row.is_matrix:
             yield row.scaled(HALF_THE_BYTES, Bound.AT_MOST)
-
-
-def _optimizer_rows(operations: Operations) -> frozenset[int]:
-    """Return the ids of the optimizer's rows: comparing each of thousands with all of them takes half a minute."""
-    return frozenset(map(id, OptimizerWork.measure(operations).rows))
 
 
 def _casts(norms: BatchNorms | None) -> Iterable[Effect]:

@@ -106,7 +106,7 @@ def _operation(
         "direct": direct,
         "layer": layer,
         "origin": None if layer else origin(called),
-        "computes": _computes(op, node),
+        "computes": _computes(op, node),  # last: it takes out of the node what does not count
     }
     ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]
     return described | {"ports": ports} if any(ports) else described
