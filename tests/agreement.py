@@ -1,7 +1,7 @@
 """What must hold of every recording: facts that measure one thing agree, and every large part has an account."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnose.accounts import accounts
@@ -21,6 +21,7 @@ from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.report import sentences
+from tfdoctor.report.accounts import lines as account_lines
 from tfdoctor.report.run.verdict import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
@@ -184,10 +185,10 @@ def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
 
 def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
-    words = sentences.verdict(replace(diagnosis, run=None, run_together=None))
-    silent = len(words) < 3
+    unexplained = {account.part for account in sentences.unexplained(diagnosis)}
+    silent = not unexplained <= {line.part for line in account_lines(diagnosis)}
     said = " ".join(sentences.changes(diagnosis))
-    return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in said)
+    return bool(unexplained) and (silent or sentences.NO_WAY in said)
 
 
 WITHIN = 0.02

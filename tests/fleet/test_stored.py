@@ -42,6 +42,15 @@ def test_its_step_is_the_one_that_its_page_begins_with(job: RecordingJob, tmp_pa
     assert step_ms == pytest.approx(made.steps.shown_ms / 1.2, rel=1e-3)
 
 
+def test_a_run_that_was_ended_early_counts_by_its_steps(job: RecordingJob, tmp_path: Path) -> None:
+    made = diagnoses.run()
+    assert made.run is not None
+    for early, whole in ((False, True), (True, False)):
+        one = replace(made, run=replace(made.run, ended_early=early))
+        Path(job.found.place).write_text(report_json.render(one), "utf-8")
+        assert examine(job, tmp_path).run.is_whole is whole
+
+
 def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:
     done = examine(replace(job, scrubbed=True), tmp_path)
     assert (done.run.failure, done.page) == ("unreadable", "")

@@ -82,6 +82,21 @@ def test_the_metrics_are_in_their_units() -> None:
     }
 
 
+def test_a_run_that_was_ended_early_is_no_run_among_whole_ones() -> None:
+    runs = noisy([50.0] * 3)
+    assert runs[1].run is not None
+    ended = replace(runs[1], run=replace(runs[1].run, ended_early=True))
+    (series,) = followed([runs[0], ended, runs[2]]).series
+    assert [RunMetric.RUN in run.values for run in series.runs] == [True, False, True]
+    (alike,) = followed([ended]).series
+    assert RunMetric.RUN in alike.runs[0].values
+    whole = next(rule for rule, one in series.runs[0].findings.items() if one.saving)
+    of_step = {one.rule.name: one.saving.share for one in ended.results if one.saving}
+    found = series.runs[1].findings
+    assert {rule: found[rule].saving for rule in of_step} == of_step
+    assert whole in found
+
+
 # A regression
 
 

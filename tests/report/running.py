@@ -245,7 +245,7 @@ def saving(  # noqa: PLR0913 - the fields that differ
     return RunSaving(
         total=ms(1000 * seconds),
         share=seconds / whole,
-        rated=seconds / whole,
+        rated=max(seconds / whole, extrapolated or 0.0),
         recurs=recurs,
         each=ms(1000 * (seconds if each is None else each)),
         times=times,

@@ -185,6 +185,25 @@ def test_text_is_shortened_between_words_and_no_number_loses_its_interval(limit:
             assert whole in part or whole.split()[0] not in part
 
 
+FIT = "train.py:19 · 14.2 s (63 %) · steps · keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
+
+
+@pytest.mark.parametrize(
+    ("shown", "limit", "kept"),
+    [
+        (FIT, 80, "train.py:19 · 14.2 s (63 %) · steps · … TensorFlowTrainer.fit"),
+        (FIT, 58, "train.py:19 · 14.2 s (63 %) · … TensorFlowTrainer.fit"),
+        (
+            "/usr/lib/python3/packages/some/module_name.py:1919",
+            42,
+            "/usr/lib/python3 … module_name.py:1919",
+        ),
+    ],
+)
+def test_a_name_is_shortened_between_its_parts(shown: str, limit: int, kept: str) -> None:
+    assert text.shorten(shown, limit) == kept
+
+
 def test_a_long_word_in_a_sentence_is_shortened_like_a_name() -> None:
     assert len(text.prose(f"before {LONG} after")) < text.NAME_LIMIT + 20
 

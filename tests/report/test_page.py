@@ -192,13 +192,14 @@ def test_few_checks_are_no_bill_of_health() -> None:
     )
 
 
-def test_an_unexplained_part_is_in_the_verdict_and_no_health() -> None:
+def test_an_unexplained_part_has_its_account_and_is_no_health() -> None:
     """The largest comes first."""
-    words = verdict(diagnoses.unexplained())
-    assert "6.90 ms of each step are host time and 2.30 ms compute time" in words
-    assert "compute time that no rule explains" in words
-    assert NO_WAY not in words
+    most, less = sentences.unknown(diagnoses.unexplained())
+    assert most == "6.90 ms of each step are host time that no rule explains."
+    assert less.startswith("2.30 ms of each step are compute time")
+    assert NO_WAY not in verdict(diagnoses.unexplained())
     (line, _) = page(diagnoses.unexplained()).accounts
+    assert line.text.startswith("6.90 ms unexplained. ")
     assert "Python at train.py:41 (62 % of the stack samples)" in line.text
 
 
@@ -220,7 +221,7 @@ def test_few_steps_are_not_called_each_step(number: int, said: str) -> None:
     base = diagnoses.unexplained()
     rows = base.steps.rows[:number]
     few = replace(base, steps=replace(base.steps, rows=rows, count=number))
-    assert said in verdict(few)
+    assert said in " ".join(sentences.unknown(few))
     assert ("ach step" in verdict(few)) is (number > 2)
 
 

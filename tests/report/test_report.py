@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def test_slow_steps_that_take_most_of_the_time_come_first() -> None:
     first, second, *_ = sentences.verdict(diagnoses.slow_steps())
     assert first == "4.65 s of the 4.78 s of 91 timed steps are in 16 slow steps."
     assert second == sentences.verdict(diagnoses.full())[0].replace("Each step", "A typical step")
+
+
+def test_a_typical_step_beside_slow_ones_is_the_untraced_one_too() -> None:
+    slow = diagnoses.slow_steps()
+    assert slow.steps.shown_ms
+    outside = replace(slow.conditions, untraced_ms=slow.steps.shown_ms / 1.3)
+    _, second, *_ = sentences.verdict(replace(slow, conditions=outside))
+    assert second.startswith("A typical step takes 40.0 ms (52.0 ms while it was traced), ")
 
 
 def test_few_steps_promise_nothing_and_say_why() -> None:

@@ -197,14 +197,6 @@ def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:
     )
 
 
-def test_what_is_unexplained_of_a_step_is_said_only_of_a_step_that_matters() -> None:
-    base = diagnoses.unexplained()
-    for part, said in ((90.0, True), (5.0, False)):
-        run = spent({Phase.STEPS: part, Phase.SAVING: 100.0 - part})
-        words = " ".join(sentences.verdict(replace(base, run=run)))
-        assert ("no rule explains" in words) is said
-
-
 def test_slow_steps_are_told_by_the_account() -> None:
     slow = diagnoses.slow_steps()
     words = sentences.verdict(replace(slow, run=spent({Phase.STEPS: 72.0})))
@@ -249,6 +241,7 @@ def test_a_run_is_not_said_to_become_longer() -> None:
     small = replace(base.run_together, share=0.04)
     said, *_ = sentences.changes(replace(base, run_together=small, order=None))
     assert said.startswith("Three changes would save at most ")
+    assert said.endswith(" of the run (4 %), and 41 % of a run of 90 epochs.")
 
 
 STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
@@ -316,6 +309,20 @@ def test_savings_of_a_run_that_was_ended_early_are_those_of_the_step_and_the_pla
     shown = section(early)
     assert shown
     assert "The run was ended in epoch 10 of 90." in shown.notes
+    milder = replace(saving, extrapolated=0.04, rated=0.19)
+    words = saving_words(milder, STEP, early)
+    assert words is not None
+    assert words.each == "4 % of a run of 90 epochs, 19 % of what recurs"  # which is a warning
+
+
+def test_a_share_that_gives_the_severity_is_told_once() -> None:
+    once = replace(running.saving(13.0, Recurrence.ONCE), rated=0.03)
+    words = saving_words(once, None, running.account())
+    assert words is not None
+    assert words.whole == "13 s of the run (10 %, 3 % of a longer run), once"
+    words = saving_words(replace(once, extrapolated=0.03), None, running.account())
+    assert words is not None
+    assert words.whole == "13 s of the run (10 %), once, 3 % of a run of 90 epochs"
 
 
 def test_a_report_of_the_step_tells_savings_of_the_step() -> None:
@@ -470,6 +477,26 @@ def test_a_page_without_an_account_has_nothing_of_it() -> None:
     page = html.render_without_plotly(diagnoses.full())
     assert "run-bar" not in page
     assert "phase-" not in page
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "said"),
+    [
+        (1, 1, "It is the first of an epoch or of a pass over the data."),
+        (2, 2, "Each of them is the first of an epoch or of a pass over the data."),
+        (3, 1, "1 of them is the first of an epoch or of a pass over the data: 0.9 s of that."),
+        (
+            3,
+            2,
+            "2 of them are the first ones of an epoch or of a pass over the data: 0.9 s of that.",
+        ),
+    ],
+)
+def test_long_steps_that_are_the_first_are_told(count: int, first: int, said: str) -> None:
+    long = LongStepTime(count=count, ms=1000.0, beyond_ms=950.0, first=first, first_beyond_ms=900.0)
+    shown = section(spent({Phase.STEPS: 72.0}, long_steps=long))
+    assert shown is not None
+    assert said in shown.long
 
 
 def test_the_line_of_long_steps_is_listed() -> None:

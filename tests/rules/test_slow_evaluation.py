@@ -83,3 +83,7 @@ def test_what_is_missing_is_said() -> None:
         reason="only a window was traced"
     )
     assert isinstance(judged(), NotApplicable)
+    ended = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0}, ended_early=True)
+    assert applied(slow_evaluation, ended, RunCalls(())) == NotApplicable(
+        reason="the run evaluates no model before it was ended, after its traced steps"
+    )

@@ -15,10 +15,20 @@ from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.unvectorized_operation import NAME, Limits, example
+from tfdoctor.rules.unvectorized_operation import IN_STEP, NAME, Limits, example
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Severity, Stage, StepWork
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Severity,
+    Stage,
+    StepWork,
+)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(10 * Limits().share, Finding), (0.49, Healthy)])
@@ -51,6 +61,15 @@ def test_a_pipeline_that_keeps_up_is_healthy() -> None:
     step, pipeline = Breakdown.of(device=30.0), InputPipeline.of(AUGMENT)
     verdict = example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step)
     assert isinstance(verdict, Healthy)
+
+
+def test_a_step_that_hides_the_pipelines_loop_is_to_lose_both() -> None:
+    """Without the loop in the step alone, the step waits for the stage."""
+    step, pipeline = Breakdown.of(host=27.0, device=3.0), InputPipeline.of(AUGMENT)
+    loops = (IN_STEP, IN_DATA)
+    finding = as_finding(example(*loops, scheduling_ms=24.0, pipeline=pipeline, step=step))
+    assert {effect.stage for effect in finding.effects} == {Stage.HOST, Stage.INPUT}
+    assert Measure("time in such loops, per step", ms(24.0)) in finding.evidence  # not the stage's
 
 
 def test_on_a_gpu_the_loop_is_named_and_not_priced() -> None:

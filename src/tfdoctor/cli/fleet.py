@@ -16,6 +16,7 @@ from tfdoctor.cli.outcome import INTERRUPTED, open_page
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError, TfdoctorError
+from tfdoctor.terms.humanize import counted
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis.fleet_report import FleetReport
@@ -226,6 +227,6 @@ def _write(report: "FleetReport", table: "FleetTable", out: Path, *, show: bool)
     for path in (page, out / PARQUET, out / ROWS):
         typer.echo(UPLOADS.written(path))
     if pages := sum(bool(one.run.report) for one in report.runs):
-        typer.echo(f"and {pages:,} reports in {UPLOADS.shown(out / PAGES)}")
+        typer.echo(f"and {counted(pages, 'report')} in {UPLOADS.shown(out / PAGES)}")
     if show:
         open_page(page)

@@ -46,9 +46,12 @@ def row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fle
 
 
 def _of_run(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the time of the whole run and what all changes save of it; {} where it is not known whole."""
+    """Return the time of the whole run and what all changes save of it; {} where it is not known whole.
+
+    One that was ended after its traced steps, as asked, mostly starts: what it wastes is that of its steps.
+    """
     run, together = diagnosis.run, diagnosis.run_together
-    if run is None or not run.whole:
+    if run is None or not run.whole or (run.ended_early and diagnosis.steps.shown_ms):
         return {}
     # Nothing is saved of a run that no change shortens; where a change is known, and not what it saves, it is open.
     alone = None if any(map(_is_unpriced, diagnosis.results)) else 0.0

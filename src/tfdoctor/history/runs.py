@@ -29,6 +29,7 @@ class ReadRun:
 
     key: SeriesKey
     run: HistoryRun  # without the step
+    ended_early: bool  # after its traced steps, as asked
     untraced_ms: float | None  # median step outside of the traced ones
     shown_ms: float | None  # the step that its report is about
     traits: tuple[tuple[str, str], ...]
@@ -59,13 +60,21 @@ class ReadRun:
                 if not isinstance(result.outcome, NotApplicable | Errored)
             ),
         )
-        return cls(key, run, conditions.untraced_ms, report.steps.shown_ms, tuple(_traits(report)))
+        early = bool(report.run and report.run.ended_early)
+        traits = tuple(_traits(report))
+        return cls(key, run, early, conditions.untraced_ms, report.steps.shown_ms, traits)
 
     @property
     def order(self) -> tuple[str, str, str]:
         """By which runs are in order: the time of the commit, or of the run where that is unknown."""
         run = self.run
         return run.committed or run.recorded, run.recorded, run.place
+
+    def without_time(self) -> Self:
+        """Return it without the time of the whole run."""
+        values = dict(self.run.values)
+        values.pop(RunMetric.RUN, None)
+        return replace(self, run=replace(self.run, values=values))
 
     def with_step(self, step_ms: float | None) -> HistoryRun:
         """Return the run with its step."""
@@ -74,10 +83,14 @@ class ReadRun:
 
 
 def _findings(report: Diagnosis) -> dict[str, HistoryFinding]:
-    """Return the findings about the run by their rules, with the share that each saves."""
-    found = {}
+    """Return the findings about the run by their rules, with the share that each saves.
+
+    It is the share of the step where the run was ended after its traced steps, as asked.
+    """
+    found, early = {}, report.run is not None and report.run.ended_early
     for one in findings(report):
-        result, saving = one.result, one.result.run or one.result.saving
+        result, (of_run, of_step) = one.result, (one.result.run, one.result.saving)
+        saving = (of_step or of_run) if early else (of_run or of_step)
         severity = result.severity or one.finding.severity
         found[one.rule] = HistoryFinding(
             severity.name.lower() if severity else None, saving.share if saving else None

@@ -76,7 +76,12 @@ def _same(one: HistoryRun, other: HistoryRun) -> bool:
 
 
 def _with_steps(read: Sequence[ReadRun]) -> tuple[str, tuple[HistoryRun, ...]]:
-    """Return the runs with their steps, and what these are: of all the same, the untraced one where all have it."""
+    """Return the runs with their steps, and what these are: of all the same, the untraced one where all have it.
+
+    The time of a run that was ended after its traced steps is left out, unless all were.
+    """
+    if not all(one.ended_early for one in read):
+        read = [one.without_time() if one.ended_early else one for one in read]
     timed = [one for one in read if one.untraced_ms or one.shown_ms]
     untraced = all(one.untraced_ms for one in timed)
     steps = [one.untraced_ms if untraced else one.shown_ms for one in read]

@@ -45,6 +45,15 @@ class BarSegment:
     share: str
     fraction: float
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a narrow page leaves it out of its legend."""
+        return self.fraction < LITTLE
+
+
+LITTLE = 0.01
+"""Share of the step."""
+
 
 @dataclass(frozen=True, slots=True)
 class RuleOff:

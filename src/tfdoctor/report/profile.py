@@ -83,13 +83,13 @@ def _line(row: ProfileRow) -> ProfileLine:
 def _reached(row: ProfileRow) -> tuple[str, str]:
     """Return how near a row is to the hardware's rates, else to this run's highest, and the same in a few words."""
     if row.attained is not None:
-        return percent(row.attained), f"at {percent(row.attained)} of the hardware"
+        return percent(row.attained), f"{percent(row.attained)} of the hardware"
     if row.of_fastest is None:
         return "unknown", ""
     if row.of_fastest >= FASTEST:
         return "this run's fastest", "the fastest"
     reached = percent(row.of_fastest)
-    return f"{reached} of this run's fastest", f"at {reached} of the fastest"
+    return f"{reached} of this run's fastest", f"{reached} of the fastest"
 
 
 def heaviest(diagnosis: Diagnosis) -> str:

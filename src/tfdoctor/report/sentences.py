@@ -91,12 +91,12 @@ _UNEXPLAINED = {
 
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return the sentences of the verdict: what run and step take, what no rule explains, what would change it."""
+    """Return the sentences of the verdict: what run and step take, what would change it."""
     return (*account(diagnosis), *changes(diagnosis))
 
 
 def account(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return what run and step take, the most important sentence first, and what no rule explains."""
+    """Return what run and step take, the most important sentence first."""
     run, steps = whole_run(diagnosis), diagnosis.steps
     of_run: tuple[str, ...] = ()
     if run is not None:
@@ -106,10 +106,7 @@ def account(diagnosis: Diagnosis) -> tuple[str, ...]:
         code = diagnosis.subject.exit_code
         of_run = run_verdict.headline(run, trained=trained, exit_code=code)
     of_step = tuple(_step_sentences(diagnosis))
-    told = (*of_step, *of_run) if is_of_steps(diagnosis) else (*of_run, *of_step)
-    if run is None or run_verdict.steps_matter(run):
-        told += _unexplained_sentence(diagnosis)
-    return told
+    return (*of_step, *of_run) if is_of_steps(diagnosis) else (*of_run, *of_step)
 
 
 def is_of_steps(diagnosis: Diagnosis) -> bool:
@@ -158,19 +155,6 @@ def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
         f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} that no rule explains."
         for account in unexplained(diagnosis)
     )
-
-
-def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return one sentence for all unexplained parts: "6.9 ms of each step are host time that no rule explains."."""
-    if not (accounts := unexplained(diagnosis)):
-        return ()
-    of_step = f" of {each(diagnosis)} are"
-    *most, last = [
-        f"{milliseconds(account.unexplained_ms)}{'' if at else of_step} {_unexplained_part(account)}"
-        for at, account in enumerate(accounts)
-    ]
-    both = f"{', '.join(most)} and {last}" if most else last
-    return (f"{both} that no rule explains.",)
 
 
 def _unexplained_part(account: Account) -> str:
@@ -241,11 +225,11 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
 def pace_ms(diagnosis: Diagnosis) -> float | None:
     """Return the median step outside of the traced window, where the parts and savings are of longer, traced ones.
 
-    None where tracing made no step longer, where a step without the profiler's cost is shown anyway, and where no
-    step is typical.
+    None where tracing made no step longer, where a step without the profiler's cost is shown anyway, and where the
+    mean is shown, because the input stalls some steps.
     """
     steps, outside = diagnosis.steps, diagnosis.conditions.untraced_ms
-    typical = step_count(steps) > FEW and not steps.stalled and not steps.slow
+    typical = step_count(steps) > FEW and not steps.stalled
     if not typical or steps.untraced_ms is not None or not outside or not steps.shown_ms:
         return None
     return outside if steps.shown_ms >= TRACED_LONGER * outside else None

@@ -131,9 +131,9 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
     reasons = " ".join(shorten(reason, 240) for reason in shown.trust)
     return [
         Text(" ".join(shown.verdict), style="bold"),
-        Text(" ".join(shown.remarks)),
         run_terminal.drawn(shown.run, width) if shown.run else None,
         _step(shown, width) if shown.segments else None,
+        Text(" ".join(shown.remarks)),
         Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
         _profile(shown.profile) if shown.profile else None,
         _budgets(shown.budgets) if shown.budgets else None,
@@ -173,7 +173,11 @@ def _profile(profile: ProfileSection) -> RenderableType:
             Text(line.brief, style="dim"),
         )
     left_out = more(len(profile.lines) - PROFILE_ROWS, "in the report")
-    return Group(Text("Profile of a step", style="bold"), grid, *left_out)
+    compared = any(line.brief for line in profile.lines[:PROFILE_ROWS])
+    title = Text("Profile of a step", style="bold")
+    if compared:
+        title.append(", compared with the hardware or with this run's fastest", style="not bold")
+    return Group(title, grid, *left_out)
 
 
 def _budgets(budgets: BudgetSection) -> RenderableType:

@@ -19,6 +19,9 @@ _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
 """Between two words, none of them a number: a number stays with its unit and its interval."""
 
+_JOINT = re.compile(r"(?<=\w)[./](?=[A-Za-z_])(?!py\b)")
+"""Between two parts of a name or of a path."""
+
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories: controls, direction marks, unassigned, private, surrogates, separators."""
 
@@ -57,17 +60,27 @@ def block(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """Return the text with its middle left out where it is too long.
 
-    Whole words are left out, except of a name that is longer than what can be kept.
+    Whole words are left out, or whole parts of a name that is longer than what can be kept.
     """
     if len(text) <= limit:
         return text
     kept = limit - len(" … ")
     tail = kept // 3
-    head, rest = kept - tail, len(text) - tail
-    gaps = [gap.start() for gap in _GAP.finditer(text)]
-    head = max((gap for gap in gaps if head // 4 < gap <= head), default=head)
-    rest = min((gap + 1 for gap in gaps if rest <= gap + 1 < len(text) - tail // 4), default=rest)
+    rest = len(text) - tail
+    short = _cuts(text, rest - 1, len(text) - tail // 4 - 1)
+    long = _cuts(
+        text, len(text) - 2 * tail, rest - 1
+    )  # a long last word, with less of the beginning
+    rest = 1 + next(iter(short or long[-1:]), rest - 1)
+    head = min(kept - tail, kept - (len(text) - rest))
+    head = max(_cuts(text, head // 4 + 1, head + 1), default=head)
     return f"{text[:head]} … {text[rest:]}"
+
+
+def _cuts(text: str, start: int, end: int) -> list[int]:
+    """Return the places of a range between two words; where there is none, those between two parts of a name."""
+    found = ([cut.start() for cut in kind.finditer(text)] for kind in (_GAP, _JOINT))
+    return next(filter(None, ([at for at in cuts if start <= at < end] for cuts in found)), [])
 
 
 def _on_one_line(text: str) -> str:

@@ -17,6 +17,13 @@ TIMED_S, FEWEST_TIMED, MOST_TIMED = 10.0, 6, 50
 """Time for the steps that are timed, and their least and largest number: the median of six blocks is
 still a middle one where two of them were delayed."""
 
+OF_START, LEAST_S, MOST_S = 0.5, 6.0, 30.0
+"""Time for the steps that are timed, relative to that of the start, which every run pays; its limits, s.
+
+Other programs of a shared host come and go within seconds: of a fixed computation on such a host, the medians of
+8 s differed by 5 %, and those of 16 s by 2 % (standard deviations, 2026-11-28).
+"""
+
 FEWEST_CALLS = 15
 """Calls after the warm-up below which a loop of short steps has no figure: they cost little."""
 
@@ -34,7 +41,7 @@ class Enough:
     compare_at: int = MOST_WARM  # the step before which the weights are compared
     fewest: int = FEWEST_CALLS  # calls after the warm-up, without which there is no figure
     steps: int = MOST_TIMED  # after the warm-up
-    seconds: float = 6.0  # of training after the warm-up
+    seconds: float = LEAST_S  # of training after the warm-up
     most_seconds: float = 40.0  # of training in all, if `fewest` is reached by then
     limit_s: float = 300.0  # of the whole run
 
@@ -43,7 +50,8 @@ class Enough:
         """Return what is enough for steps that take so long, k of them a call, after a start that takes so long."""
         warm = _within(WARM_S / step_s, FEWEST_WARM, MOST_WARM)
         calls = _within(TIMED_S / call_s, FEWEST_TIMED, MOST_TIMED)
-        plan = cls(compare_at=warm, fewest=min(FEWEST_CALLS, calls), steps=calls)
+        timed_s = max(LEAST_S, min(MOST_S, OF_START * start_s))
+        plan = cls(compare_at=warm, fewest=min(FEWEST_CALLS, calls), steps=calls, seconds=timed_s)
         planned_s = plan.planned_s(step_s, call_s)
         return replace(
             plan,

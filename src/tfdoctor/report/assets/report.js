@@ -117,13 +117,27 @@ function unfoldForPrint() {
 }
 
 // Pixels from which a bar has its name on it.
-const LABELLED = 48;
+const LABELLED = 40;
+
+// Letters of a name that still say something.
+const LEAST_LETTERS = 4;
+
+// What may stand for an operation, the longest first: without its kernel, without outer scopes, its layer, its
+// type, and the beginning of that.
+function shortNames(name) {
+  const parts = name.replace(/ \(.*\)$/, "").split("/");
+  const ends = parts.map((_, at) => parts.slice(at).join("/"));
+  const last = ends.at(-1);
+  const cut = [...last].map((_, at) => `${last.slice(0, -1 - at)}…`).filter((text) => text.length > LEAST_LETTERS);
+  return [...ends.slice(0, -1), ...parts.slice(-3), ...cut];
+}
 
 // The bars of one lane on a canvas; bars are sorted and do not overlap, so those in view are found by bisection.
 class Lane {
-  constructor(svg, bars, colours, parts, names) {
+  constructor(svg, bars, colours, parts, names, once) {
     this.bars = bars;
     this.names = names;
+    this.once = once; // neighbours of one name have it on the first of them alone
     this.colours = bars.map((bar) => colours[parts[bar[2]]].fill);
     this.inks = bars.map((bar) => colours[parts[bar[2]]].ink);
     this.canvas = document.createElement("canvas");
@@ -153,6 +167,7 @@ class Lane {
     const context = this.canvas.getContext("2d");
     context.clearRect(0, 0, width, height);
     const scale = width / span;
+    this.written = undefined;
     for (let at = this.first(start); at < this.bars.length && this.bars[at][0] < start + span; at++) {
       const [begin, length] = this.bars[at];
       const wide = length * scale;
@@ -167,14 +182,15 @@ class Lane {
     }
   }
 
-  // The name on its bar: as much of its end as fits, for the end says what it is.
+  // The name on its bar, as far as it fits.
   write(context, at, left, wide, ratio) {
     const name = this.names[this.bars[at][3]];
+    if (this.once && name === this.written) return;
+    this.written = name;
     context.font = `${10 * ratio}px system-ui, sans-serif`;
-    const parts = name.split("/");
-    while (parts.length > 1 && context.measureText(parts.join("/")).width > wide - 8 * ratio) parts.shift();
-    const text = parts.join("/");
-    if (context.measureText(text).width > wide - 8 * ratio) return;
+    const fits = (text) => context.measureText(text).width <= wide - 8 * ratio;
+    const text = shortNames(name).find(fits);
+    if (!text) return;
     context.fillStyle = this.inks[at];
     context.textBaseline = "middle";
     context.fillText(text, Math.max(left, 0) + 4 * ratio, this.canvas.height / 2 + ratio / 2);
@@ -204,7 +220,7 @@ class Timeline {
       colours[path.classList[0].slice(5)] = { fill: getComputedStyle(path).fill, ink: path.dataset.ink };
     }
     const pictures = [...root.querySelectorAll(".lane svg")];
-    this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts, data.names));
+    this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts, data.names, !at));
     root.querySelector(".controls").hidden = false;
     this.hint = document.querySelector(".marks") ? "Point at a finding to see its bars, or at a bar." : "";
     this.findings = [...document.querySelectorAll("[data-rules]")];

@@ -142,7 +142,7 @@ def _job(job: FleetJob) -> JobLine:
     span, changed, last = milliseconds(times[0]), "", job.points[-1]
     if job.change is not None:
         span = f"{span} → {milliseconds(times[-1])}"
-        changed = f"{'+' if job.change >= 0 else ''}{share(job.change)}"
+        changed = f"{share(abs(job.change))} {'longer' if job.change >= 0 else 'shorter'}"
     dates = [point.recorded[:10] for point in job.points]
     recorded = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     cells = (

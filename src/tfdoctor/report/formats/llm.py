@@ -49,7 +49,7 @@ def _blocks(shown: Page) -> Iterator[str]:
     yield f"Energy: {shown.energy.brief}." if shown.energy else ""
     yield f"Trust: {shown.trust_level}. {' '.join(shown.trust)}"
     if shown.budgets:
-        yield f"Budgets:\n{_grid(shown.budgets.grid)}"
+        yield f"Budgets:\n{_grid(shown.budgets.grid, len(shown.budgets.lines))}"
     if shown.trials and shown.trials.lines:
         yield f"Measured by running the changes:\n{_grid(shown.trials.grid)}"
     for rank, fault in enumerate(shown.results.faults, start=1):
@@ -57,7 +57,7 @@ def _blocks(shown: Page) -> Iterator[str]:
     yield "\n".join(shown.order)
     if shown.profile:
         rows = [
-            f"- {line.what} {line.where}: {line.time} ({line.share}) {line.told}".rstrip()
+            f"- {f'{line.what} {line.where}'.rstrip()}: {line.time} ({line.share}) {line.told}".rstrip()
             for line in shown.profile.lines[:PROFILE_ROWS]
         ]
         yield "\n".join(["## Profile of a step", *rows])
@@ -108,9 +108,9 @@ def _change(change: ChangeEntry) -> str:
     return f"Change: {change.action}{where}{code or example}"
 
 
-def _grid(grid: Grid) -> str:
+def _grid(grid: Grid, most: int = ROWS) -> str:
     """Return the first rows of a table, each as "column: cell"."""
-    shown = grid.first(ROWS)
+    shown = grid.first(most)
     rows = [
         "- "
         + ", ".join(

@@ -72,12 +72,12 @@ def _head(shown: Page) -> Iterator[str]:
     link = f"[Whole report]({shown.link})." if shown.link else ""
     about = (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link)
     yield " ".join(filter(None, about))
-    yield escaped(" ".join(shown.remarks))
     if shown.run:
         yield _run(shown.run)
     if shown.segments:
         yield f"{escaped(shown.run.step_title)}:" if shown.run else ""
         yield _bar(shown.segments)
+    yield escaped(" ".join(shown.remarks))
     yield "\n".join(_items(f"{line.label}: {line.text}" for line in shown.accounts))
     yield from _measured(shown)
     if shown.fixes:

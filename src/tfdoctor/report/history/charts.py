@@ -17,8 +17,8 @@ FEWEST = 2
 
 HEIGHT = 260
 
-TICKS = 4
-"""Commits below a chart: their hashes fit beside each other on a phone."""
+LETTERS = 36
+"""Characters of the labels below a chart that fit beside each other on a phone: four hashes of commits."""
 
 UNITS = {RunMetric.STEP: "ms", RunMetric.RUN: "s", RunMetric.MEMORY: "GB"}
 
@@ -42,12 +42,13 @@ def _figure(series: Series, metric: MetricHistory, number: int) -> Figure:
         sign = "▲" if point.share > 0 else "▼"
         drawn.add_annotation(
             x=point.at, y=1, yref="paper", yanchor="bottom", showarrow=False,
-            text=f"{sign} {words.signed(point.share)}",
+            text=f"{sign} {words.relative(point.share, metric.metric)}",
         )  # fmt: skip
     drawn.update_layout(showlegend=False)
-    ticks = known[:: -(-len(known) // TICKS)]
+    labels = [as_text(words.commit(series.runs[at])) for at in known]
+    every = -(-len(known) // max(1, LETTERS // max(map(len, labels))))
     drawn.update_xaxes(
-        tickvals=ticks, ticktext=[as_text(words.commit(series.runs[at])) for at in ticks],
+        tickvals=known[::every], ticktext=labels[::every],
         range=[-0.5, len(metric.values) - 0.5], tickangle=0,
     )  # fmt: skip
     most = max(value for value in metric.values if value is not None)
@@ -102,7 +103,12 @@ def _table(series: Series, metric: MetricHistory, known: list[int]) -> Grid:
         point = next((one for one in metric.changes if one.at == at), None)
         shown = quantity(metric.metric.quantity(value))
         rows.append(
-            (words.commit(run), words.when(run), shown, words.signed(point.share) if point else "")
+            (
+                words.commit(run),
+                words.when(run),
+                shown,
+                words.relative(point.share, metric.metric) if point else "",
+            )
         )
     columns = ("commit", "day", words.LABELS[metric.metric], "change of the level")
     return Grid(columns, ("text", "text", "number", "number"), tuple(rows))

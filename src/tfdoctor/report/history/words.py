@@ -15,9 +15,18 @@ from tfdoctor.diagnosis.history_report import (
     Series,
 )
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, percent, quantity
+from tfdoctor.terms.humanize import counted, percent, quantity, quantity_span
+from tfdoctor.terms.units import ratio
 
 LABELS = {RunMetric.STEP: "step", RunMetric.RUN: "whole run", RunMetric.MEMORY: "peak memory"}
+
+_TIMES = ("longer", "shorter")
+_DIRECTIONS = {
+    RunMetric.STEP: _TIMES,
+    RunMetric.RUN: _TIMES,
+    RunMetric.MEMORY: ("higher", "lower"),
+}
+"""What a value is that is above or below another one."""
 
 SHORT = 9
 """Characters of a commit's hash that are shown: git's own number in a large repository."""
@@ -28,10 +37,10 @@ def headline(history: History) -> str:
     runs = sum(len(one.runs) for one in history.series)
     programs = len({one.program for one in history.series})
     what = f"{counted(runs, 'run')} of {counted(programs, 'program')}"
-    checks = [(one, check) for one in history.series for check in _checks(one)]
+    checks = [(one, metric, check) for one in history.series for metric, check in _checks(one)]
     failed = [
-        f"{name} of {text.name(one.program)}{_by(check)}"
-        for one, (name, check) in checks
+        f"{LABELS[metric]} of {text.name(one.program)}{_by(check, metric)}"
+        for one, metric, check in checks
         if check.failed
     ]
     failed += [
@@ -42,7 +51,7 @@ def headline(history: History) -> str:
     ]
     if failed:
         return f"{what}: {counted(len(failed), 'regression')} ({', '.join(failed)})"
-    states = [check.state for _, (_, check) in checks if check.state is not None]
+    states = [check.state for _, _, check in checks if check.state is not None]
     if not states:
         return what
     undecided = states.count(BudgetState.UNCLEAR)
@@ -51,24 +60,33 @@ def headline(history: History) -> str:
     return f"{what}: {', '.join(filter(None, (told, others if undecided < len(states) else '')))}"
 
 
-def _by(check: RegressionCheck) -> str:
-    return " not measured" if check.change is None else f" {signed(check.change)}"
+def _by(check: RegressionCheck, metric: RunMetric) -> str:
+    return " not measured" if check.change is None else f" {relative(check.change, metric)}"
 
 
-def _checks(series: Series) -> list[tuple[str, RegressionCheck]]:
-    return [(LABELS[one.metric], one.check) for one in series.metrics if one.check]
+def _checks(series: Series) -> list[tuple[RunMetric, RegressionCheck]]:
+    return [(one.metric, one.check) for one in series.metrics if one.check]
 
 
-def signed(change: float) -> str:
-    """Return a relative change with its sign: "+5 %"."""
-    return f"{'+' if change >= 0 else ''}{percent(change)}"
+def relative(change: float, metric: RunMetric) -> str:
+    """Return a relative change of a metric in words: "5 % longer"; a sign could be read as that of a saving."""
+    above, below = _DIRECTIONS[metric]
+    return f"{percent(abs(change))} {above if change >= 0 else below}"
+
+
+def _interval(check: RegressionCheck) -> str:
+    """Return the interval of a change, positive in the direction that the change has: "19 to 36 %" longer."""
+    if check.change is None or check.low is None or check.high is None:
+        return ""
+    ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
+    return quantity_span(*map(ratio, ends))
 
 
 def commit(run: HistoryRun) -> str:
     """Return the commit of a run, with + where files differed from it; its time where the commit is unknown."""
     if run.commit:
         return f"{run.commit[:SHORT]}{'+' if run.changed else ''}"
-    return _day(run.recorded) or text.name(run.place)
+    return run.recorded[:MINUTE].replace("T", " ") or text.name(run.place)
 
 
 def when(run: HistoryRun) -> str:
@@ -77,7 +95,11 @@ def when(run: HistoryRun) -> str:
 
 
 def _day(moment: str) -> str:
-    return moment[:10]
+    return moment[:DAY]
+
+
+DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
+"""Characters of a moment in ISO 8601 up to its day, and up to its minute."""
 
 
 def state(check: RegressionCheck) -> str:
@@ -97,11 +119,8 @@ def compared(metric: MetricHistory) -> tuple[str, ...]:
     if check is None:
         return ()
     values = [quantity(what.quantity(one)) if one else "" for one in (check.newest, check.usual)]
-    change = "" if check.change is None else signed(check.change)
-    span = ""
-    if check.low is not None and check.high is not None:
-        span = f"{signed(check.low)} to {signed(check.high)}"
-    return (LABELS[what], *values, change, span, f"{check.runs:,}", state(check))
+    change = "" if check.change is None else relative(check.change, what)
+    return (LABELS[what], *values, change, _interval(check), f"{check.runs:,}", state(check))
 
 
 def remarks(metrics: Sequence[MetricHistory]) -> Iterator[str]:
@@ -130,7 +149,7 @@ def changed(point: ChangePoint, metric: MetricHistory, run: HistoryRun) -> tuple
     return (
         LABELS[metric.metric],
         f"{levels[0]} \N{RIGHTWARDS ARROW} {levels[1]}",
-        signed(point.share),
+        relative(point.share, metric.metric),
         commit(run),
         when(run),
         by(point.accepted) if point.accepted else "not accepted" if point.share > 0 else "",
@@ -147,4 +166,6 @@ def against(baseline: NamedBaseline, metric: MetricHistory) -> str:
     value = baseline.values.get(metric.metric.value)
     newest = next((one for one in reversed(metric.values) if one), None)
     same = metric.metric is not RunMetric.STEP or baseline.step == metric.what
-    return signed(newest / value - 1) if value and value > 0 and newest and same else ""
+    if not (value and value > 0 and newest and same):
+        return ""
+    return relative(newest / value - 1, metric.metric)

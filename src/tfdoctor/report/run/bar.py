@@ -21,8 +21,8 @@ STEPS_S = (
 )
 """Round distances between the labels of the axis."""
 
-LETTER = 0.01
-"""Share of the bar that a letter takes, 7 px of a bar of 700 px: on narrower screens nothing is written on it."""
+NAMED = 0.02
+"""Share of the bar below which a piece has no room for a name, on the widest page."""
 
 MOST_TICKS = 5
 """Labels that fit beside each other on a phone."""
@@ -42,10 +42,9 @@ class RunBarPiece:
 
     @property
     def name(self) -> str:
-        """What is written on it: its phase where there is room; "" on a narrow one, and where none is known."""
-        label = PHASE_LABELS[self.phase]
-        fits = self.width >= LETTER * (len(label) + 1)
-        return label if fits and self.phase is not Phase.UNNAMED else ""
+        """What is written on it where the page has room: its phase; "" on a narrow one, and where none is known."""
+        known = self.phase is not Phase.UNNAMED
+        return PHASE_LABELS[self.phase] if known and self.width >= NAMED else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,11 @@ def saving_words(
         epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
         longer = f"{share(saving.extrapolated)} of a run of {epochs}"
     if run.ended_early and step and _gains(step):  # its length says nothing of a training
-        return SavingWords(of_step(step), longer)
+        told = (longer, _rated(saving, step.share))
+        return SavingWords(of_step(step), ", ".join(filter(None, told)))
     ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{_rated(saving)})"
+    rated = "".join(f", {words}" for words in [_rated(saving, saving.share)] if words)
+    part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{rated})"
     each = ", ".join(filter(None, (_each(saving, step), longer)))
     return SavingWords(f"{ceiling}{duration(saving.total.value)} of the {part}", each)
 
@@ -56,12 +58,13 @@ def _gains(saving: Saving) -> bool:
     return is_known(saving.per_step.value) and saving.per_step.value > 0
 
 
-def _rated(saving: RunSaving) -> str:
-    """Return the share that the severity follows, where that of the run would give another one."""
-    if Severity.of(saving.rated) == Severity.of(saving.share):
+def _rated(saving: RunSaving, told: float) -> str:
+    """Return the share that the severity follows, where no share that is told gives the same one."""
+    shares = [told, saving.extrapolated] if is_known(saving.extrapolated) else [told]
+    if any(one is not None and Severity.of(one) == Severity.of(saving.rated) for one in shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
-    return f", {share(saving.rated)} of {of}"
+    return f"{share(saving.rated)} of {of}"
 
 
 def _each(saving: RunSaving, step: Saving | None) -> str:

@@ -165,15 +165,24 @@ def _silent_end(run: RunAccount) -> float:
     return silent_ms if silent_ms > max(LONG_END * whole_ms(run), LONG_END_MS) else 0.0
 
 
+def _first(long: LongStepTime) -> str:
+    """Return how many long steps begin an epoch or a pass over the data, and how long these take."""
+    of = "of an epoch or of a pass over the data"
+    beyond = f": {duration(long.first_beyond_ms)} of that"
+    if long.count == 1:
+        return f"It is the first {of}."
+    if long.first == long.count:
+        return f"Each of them is the first {of}."
+    are = "is the first" if long.first == 1 else "are the first ones"
+    return f"{long.first:,} of them {are} {of}{beyond}."
+
+
 def _long(long: LongStepTime) -> Iterator[str]:
     """Yield how many steps are long, which they are, and how much of their time has no cause."""
     start = verdict.long_steps(long).capitalize()
     yield f"{start} {duration(long.beyond_ms)} beyond the usual time."
     if long.first:
-        which = (
-            f"{long.first:,} of them {'is the first' if long.first == 1 else 'are the first ones'}"
-        )
-        yield f"{which} of an epoch or of a pass over the data: {duration(long.first_beyond_ms)} of that."
+        yield _first(long)
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:

@@ -131,17 +131,16 @@ LITTLE = 0.05
 
 
 def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
-    named = counted(changes, "change").capitalize()
+    named, epochs = counted(changes, "change").capitalize(), counted(run.for_epochs or 0, "epoch")
+    known = is_known(together.extrapolated) and run.for_epochs
     if together.share < LITTLE:
         most = "at most " if together.bound is Bound.AT_MOST else "about "
-        saved = duration(together.total.value)
-        return f"{named} would save {most}{saved} of the run ({share(together.share)})."
+        saved = f"{duration(together.total.value)} of the run ({share(together.share)})"
+        longer = f", and {share(together.extrapolated)} of a run of {epochs}" if known else ""
+        return f"{named} would save {most}{saved}{longer}."
     about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
     less = f" ({factor(run.total_ms / after)})"
-    longer = ""
-    if is_known(together.extrapolated) and run.for_epochs:
-        epochs = counted(run.for_epochs, "epoch")
-        longer = f", and a run of {epochs} by {share(together.extrapolated)}"
+    longer = f", and a run of {epochs} by {share(together.extrapolated)}" if known else ""
     return (
         f"{named} would reduce the run from {duration(run.total_ms)} to "
         f"{about.format(about_duration(after))}{less}{longer}."

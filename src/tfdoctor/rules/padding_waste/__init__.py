@@ -223,6 +223,7 @@ NUMBER = """
 # and padding_values: {pad} for the tokens, as a tensor of their type"""
 
 SLICED = """\
+# sequences: your sequences without padding, as lists or arrays; labels: theirs, in the same order
 dataset = tf.data.Dataset.from_tensor_slices((tf.ragged.constant(sequences), labels))
 dataset = dataset.map(lambda tokens, label: (tf.ensure_shape(tokens, (None,)), label))
 dataset = dataset.shuffle(len(labels))
@@ -234,7 +235,7 @@ WITHOUT = """
 FEW = """\
 LENGTHS = {lengths}  # of the recorded sequences; few, as each new shape is traced
 
-def padded(sequences):  # of one batch
+def padded(sequences):  # those of one batch, without padding
     longest = max(map(len, sequences))
     length = next((n for n in LENGTHS if n >= longest), longest)
     return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad},

@@ -86,10 +86,14 @@ def check(
     """Add up the loops of the step, and those of the stages that limit the pipeline."""
     if not found.loops:
         return Healthy(summary="No operation of a vectorized_map is seen to run in a loop")
-    limiting = pipeline.limiting if pipeline and breakdown.waits_for_input else ()
-    effects = tuple(_effects(found, limiting))
+    in_step = tuple(_of_step(found))
+    in_stages = tuple(_of_stages(found, pipeline.limiting)) if pipeline else ()
+    if not breakdown.waits_for_input and not in_step:
+        in_stages = ()  # the step does not end earlier
+    effects = (*in_step, *in_stages)
     on_gpu = device.kind != DeviceKind.CPU and any(loop.rows for loop in found.loops)
-    taken = sum(effect.of.value * (1.0 - effect.scales) for effect in effects if effect.of)
+    seen = effects if breakdown.waits_for_input else in_step
+    taken = sum(effect.of.value * (1.0 - effect.scales) for effect in seen if effect.of)
     share = breakdown.share(taken)
     names = ", ".join(dict.fromkeys(loop.type for loop in found.loops))
     summary = (
@@ -112,13 +116,17 @@ def check(
     )
 
 
-def _effects(found: FallbackLoops, limiting: tuple[StageTime, ...]) -> Iterator[Effect]:
-    """Yield what is saved without the loops: of a CPU's step, and of the stages that limit the pipeline."""
+def _of_step(found: FallbackLoops) -> Iterator[Effect]:
+    """Yield what a CPU's step saves without its loops."""
     for loop in found.loops:
         if loop.loop:
             yield from (row.scaled(0.0, Bound.AT_MOST) for row in loop.loop.rows if row.ms)
     if found.scheduling_ms:
         yield from Effect.of_stages({Stage.HOST: found.scheduling_ms}, StepWork.SCHEDULING)
+
+
+def _of_stages(found: FallbackLoops, limiting: tuple[StageTime, ...]) -> Iterator[Effect]:
+    """Yield what the stages that limit the pipeline save; without its own loops the step may wait for them."""
     stages = {loop.stage.path: loop for loop in found.loops if loop.stage in limiting}
     for loop in stages.values():
         if loop.stage and loop.stage.work_ms:
