@@ -48,7 +48,7 @@ from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Verdict
 
 TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (pipeline_ran,)
 BY_HAND = "the arrays have to become tensors first, where the file makes them"
 

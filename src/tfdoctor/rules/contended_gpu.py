@@ -53,7 +53,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "which programs run on a GPU is not decided by the file"
 
 

@@ -57,7 +57,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (figures_per_step,)
 BY_HAND = "whether the operation may move into the pipeline is not in the file"
 

@@ -52,7 +52,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "the driver is a setting of the machine, not of the file"

@@ -55,7 +55,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.PRECISION
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         DeviceKind.CPU,

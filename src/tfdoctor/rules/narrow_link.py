@@ -52,7 +52,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "the link is a matter of the machine, not of the file"
 
 LANE_RATES = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}

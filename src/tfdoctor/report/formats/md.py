@@ -77,24 +77,23 @@ def _head(shown: Page) -> Iterator[str]:
     if shown.segments:
         yield f"{escaped(shown.run.step_title)}:" if shown.run else ""
         yield _bar(shown.segments)
-    yield escaped(" ".join(shown.remarks))
-    yield "\n".join(_items(f"{line.label}: {line.text}" for line in shown.accounts))
-    yield from _measured(shown)
-    if shown.fixes:
-        yield _fixes(shown.fixes)
+    yield from _judged(shown)
     yield "\n".join(_items(shown.order[:ROWS]))
     yield escaped(" ".join(shown.baseline))
     yield escaped(f"Energy: {shown.energy.brief}." if shown.energy else "")
     yield escaped(shown.money)
+    yield escaped(" ".join(shown.remarks))
+    yield "\n".join(_items(f"{line.label}: {line.text}" for line in shown.accounts))
     yield " ".join([f"Trust: **{escaped(shown.trust_level)}**.", *map(escaped, shown.trust[:6])])
+    yield from _measured(shown)
 
 
 def _items(sentences: Iterable[str]) -> list[str]:
     return [f"- {escaped(sentence)}" for sentence in sentences]
 
 
-def _measured(shown: Page) -> Iterator[str]:
-    """Yield the budgets, the hosts and the trials as tables below their headings."""
+def _judged(shown: Page) -> Iterator[str]:
+    """Yield the budgets, the hosts and the changes as tables below their headings."""
     if shown.budgets:
         yield "### Budgets"
         yield table(shown.budgets.grid)
@@ -102,7 +101,14 @@ def _measured(shown: Page) -> Iterator[str]:
         yield "### Hosts"
         yield escaped(" ".join((hosts.slowest, *hosts.notes)))
         yield from (table(grid.first(ROWS)) for grid in (hosts.grid, hosts.faults) if grid.rows)
-        yield f"### What to change on {escaped(hosts.shown)}" if shown.fixes else ""
+    if shown.fixes:
+        on = f" on {escaped(shown.hosts.shown)}" if shown.hosts else ""
+        yield f"### What to change{on}"
+        yield _fixes(shown.fixes)
+
+
+def _measured(shown: Page) -> Iterator[str]:
+    """Yield the trials as tables below their headings."""
     if trials := shown.trials:
         if trials.lines:
             yield "### Measured by running the changes"
@@ -121,13 +127,14 @@ def marker(title: str) -> str:
 def _run(run: RunSection) -> str:
     """Return the account of the run as a table, then remarks."""
     rows = ["| phase | time | share | lines |", "|:--|--:|--:|:--|"]
-    for phase in run.phases:
+    for phase in (one for one in run.phases if not one.is_short):
         more = [f"{len(phase.rest):,} more in the HTML and JSON reports"] if phase.rest else []
         lines = "<br>".join([*map(_run_line, phase.first), *more])
         cells = " | ".join(map(escaped, (phase.label, phase.time, phase.share)))
         rows.append(f"| {cells} | {lines} |")
     long = "; ".join(map(_run_line, run.long_lines[:ROWS]))
-    notes = [" ".join(filter(None, (escaped(run.long), long))), *map(escaped, run.notes[:ROWS])]
+    longest = " ".join(filter(None, (escaped(run.long), long)))
+    notes = [escaped(run.short), longest, *map(escaped, run.notes[:ROWS])]
     remarks = "\n".join(f"- {note}" for note in notes if note)
     return "\n".join(rows) + (f"\n\n{remarks}" if remarks else "")
 

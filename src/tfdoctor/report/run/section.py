@@ -86,8 +86,10 @@ class RunSection:
 
     @property
     def short(self) -> str:
-        """The phases that are too short for rows of their own, with their times."""
-        return ", ".join(f"{phase.label} {phase.time}" for phase in self.phases if phase.is_short)
+        """The phases that are too short for rows of their own, with their times, as a sentence; "" of none."""
+        found = [f"{phase.label} {phase.time}" for phase in self.phases if phase.is_short]
+        what = "run" if self.account.whole else "traced window"
+        return f"Less than {share(LITTLE)} of the {what} each: {', '.join(found)}." if found else ""
 
 
 def section(run: RunAccount | None) -> RunSection | None:
@@ -186,4 +188,6 @@ def _long(long: LongStepTime) -> Iterator[str]:
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
-        yield f"The cause of {duration(long.unknown_ms)} is unknown{verdict.disturbed(long)}."
+        unknown, beyond = map(duration, (long.unknown_ms, long.beyond_ms))
+        of = "" if unknown == beyond else f" of {unknown}"
+        yield f"The cause{of} is unknown{verdict.disturbed(long)}."

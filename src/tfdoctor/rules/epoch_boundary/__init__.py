@@ -65,7 +65,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "how often the work between epochs is wanted is a question about the script"

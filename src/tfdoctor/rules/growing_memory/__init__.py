@@ -74,7 +74,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "what keeps the memory alive is not certain from the file"

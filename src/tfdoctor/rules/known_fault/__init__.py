@@ -54,7 +54,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "another version of a library is installed outside of the file"
 
 KERAS = "keras"

@@ -54,7 +54,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.OPERATIONS
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (
     found(
         SelectedProducts,

@@ -60,7 +60,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "what is installed, and which devices a run may use, stands outside of the file"
 
 DELIBERATE = (Obstacle.VARIABLE, Obstacle.PROGRAM)

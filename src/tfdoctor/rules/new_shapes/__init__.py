@@ -59,7 +59,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "which shapes may be padded to one size is not in the file"
 
 

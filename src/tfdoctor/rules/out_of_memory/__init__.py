@@ -64,7 +64,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 
 BY_HAND = "a smaller batch or other data change the training"
 

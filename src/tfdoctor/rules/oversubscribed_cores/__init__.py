@@ -51,7 +51,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "how the cores are divided among the processes is decided by what starts them"
 
 

@@ -49,7 +49,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 BY_HAND = "whether the weights are of one output is not in the file"
 

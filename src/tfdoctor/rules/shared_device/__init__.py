@@ -59,7 +59,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "the strategy may be there for other machines, on which it stays"
 
 

@@ -58,7 +58,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "whether an input depends on the last prediction is a question about the script"

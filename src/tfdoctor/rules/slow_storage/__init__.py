@@ -67,7 +67,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "what the storage can deliver, and whether the order of files matters, is not in the file"
 
 READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")

@@ -58,7 +58,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         *(DeviceKind.GPU, DeviceKind.TPU),

@@ -69,7 +69,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.RUN
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "whether the models differ in more than their weights is not certain from the file"

@@ -65,7 +65,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "which part of the network is not trained is for you to say"
 
 

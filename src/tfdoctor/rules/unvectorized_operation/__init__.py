@@ -63,7 +63,7 @@ from tfdoctor.terms.verdict import (
 )
 
 TOPIC = Topic.OPERATIONS
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "which form of the function takes a whole batch is not in the file"
 
 

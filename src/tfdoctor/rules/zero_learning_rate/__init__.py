@@ -48,7 +48,7 @@ from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, Remedy, Verdict
 
 TOPIC = Topic.OPERATIONS
-SINCE = "0.1.0"
+SINCE = "0.2.0"
 BY_HAND = "which weights are to be trained is for you to say"
 
 
