@@ -62,7 +62,7 @@ def test_a_regression_fails_until_it_is_accepted(stored: dict[str, Any]) -> None
     runs(stored, [1.0] * 12 + [1.3] * 12)
     code, output = history("runs", "--max-regression", "5%", "--format", "json,md,html")
     assert code == 3
-    assert "24 runs of one program: one regression (step of train.py +" in output
+    assert "24 runs of one program: one regression (step of train.py " in output
     made = json.loads(Path("tfdoctor-history-report.json").read_text())
     (series,) = made["series"]
     step = next(one for one in series["metrics"] if one["metric"] == "step-ms")
