@@ -13,12 +13,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks import commands, trying
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.report import trial_words
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.stored.files import COMPRESSED, open_report
+from tfdoctor.terms.humanize import counted, percent, quantity_span
+from tfdoctor.terms.units import ratio
+from tfdoctor.terms.verdict import Bound
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS, REPORTS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
@@ -158,8 +162,8 @@ def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
     links = f"[report]({entry.file}{COMPRESSED}), [Markdown]({entry.file}.md)"
     head = (" ".join((entry.name, *entry.arguments[1:])), links, trying.step(report))
     for one in report["trials"]["variants"]:
-        cells = (one["name"], promise(one, entry, report), trying.measured(one), trying.trains(one))
-        yield trying.row(*head, *cells)
+        cells = (one["name"], promise(one, entry, report), trying.measured(one))
+        yield trying.row(*head, *cells, alternated(entry, one["name"]), trying.trains(one))
         head = ("", "", "")
 
 
@@ -176,18 +180,45 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
 
 
 HEAD = (
-    "| script | report | step | change | promised | measured | trains the same? |",
-    "|---|---|--:|---|--:|---|---|",
+    "| script | report | step | change | promised | measured | by turns | trains the same? |",
+    "|---|---|--:|---|--:|---|---|---|",
 )
+
+BY_TURNS = REPORTS / "alternating.json"
+"""What `benchmarks.alternating` measured."""
+
+Saved = dict[str, float]
+"""The steps of each of two trainings, their medians in ms, the share that a change saves, and its 95 % interval."""
+
+
+def by_turns() -> dict[str, dict[str, Saved]]:
+    """Return what changes saved step by step, by entry and change."""
+    found: dict[str, dict[str, Saved]] = {}
+    return json.loads(BY_TURNS.read_text("utf-8")) if BY_TURNS.is_file() else found
+
+
+def alternated(entry: Entry, change: str) -> str:
+    """Return what a change saves step by step: "12 % (11 to 13 %)"; "" where that was not measured."""
+    one = by_turns().get(entry.name, {}).get(change)
+    if one is None:
+        return ""
+    return f"{percent(one['share'])} ({quantity_span(ratio(one['low']), ratio(one['high']))})"
 
 
 def markdown() -> Iterator[str]:
     """Yield the table and what became of the promises, from the stored reports."""
     yield from HEAD
     for entry in ENTRIES:
-        yield from rows(entry, json.loads(gzip.decompress(_stored(entry).read_bytes())))
+        yield from rows(entry, stored(entry))
     yield ""
     yield from _promises()
+    yield from _beside_turns()
+
+
+def stored(entry: Entry) -> trying.Object:
+    """Return the stored report of an entry."""
+    report: trying.Object = json.loads(gzip.decompress(_stored(entry).read_bytes()))
+    return report
 
 
 def _stored(entry: Entry) -> Path:
@@ -207,6 +238,29 @@ def _promises() -> Iterator[str]:
     yield f"{len(compared) - len(missed)} of {len(compared)} promises that could be compared hold."
     if missed:
         yield f"The {'other' if len(missed) == 1 else 'others'}: {'; '.join(missed)}."
+
+
+def _beside_turns() -> Iterator[str]:
+    """Yield how far the promises are from what was measured by turns, in points of the step."""
+    found = [
+        (row.promised, turns[row.name]["share"])
+        for entry in ENTRIES
+        if (trials := open_report(_stored(entry), ()).trials)
+        for row in trials.rows
+        if row.promised and row.name in (turns := by_turns().get(entry.name, {}))
+    ]
+    apart = [abs(one.share - saved) for one, saved in found if one.bound is Bound.EXPECTED]
+    kept = [saved <= one.share for one, saved in found if one.bound is Bound.AT_MOST]
+    if apart:
+        most, usual = _points(max(apart)), _points(median(apart))
+        promises = counted(len(apart), "promise differs", "promises differ")
+        yield f"By turns, {promises} from the saving by {usual} (median) and at most {most}."
+    if kept:
+        yield f"Upper bounds that hold by turns: {sum(kept)} of {len(kept)}."
+
+
+def _points(share: float) -> str:
+    return counted(round(100 * share), "point")
 
 
 HOLDS = ("promise within the interval", "upper bound not exceeded")

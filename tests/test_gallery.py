@@ -1,11 +1,14 @@
 """The gallery: each patch that its driver tries applies to its script, and leaves a program."""
 
+import json
+import random
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import gallery, trying
+from benchmarks import alternating, gallery, trying
 
 
 def report_with(*rules: str) -> trying.Object:
@@ -56,3 +59,50 @@ def test_no_published_code_begins_with_a_bare_backslash() -> None:
     pages = sorted(gallery.REPORTS.glob("*.md"))
     assert pages
     assert [page.name for page in pages if "```python\n\\\n" in page.read_text("utf-8")] == []
+
+
+def test_steps_by_turns_show_a_saving_through_the_noise_of_the_host() -> None:
+    """The host is up to twice as slow for 20 steps at a time."""
+    draw = random.Random(1)
+    host = [draw.uniform(1.0, 2.0) for _ in range(30) for _ in range(20)]
+    as_is = [100.0 * slow * draw.uniform(0.98, 1.02) for slow in host]
+    changed = [80.0 * slow * draw.uniform(0.98, 1.02) for slow in host]
+    found = alternating.saved(as_is, changed[:-1])
+    assert found["steps"] == 599 - alternating.WARM
+    assert found["low"] < 0.2 < found["high"]
+    assert found["high"] - found["low"] < 0.02
+    assert alternating.saved(as_is, as_is)["share"] == 0.0
+
+
+def test_a_share_by_turns_has_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = gallery.ENTRIES[0]
+    stored = {entry.name: {"a": {"share": 0.107, "low": 0.097, "high": 0.118}}}
+    monkeypatch.setattr(gallery, "by_turns", lambda: stored)
+    assert gallery.alternated(entry, "a") == "11 % (9.7 to 12 %)"
+    assert gallery.alternated(entry, "b") == ""
+
+
+TINY = """
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(UNITS)])
+model.compile("sgd", "mse")
+model.fit(np.ones((64, 4)), np.ones((64, 1)), batch_size=8, epochs=1)
+"""
+
+
+@pytest.mark.tensorflow
+def test_two_trainings_take_turns(tmp_path: Path) -> None:
+    for name, units in (("a.py", "1"), ("b.py", "2")):
+        (tmp_path / name).write_text(TINY.replace("UNITS", units))
+    worker = Path(alternating.__file__).with_name("alternating_worker.py")
+    words = [sys.executable, str(worker), "1", "a.py", "b.py"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    as_is, changed = json.loads(ran.stdout.splitlines()[-1])
+    assert min(len(as_is), len(changed)) > 50  # past the one epoch that the script asks for
+    assert abs(len(as_is) - len(changed)) <= 1
+    (tmp_path / "b.py").write_text("1 / 0")
+    failed = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert failed.returncode
+    assert "ZeroDivisionError" in failed.stderr
