@@ -235,7 +235,11 @@ def _promises() -> Iterator[str]:
     ]
     compared = [(name, words) for name, words in told if words]
     missed = [f"{name}: {words}" for name, words in compared if words not in HOLDS]
-    yield f"{len(compared) - len(missed)} of {len(compared)} promises that could be compared hold."
+    inside = len(compared) - len(missed)
+    yield (
+        f"{inside} of {len(compared)} trials with a figure agree with the promise: it lies within the interval, or "
+        "its upper bound is not exceeded."
+    )
     if missed:
         yield f"The {'other' if len(missed) == 1 else 'others'}: {'; '.join(missed)}."
 

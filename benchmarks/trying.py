@@ -58,7 +58,9 @@ def measured(variant: Object) -> str:
         return f"not measured: {variant['missing']}"
     shares = {name: one[name] for name in ("share", "low", "high")}
     rounds, difference = tuple(one["rounds"]), Difference(one["difference"])
-    return trial_words.saved(Measured(**shares, difference=difference, rounds=rounds))
+    dropped = one.get("dropped", False)
+    shown = Measured(**shares, difference=difference, rounds=rounds, dropped=dropped)
+    return trial_words.saved(shown)
 
 
 def trains(variant: Object) -> str:

@@ -74,6 +74,21 @@ for _ in range(400):
     log()
 """
 
+EAGER = """
+import tensorflow as tf
+
+weights = [tf.Variable(tf.ones((64, 64))) for _ in range(6)]
+optimizer = tf.keras.optimizers.SGD(1e-6)
+
+for _ in range(200):
+    with tf.GradientTape() as tape:
+        x = tf.ones((8, 64))
+        for weight in weights:
+            x = tf.tanh(x @ weight)
+        loss = tf.reduce_mean(x**2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+"""
+
 LOG = 1 + next(n for n, line in enumerate(CALLS.splitlines()) if "range(60_000)" in line)
 
 OPTIMIZERS = """
@@ -145,6 +160,7 @@ with tf1.Session() as session:
 
 PROGRAMS = {
     "calls": (CALLS, {}),
+    "eager": (EAGER, {"steps": 60}),
     "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
     "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
     **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
@@ -298,6 +314,12 @@ def test_of_keras_optimizers_only_one_trains_nothing(folder: Path) -> None:
     zero_rates = recorded(folder, "optimizers").manifest.steps.zero_rates
     assert zero_rates is not None
     assert [entry.name for entry in zero_rates] == ["never"]
+
+
+def test_the_file_of_an_eager_loop_is_known(folder: Path) -> None:
+    """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
+    sources = recorded(folder, "eager").program["sources"]
+    assert [Path(path).name for path in sources] == ["train_eager.py"]
 
 
 # What training calls are given: whatever made it, a Python generator, arrays, feeds

@@ -288,6 +288,23 @@ def test_phases_with_room_have_their_names_on_the_bar(
     page.close()
 
 
+DEPTHWISE = "gradient_tape/net_1/block6a_dwconv_1/depthwise/DepthwiseBackprop (_MklDepthwise)"
+
+
+def test_bars_of_the_step_are_named_by_operation_layer_and_block(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = browser.new_page()
+    page.goto(files["run"].as_uri())
+    names = page.evaluate("shortNames", DEPTHWISE)
+    assert names[0] == "gradient_tape/net_1/block6a_dwconv_1/depthwise/DepthwiseBackprop"
+    assert names[-3:] == ["block6a_dwconv_1", "depthwise", "DepthwiseBackprop"]
+    assert page.evaluate("layerAndBlock", DEPTHWISE) == ["block6a_dwconv_1", "block6a"]
+    assert page.evaluate("layerAndBlock", "net/dense_1/MatMul") == ["dense_1", ""]
+    assert page.evaluate("layerAndBlock", "adam/Sqrt") == ["", ""]
+    page.close()
+
+
 def test_the_keyboard_walks_through_the_run(browser: Browser, files: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     visit = Visit(page, files["run"])

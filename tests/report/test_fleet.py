@@ -6,6 +6,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.fleet.runs import finding, reported, run
@@ -104,6 +105,12 @@ def many_runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Pag
     page = browser.new_page()
     page.goto(fleet.write(many(250), tmp_path_factory.mktemp("fleet")).as_uri())
     return page
+
+
+@pytest.mark.browser
+def test_axe_finds_no_violation(many_runs: Page) -> None:
+    found = Axe().run(many_runs)
+    assert found.violations_count == 0, found.generate_report()
 
 
 def places(page: Page) -> list[str]:

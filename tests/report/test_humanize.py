@@ -196,7 +196,7 @@ FIT = "train.py:19 · 14.2 s (63 %) · steps · keras.src.backend.tensorflow.tra
         (
             "/usr/lib/python3/packages/some/module_name.py:1919",
             42,
-            "/usr/lib/python3 … module_name.py:1919",
+            "/usr/lib/python3/packages … name.py:1919",
         ),
     ],
 )

@@ -165,7 +165,7 @@ def test_long_steps_that_take_much_are_in_the_verdict_with_their_unknown_cause()
     long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=8000.0)
     words = sentences.verdict(of(spent({Phase.STEPS: 100.0}, long_steps=long)))
     assert words[1] == (
-        "13 s (13 %) are what three long steps take beyond the usual time, of which the cause of 8 s is unknown."
+        "13 s (13 %) are what three long steps take beyond the usual time; the cause of 8 s is unknown."
     )
 
 

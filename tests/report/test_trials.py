@@ -113,9 +113,7 @@ def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> No
 
 def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
     costs = replace(NOISY, rounds=(-0.4, -0.35), dropped=True)
-    assert saved(costs).startswith(
-        "unknown, because it got no more rounds: each was at least 35 % slower"
-    )
+    assert saved(costs).startswith("at least 35 % slower in each of two rounds, so it got no more")
     lost = TrainingMatch(state=TrainingState.NOT_FINITE)
     assert saved(NOISY, lost).startswith(
         "unknown, because it got no more rounds: its weights became infinite or NaN"

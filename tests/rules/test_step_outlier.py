@@ -12,7 +12,9 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -298,12 +300,15 @@ def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -
     return LongLine(at=at, ms=time, samples=more.pop("samples", 50), work=work, **more)
 
 
-def occasional(*lines: LongLine, beyond_ms: float = 6_000.0) -> OccasionalWork:
+def occasional(
+    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None
+) -> OccasionalWork:
     """A run of a minute with 120 long steps of 600."""
     long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
     phases = RunPhases.divided(60_000.0, {})
     at = Location("train.py", 40)
-    return OccasionalWork.measure(RunSteps.of(at, 600, 20.0, long), RunLongLines(lines), phases)
+    steps, step = RunSteps.of(at, 600, 20.0, long), Breakdown.of(host=20.0)
+    return OccasionalWork.measure(steps, RunLongLines(lines), phases, step, usual)
 
 
 QUIET = partial(check, {})
@@ -319,6 +324,21 @@ def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
     (effect,) = finding.run_effects
     assert (effect.phase, effect.of.value, effect.times) == (Phase.STEPS, 6_000.0, 120)
     assert finding.severity is None  # by its share of the run
+
+
+def test_what_each_step_consists_of_is_no_occasional_work() -> None:
+    """Other programs make the optimizer's update long; the program must not be told to make it less often."""
+    update, save = seen(23, 5_000.0, calls="Optimizer.apply_gradients"), seen(30, 1_000.0)
+    lines = {
+        Stage.HOST: (
+            HostLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
+            HostLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
+        )
+    }
+    work = occasional(update, save, usual=HostLines(lines))
+    assert [line.at for line in work.lines] == [save.at]
+    with pytest.raises(Unavailable):
+        occasional(update, usual=HostLines(lines))
 
 
 def test_a_traced_pattern_gets_the_price_of_the_run() -> None:

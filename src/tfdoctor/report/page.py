@@ -171,9 +171,10 @@ def page(diagnosis: Diagnosis) -> Page:
 
 
 def _said(diagnosis: Diagnosis, tried: TrialSection | None) -> tuple[tuple[str, ...], list[str]]:
-    """Return the headline and the remarks: what was measured stands before what was predicted."""
+    """Return the headline and the remarks: what a trial tells stands before what was predicted."""
     (first, *more), changes = sentences.account(diagnosis), sentences.changes(diagnosis)
-    told = (*(tried.verdict if tried else ()), *changes)
+    trial = tried.verdict if tried else ()
+    told = (*trial, *changes) if tried and tried.tells else (*changes, *trial)
     return (first, *told[:1]), [*more, *told[1:]]
 
 

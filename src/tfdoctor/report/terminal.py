@@ -36,6 +36,9 @@ NARROWEST = 40
 COLORLESS = ("dumb", "unknown")
 """Terminals that show escape codes as characters."""
 
+SHORT_WORD = 12
+"""Characters of a word that a narrow table does not break."""
+
 HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
@@ -114,12 +117,14 @@ def grid_table(title: str, grid: Grid, rows: int) -> RenderableType:
     """Return the first rows of a table under its title; all of them are in the files."""
     shown = grid.first(rows)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column, kind in zip(shown.columns, shown.kinds, strict=True):
+    for at, (column, kind) in enumerate(zip(shown.columns, shown.kinds, strict=True)):
+        longest = max((len(word) for row in shown.rows for word in row[at].split()), default=0)
         table.add_column(
             Text(column, style="dim"),
             justify="right" if kind == "number" else "left",
             overflow="fold",
             no_wrap=kind == "number",
+            min_width=min(longest, SHORT_WORD),
         )
     for row in shown.rows:
         table.add_row(*(Text(shorten(cell, 160)) for cell in row))

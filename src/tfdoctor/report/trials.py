@@ -81,6 +81,7 @@ class TrialSection:
     ticks: tuple[ScaleTick, ...]
     losses: Grid | None  # of variants compared by losses
     notes: tuple[str, ...]
+    tells: bool = True  # what the changes save; False where the rounds of all differ too much
     parts: Grid | None = None  # the program without its parts
     parts_title: str = trial_parts.TITLE
 
@@ -121,6 +122,7 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         scale.ticks,
         _losses(trials.rows),
         tuple(_notes(trials)),
+        any(one.measured for one in trials.parts) or any(map(_is_clear, trials.rows)),
         trial_parts.grid(trials.parts),
     )
 
@@ -141,6 +143,9 @@ def verdict(trials: Trials) -> tuple[str, ...]:
         proved = _faster(best, best.measured, _some_of(len(kept), tried))
     elif tried <= len(other):
         proved = ""
+    elif not any(map(_is_clear, rows)):
+        changes = "the one change tried saves" if tried == 1 else "the changes tried save"
+        return (f"The trial does not tell what {changes}: its rounds differ too much.",)
     elif tried == 1:
         proved = "the one change tried was not shown to save time."
     else:
@@ -148,6 +153,12 @@ def verdict(trials: Trials) -> tuple[str, ...]:
         proved = f"{none} of the {counted(tried, 'change')} tried was shown to save time."
     first, *rest = filter(None, (proved, _changing(other), no_savings(rows)))
     return (f"Measured: {first}", *rest)
+
+
+def _is_clear(row: Trial) -> bool:
+    """Whether the trial of a variant tells what it saves."""
+    found = row.measured
+    return found is not None and (found.dropped or found.difference is not Difference.UNKNOWN)
 
 
 def _untried(diagnosis: Diagnosis, trials: Trials) -> str:

@@ -19,7 +19,7 @@ _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
 """Between two words, none of them a number: a number stays with its unit and its interval."""
 
-_JOINT = re.compile(r"(?<=\w)[./](?=[A-Za-z_])(?!py\b)")
+_JOINT = re.compile(r"(?<=\w)[./_](?=[A-Za-z])(?!py\b)")
 """Between two parts of a name or of a path."""
 
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}

@@ -229,7 +229,7 @@ def _missing(runs: Runs, name: str) -> str:
     if runs.spoiled >= schedule.MOST_SPOILED:
         return "the steps of the program as it is could not be timed in several rounds"
     limit = runs.clock.minutes
-    minutes = "one minute" if limit == 1 else f"the {limit:g} minutes"
+    minutes = "one minute" if limit == 1 else f"the {limit:.3g} minutes"
     if runs.done(name):
         return f"only one round fitted into {minutes}, and a figure needs two: allow more with --minutes"
     return f"its two rounds did not fit into {minutes}: allow more with --minutes"

@@ -121,7 +121,7 @@ class WholeRuns:
 
     def _run(self, variant: Variant, what: str) -> TrialRun:
         left = max(0.0, self.clock.left_s) / 60
-        self.say(f"{what} ({left:.1f} of {self.clock.minutes:.3g} minutes left)")
+        self.say(f"{what} ({left:.1f} of {self.clock.minutes:.1f} minutes left)")
         self.number += 1
         run = self.one(variant, self.enough, self.number)
         self.clock.took(run.seconds)

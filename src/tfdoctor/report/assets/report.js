@@ -119,17 +119,19 @@ function unfoldForPrint() {
 // Pixels from which a bar has its name on it.
 const LABELLED = 40;
 
-// Letters of a name that still say something.
-const LEAST_LETTERS = 4;
-
-// What may stand for an operation, the longest first: without its kernel, without outer scopes, its layer, its
-// type, and the beginning of that.
+// What may stand for an operation, the longest first: without its kernel, without outer scopes, its layer, its type.
 function shortNames(name) {
   const parts = name.replace(/ \(.*\)$/, "").split("/");
   const ends = parts.map((_, at) => parts.slice(at).join("/"));
-  const last = ends.at(-1);
-  const cut = [...last].map((_, at) => `${last.slice(0, -1 - at)}…`).filter((text) => text.length > LEAST_LETTERS);
-  return [...ends.slice(0, -1), ...parts.slice(-3), ...cut];
+  return [...ends.slice(0, -1), ...parts.slice(-3)];
+}
+
+// The layer of an operation below its model, and the block in whose name layers agree up to a digit: "block6a_dwconv"
+// of "block6a". An optimizer's operations have none, and are between those of layers.
+function layerAndBlock(name) {
+  const parts = name.replace(/ \(.*\)$/, "").split("/").filter((part) => part !== "gradient_tape");
+  const layer = parts.length > 2 ? parts[1] : "";
+  return [layer, /^[^_]*\d[^_]*(?=_)/.exec(layer)?.[0] ?? ""];
 }
 
 // The bars of one lane on a canvas; bars are sorted and do not overlap, so those in view are found by bisection.
@@ -137,6 +139,7 @@ class Lane {
   constructor(svg, bars, colours, parts, names, once) {
     this.bars = bars;
     this.names = names;
+    this.scopes = names.map(layerAndBlock);
     this.once = once; // neighbours of one name have it on the first of them alone
     this.colours = bars.map((bar) => colours[parts[bar[2]]].fill);
     this.inks = bars.map((bar) => colours[parts[bar[2]]].ink);
@@ -168,7 +171,9 @@ class Lane {
     context.clearRect(0, 0, width, height);
     const scale = width / span;
     this.written = undefined;
-    for (let at = this.first(start); at < this.bars.length && this.bars[at][0] < start + span; at++) {
+    this.taken = [];
+    const first = this.first(start);
+    for (let at = first; at < this.bars.length && this.bars[at][0] < start + span; at++) {
       const [begin, length] = this.bars[at];
       const wide = length * scale;
       const [left, drawn] = [(begin - start) * scale, Math.max(wide > 3 * ratio ? wide - ratio : wide, ratio)];
@@ -180,6 +185,38 @@ class Lane {
       context.fillStyle = ink;
       if (marked) context.fillRect(left, height - 3 * ratio, drawn, 3 * ratio);
     }
+    context.globalAlpha = 1;
+    for (const level of [0, 1]) this.writeGroups(context, first, start, start + span, scale, level, ratio);
+  }
+
+  // The name of a layer (level 0) or of a block (1) over its bars, where none of them has room for its own.
+  writeGroups(context, first, start, end, scale, level, ratio) {
+    let group;
+    const close = () => group?.name && this.writeOver(context, group, start, scale, ratio);
+    for (let at = first; at < this.bars.length && this.bars[at][0] < end; at++) {
+      const [begin, length, , name] = this.bars[at];
+      const scope = this.scopes[name][level];
+      if (!this.scopes[name][0]) continue;
+      if (group?.name !== scope) {
+        close();
+        group = { name: scope, begin: Math.max(begin, start), at };
+      }
+      group.end = Math.min(begin + length, end);
+    }
+    close();
+  }
+
+  writeOver(context, { name, begin, end, at }, start, scale, ratio) {
+    context.font = `${10 * ratio}px system-ui, sans-serif`;
+    const wide = context.measureText(name).width + 6 * ratio;
+    const left = ((begin + end) / 2 - start) * scale - wide / 2;
+    if (wide > (end - begin) * scale || this.taken.some(([from, to]) => left < to && from < left + wide)) return;
+    this.taken.push([left, left + wide]);
+    context.fillStyle = this.colours[at];
+    context.fillRect(left, 0, wide, this.canvas.height);
+    context.fillStyle = this.inks[at];
+    context.textBaseline = "middle";
+    context.fillText(name, left + 3 * ratio, this.canvas.height / 2 + ratio / 2);
   }
 
   // The name on its bar, as far as it fits.
@@ -193,7 +230,9 @@ class Lane {
     if (!text) return;
     context.fillStyle = this.inks[at];
     context.textBaseline = "middle";
-    context.fillText(text, Math.max(left, 0) + 4 * ratio, this.canvas.height / 2 + ratio / 2);
+    const begins = Math.max(left, 0) + 4 * ratio;
+    this.taken.push([begins, begins + context.measureText(text).width]);
+    context.fillText(text, begins, this.canvas.height / 2 + ratio / 2);
   }
 }
 

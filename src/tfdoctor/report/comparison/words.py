@@ -189,16 +189,20 @@ def _about_run(run: ChangeOfRun) -> Iterator[str]:
             return
 
 
+VARYING = 1.0
+"""Least relative difference that would show, from which on its figure says nothing."""
+
+
 def _about_interval(comparison: RunComparison) -> Iterator[str]:
     step = comparison.step
     if step is None:
         return
     faster = step.least / (1 + step.least)
     signs = ", positive is faster" if step.direction is Direction.NONE else ""
-    yield (
-        f"The interval is one of 95 %{signs}. With such steps, a difference shows if a run is at least "
-        f"{percent(step.least)} slower or {percent(faster)} faster."
-    )
+    shows = f"a difference shows if a run is at least {percent(step.least)} slower or {percent(faster)} faster"
+    if step.least > VARYING:
+        shows = "only a run of another magnitude would show a difference: trace more steps on an idle machine"
+    yield f"The interval is one of 95 %{signs}. With such steps, {shows}."
     yield from _about_long_steps(comparison, step)
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (

@@ -81,6 +81,8 @@ def _sentences(series: Series) -> Iterator[str]:
     step = next((one for one in series.metrics if one.metric is RunMetric.STEP), None)
     if step:
         yield f"The step is the {step.what}."
+    if any(one.metric is RunMetric.RUN for one in series.metrics):
+        yield "The time of the whole run is without tfdoctor's own work."
     yield from (f"{text.capitalized(note)}." for note in series.notes)
 
 

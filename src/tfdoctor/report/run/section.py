@@ -146,7 +146,7 @@ def _notes(run: RunAccount) -> Iterator[str]:
     if run.ended_early and run.planned_epochs and run.epochs:
         yield f"The run was ended in epoch {run.epochs:,} of {run.planned_epochs:,}."
     elif run.planned_epochs and run.epochs < run.planned_epochs:
-        yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} ran."
+        yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} began."
     if silent_ms := _silent_end(run):
         yield (
             f"{duration(silent_ms)} pass after the last line of the program: exit handlers run, threads are "

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.run.bar import cells
-from tfdoctor.report.run.section import RunPhaseText, RunSection
+from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.text import shorten
 
@@ -51,11 +51,23 @@ def drawn(shown: RunSection, width: int) -> Text:
     rows = [*title, bar, *_legend(shown.phases, width)]
     large = [(line, phase) for phase in shown.phases for line in phase.lines if line.part >= LARGE]
     for line, of in sorted(large, key=lambda pair: -pair[0].part)[:LINES]:
-        facts = [shorten(line.where, 60), f"{line.time} ({line.share})", of.label, line.calls]
-        rows.append(Text(shorten(" · ".join(filter(None, facts)), max(60, width))))
+        rows.append(Text(_line(line, of, width)))
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
     notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
+
+
+def _line(line: RunLineText, of: RunPhaseText, width: int) -> str:
+    """Return a line with its figures, which are never cut: of a narrow window the ends of its names stay."""
+    figures = f"{line.time} ({line.share}) · {of.label}"
+    room = max(LEAST_NAME, width - len(figures) - len(" ·  · "))
+    where = shorten(line.where, max(LEAST_NAME, room - len(line.calls)))
+    calls = shorten(line.calls, max(LEAST_NAME, room - len(where)))
+    return " · ".join(filter(None, (where, figures, calls)))
+
+
+LEAST_NAME = 24
+"""Characters of a place and of a name that are kept in the narrowest window."""
 
 
 def _legend(phases: Iterable[RunPhaseText], width: int) -> Iterator[Text]:

@@ -193,8 +193,9 @@ def _long(run: RunAccount) -> str:
     if long.unknown_ms >= MOST * long.beyond_ms:
         if long.other_cores:
             return ""  # the machine's noise, which the account shows
-        known = is_known(long.unknown_ms)
-        unknown = f", of which the cause of {duration(long.unknown_ms)} is unknown" if known else ""
+        time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
+        of = "" if time == beyond else f" of {time}"
+        unknown = f"; the cause{of} is unknown" if is_known(long.unknown_ms) else ""
     beyond = f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time"
     return f"{beyond}{unknown}."
 

@@ -8,6 +8,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.terms.humanize import counted, duration, location, percent
 from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.units import count, ms
@@ -15,6 +17,7 @@ from tfdoctor.terms.verdict import (
     Bound,
     Concern,
     Finding,
+    Location,
     Measure,
     Recurrence,
     Remedy,
@@ -24,6 +27,12 @@ from tfdoctor.terms.verdict import (
 
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
 """What a line does that makes a step long by itself; rules for input, tracing and building report the rest."""
+
+OF_EACH_STEP = (LineWork.OPERATIONS, LineWork.READING, LineWork.CONVERTING, LineWork.ENTERING)
+"""What a line does that a training step consists of."""
+
+OFTEN = 0.05
+"""Share of a usual step from which a line belongs to every step: it does not come sometimes."""
 
 SHOWN = 3
 """Lines with remedies of their own: those that take most."""
@@ -40,8 +49,17 @@ class OccasionalWork:
     every: int | None = None
 
     @classmethod
-    def measure(cls, steps: RunSteps, seen: RunLongLines, phases: RunPhases) -> Self:
+    def measure(
+        cls,
+        steps: RunSteps,
+        seen: RunLongLines,
+        phases: RunPhases,
+        breakdown: Breakdown | None,
+        usual: HostLines | None,
+    ) -> Self:
         """Divide what long steps take beyond usual ones as their samples are.
+
+        Lines that take much of each traced step, such as an optimizer's update, are left out.
 
         Raises:
             Unavailable: the run as a whole was not recorded, or no line is sampled often enough in long steps.
@@ -50,10 +68,11 @@ class OccasionalWork:
         if not phases.whole or long is None or not seen.ms:
             raise Unavailable(phases.missing or "no step of the run took long")
         scale = long.beyond_ms / seen.ms  # samples begin at 1.5 times the usual step
+        always = _in_each_step(breakdown, usual)
         lines = tuple(
             replace(line, ms=scale * line.ms)
             for line in seen.lines
-            if line.sure and line.work in OWN_WORK
+            if line.sure and line.work in OWN_WORK and line.at not in always
         )
         if not lines:
             raise Unavailable("no line is seen often enough in long steps")
@@ -104,6 +123,19 @@ class OccasionalWork:
             ("time in long steps", lambda line: ms(line.ms)),
             ("stack samples", lambda line: count(line.samples)),
         )
+
+
+def _in_each_step(breakdown: Breakdown | None, usual: HostLines | None) -> set[Location | None]:
+    """Return the lines that a usual step consists of."""
+    if breakdown is None or usual is None:
+        return set()
+    least = OFTEN * breakdown.step_ms
+    return {
+        line.at
+        for lines in usual.parts.values()
+        for line in lines
+        if line.ms >= least and not line.callback and line.work in OF_EACH_STEP
+    }
 
 
 def _called(line: LongLine) -> str:

@@ -198,3 +198,4 @@ def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for dataset in program["datasets"]:
         yield dataset
         yield dataset["function"] or {}
+    yield from program["python"].get("places", ())  # all that an eager loop has
