@@ -13,7 +13,7 @@ from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Stage
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Remedy, Stage
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
@@ -57,6 +57,24 @@ def test_causes_whose_savings_are_unknown_explain_the_symptom() -> None:
     unknown = tuple(replace(cause, saving=None) for cause in causes)
     names = named(replace(base, results=(symptom, *unknown, *base.results[3:])))
     assert names[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+
+
+def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_explains() -> None:
+    """A stage beside the slow one would stand first, with all of the wait as its saving."""
+    base = diagnoses.caused()
+    symptom, specific, general = base.results[:3]
+    assert isinstance(general.outcome, Finding)
+    general = replace(
+        general,
+        rule=replace(general.rule, general=True),
+        saving=None,
+        takes=Takes(ms(12.0), 0.23),
+        outcome=replace(general.outcome, remedies=(Remedy("Let it handle less"),)),
+    )
+    found = entries(replace(base, results=(symptom, general, specific)))
+    causes = {one.result.rule.name: [each.rule.name for each in one.symptoms] for one in found}
+    assert causes == {"sequential-map": ["input-bound"], "hot-stage": []}
+    assert {one.result.rule.name for one in found if one.priced.saving} == {"sequential-map"}
 
 
 @pytest.mark.parametrize(("time", "told"), [(22.0, True), (21.0, False)])

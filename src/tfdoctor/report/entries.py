@@ -56,6 +56,7 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
         and (result.rule.topic is not Topic.RECORDING or result.rule.own)
     }
     symptoms = _symptoms(findings, diagnosis)
+    told_by = {name: _that_save(findings, causes) for name, causes in symptoms.items()}
     by_change: dict[object, list[Result]] = defaultdict(list)
     for name, result in findings.items():
         if name not in symptoms:
@@ -63,11 +64,19 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
     found: list[Entry] = []
     for first, *same in by_change.values():
         own = _named(first, *same)
-        shown_by_it = (findings[name] for name, causes in symptoms.items() if own & causes)
+        shown_by_it = (findings[name] for name, causes in told_by.items() if own & causes)
         found.append(Entry(first, tuple(shown_by_it), tuple(same)))
     ranks = {name: rank for rank, name in enumerate(findings)}
     found.sort(key=lambda entry: ranks[entry.priced.rule.name])
     return tuple(_with_sums(found, diagnosis))
+
+
+def _that_save(findings: dict[str, Result], causes: set[str]) -> set[str]:
+    """Return the causes whose own saving is known; all where none is.
+
+    The saving of a symptom is that of a general cause only where no specific one is known.
+    """
+    return {name for name in causes if findings[name].saving or findings[name].run} or causes
 
 
 def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:

@@ -39,7 +39,7 @@ LONG = 0.01
 
 LINES = 4
 
-NOTES = 3
+NOTES = 5
 
 
 def drawn(shown: RunSection, width: int) -> Text:
