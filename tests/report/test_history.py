@@ -50,6 +50,12 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"history-{kind}.txt", terminal.render(KINDS[kind](), width=80, color=False))
 
 
+def test_a_narrow_terminal_breaks_no_word_of_the_first_column() -> None:
+    shown = terminal.render(regressed(), width=60, color=False)
+    for word in ("metric", "memory", "step", "longer", "regression"):
+        assert re.search(rf"\b{word}\b", shown)
+
+
 def test_names_do_not_become_markup() -> None:
     page = html.render_without_plotly(few())
     assert "<img" not in page

@@ -436,6 +436,23 @@ def test_the_bar_of_a_terminal_fills_its_width_and_no_phase_is_broken(width: int
     assert max(map(cell_len, lines)) <= width
 
 
+LONG_NAME = "keras_long_name_training_script_for_convolutional_classifiers.py"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_a_line_keeps_its_figures_however_narrow_the_terminal_is(width: int) -> None:
+    line = PhaseLine(
+        at=Location(LONG_NAME, 12),
+        ms=9_000.0,
+        calls="keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit",
+    )
+    run = spent({Phase.TRACING: 10.0})
+    run = replace(run, rows=(replace(run.rows[0], lines=(line,)),))
+    shown = " ".join(terminal.render(of(run), width=width, color=False).split())
+    assert ".py:12 · 9 s (90 %) · tracing and compiling · " in shown
+    assert re.search(r"compiling · keras\S* … \S*fit\b", shown)
+
+
 def test_the_colours_of_a_terminal_change_no_word() -> None:
     coloured = terminal.render(diagnoses.run(), width=80, color=True)
     plain = terminal.render(diagnoses.run(), width=80, color=False)

@@ -24,6 +24,7 @@ from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, Training
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format
+from tfdoctor.report.page import page
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 
@@ -329,6 +330,31 @@ UNTRIED = Trial(name="c", missing="there was no time left for it")
 )
 def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words: str) -> None:
     assert " ".join(trials.verdict(Trials(rows=rows))).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("rows", "first", "told"),
+    [
+        (
+            (trial("a", NOISY),),
+            "Three changes",
+            "The trial does not tell what the one change tried saves",
+        ),
+        (
+            (trial("a", NOISY), trial("b", NOISY)),
+            "Three changes",
+            "The trial does not tell what the changes tried save",
+        ),
+        ((trial("a", NOISY), trial("b", NOTHING)), "Measured:", "neither of the two changes tried"),
+        ((UNTRIED,), "Three changes", "Nothing was measured:"),
+    ],
+)
+def test_a_trial_that_tells_nothing_stands_behind_the_prediction(
+    rows: tuple[Trial, ...], first: str, told: str
+) -> None:
+    shown = page(replace(full(), trials=Trials(rows=rows)))
+    assert shown.verdict[1].startswith(first)
+    assert told in " ".join((*shown.verdict, *shown.remarks))
 
 
 def test_all_changes_that_help_are_counted_without_their_set() -> None:
