@@ -338,14 +338,19 @@ def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words
         (
             (trial("a", NOISY),),
             "Three changes",
-            "The trial does not tell what the one change tried saves",
+            "The trial does not tell what the change saves",
         ),
         (
             (trial("a", NOISY), trial("b", NOISY)),
             "Three changes",
-            "The trial does not tell what the changes tried save",
+            "The trial does not tell what the changes save",
         ),
         ((trial("a", NOISY), trial("b", NOTHING)), "Measured:", "neither of the two changes tried"),
+        (
+            (replace(trial("a", NOISY), promised=PROMISED), replace(LOST, promised=None)),
+            "Three changes",
+            "The trial does not tell what the change saves",
+        ),
         ((UNTRIED,), "Three changes", "Nothing was measured:"),
     ],
 )

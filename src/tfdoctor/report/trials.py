@@ -122,7 +122,7 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         scale.ticks,
         _losses(trials.rows),
         tuple(_notes(trials)),
-        any(one.measured for one in trials.parts) or any(map(_is_clear, trials.rows)),
+        any(one.measured for one in trials.parts) or _tells(trials.rows),
         trial_parts.grid(trials.parts),
     )
 
@@ -143,8 +143,8 @@ def verdict(trials: Trials) -> tuple[str, ...]:
         proved = _faster(best, best.measured, _some_of(len(kept), tried))
     elif tried <= len(other):
         proved = ""
-    elif not any(map(_is_clear, rows)):
-        changes = "the one change tried saves" if tried == 1 else "the changes tried save"
+    elif not _tells(rows):
+        changes = "the change saves" if len(_advised(rows)) == 1 else "the changes save"
         return (f"The trial does not tell what {changes}: its rounds differ too much.",)
     elif tried == 1:
         proved = "the one change tried was not shown to save time."
@@ -155,10 +155,14 @@ def verdict(trials: Trials) -> tuple[str, ...]:
     return (f"Measured: {first}", *rest)
 
 
-def _is_clear(row: Trial) -> bool:
-    """Whether the trial of a variant tells what it saves."""
-    found = row.measured
-    return found is not None and (found.dropped or found.difference is not Difference.UNKNOWN)
+def _tells(rows: Sequence[Trial]) -> bool:
+    """Whether the trial tells of a change that the report advises what it saves; of any, if it advises none."""
+    found = [row.measured for row in _advised(rows) if row.measured]
+    return any(one.dropped or one.difference is not Difference.UNKNOWN for one in found)
+
+
+def _advised(rows: Sequence[Trial]) -> Sequence[Trial]:
+    return [row for row in rows if row.promised or row.promised_run] or rows
 
 
 def _untried(diagnosis: Diagnosis, trials: Trials) -> str:

@@ -21,7 +21,7 @@ from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 
-MOST_BARS = 2000
+MOST_BARS = 1700
 """Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left."""
 
 MOST_ROWS = 8
