@@ -51,6 +51,16 @@ def test_a_typical_step_beside_slow_ones_is_the_untraced_one_too() -> None:
     assert second.startswith("A typical step takes 40.0 ms (52.0 ms while it was traced), ")
 
 
+@pytest.mark.parametrize(("times", "said"), [(0.9, True), (1.0, False), (1.2, False), (1.5, True)])
+def test_untraced_steps_that_differ_from_traced_ones_are_said(times: float, *, said: bool) -> None:
+    """Other programs may delay the steps outside of the window, as the profiler those in it."""
+    base = diagnoses.full()
+    assert base.steps.shown_ms
+    outside = replace(base.conditions, untraced_ms=times * base.steps.shown_ms)
+    first, *_ = sentences.verdict(replace(base, conditions=outside))
+    assert ("(52.0 ms while it was traced)" in first) is said
+
+
 def test_few_steps_promise_nothing_and_say_why() -> None:
     text = " ".join(sentences.verdict(diagnoses.single_step()))
     assert "because fewer than five steps" in text

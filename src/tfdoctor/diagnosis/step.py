@@ -30,6 +30,10 @@ Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
 TRACED_LONGER = 1.05
 """Times the untraced step, from which on both are said: less is within the spread of steps."""
 
+UNTRACED_LONGER = 1.25
+"""Times the traced step, from which on the untraced one is said: tracing makes no step shorter, so few traced steps
+stand for a run whose others are that much longer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:

@@ -16,7 +16,7 @@ from tfdoctor.diagnosis import (
     Takes,
 )
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.diagnosis.step import TRACED_LONGER
+from tfdoctor.diagnosis.step import TRACED_LONGER, UNTRACED_LONGER
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.profile import heaviest
@@ -223,16 +223,17 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def pace_ms(diagnosis: Diagnosis) -> float | None:
-    """Return the median step outside of the traced window, where the parts and savings are of longer, traced ones.
+    """Return the median step outside of the traced window, where the parts and savings are of other, traced ones.
 
-    None where tracing made no step longer, where a step without the profiler's cost is shown anyway, and where the
+    None where the traced ones take as long, where a step without the profiler's cost is shown anyway, and where the
     mean is shown, because the input stalls some steps.
     """
     steps, outside = diagnosis.steps, diagnosis.conditions.untraced_ms
     typical = step_count(steps) > FEW and not steps.stalled
     if not typical or steps.untraced_ms is not None or not outside or not steps.shown_ms:
         return None
-    return outside if steps.shown_ms >= TRACED_LONGER * outside else None
+    as_long = steps.shown_ms / TRACED_LONGER < outside < steps.shown_ms * UNTRACED_LONGER
+    return None if as_long else outside
 
 
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
