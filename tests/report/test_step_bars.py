@@ -8,6 +8,7 @@ from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, HURTS, trial
 from tfdoctor.diagnosis import Trial, Trials
 from tfdoctor.report.step_bars import step_bars
+from tfdoctor.terms.verdict import Bound
 
 
 def test_the_predicted_step_stands_below_the_step_now() -> None:
@@ -17,6 +18,19 @@ def test_the_predicted_step_stands_below_the_step_now() -> None:
     assert sum(piece.width for piece in now.pieces) == pytest.approx(1, abs=0.02)
     assert sum(piece.width for piece in after.pieces) == pytest.approx(9 / 52, abs=0.01)
     assert after.words.startswith("predicted 9.00 ms: host 0.50 ms, device 7.70 ms")
+
+
+def test_beside_an_untraced_step_the_prediction_is_a_share() -> None:
+    """Of a traced step of 52 ms, 9 ms are left; the headline's step takes 40 ms."""
+    base = diagnoses.full()
+    conditions = replace(base.conditions, untraced_ms=40.0)
+    traced, after = step_bars(replace(base, conditions=conditions))
+    assert (traced.label, traced.time) == ("traced", "52.0 ms")
+    assert (after.label, after.time) == ("predicted", "83 % shorter")
+    assert base.together is not None
+    most = replace(base.together, bound=Bound.AT_MOST)
+    _, after = step_bars(replace(base, conditions=conditions, together=most))
+    assert after.time == "at most 83 % shorter"
 
 
 def test_the_measured_step_is_as_much_shorter_as_the_changes_that_help_made_it() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
 from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
-from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.verdict import Bound
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -48,8 +48,12 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     together = diagnosis.together
     after = together.after_ms if together else {}
     if together and 0 < sum(after.values()) < whole:
-        best = " at best" if together.bound is Bound.AT_MOST else ""
-        time = f"{milliseconds(sum(after.values()))}{best}"
+        left, at_most = sum(after.values()), together.bound is Bound.AT_MOST
+        time = f"{milliseconds(left)}{' at best' if at_most else ''}"
+        if pace_ms(
+            diagnosis
+        ):  # beside the untraced step of the headline, the time of a traced one would mislead
+            time = f"{'at most ' if at_most else ''}{share(1 - left / whole)} shorter"
         bars.append(("predicted", time, {part: after.get(part, 0.0) for part in PARTS}))
     measured = _measured(diagnosis.trials)
     if measured is not None:
