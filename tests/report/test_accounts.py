@@ -12,5 +12,5 @@ def test_what_was_traced_is_said_beside_bars_without_the_profilers_cost() -> Non
     told = [accounts.lines(one)[0].text for one in (whole, without_cost)]
     assert told == [
         "Matmuls run at 71 % of the rate that this GPU reaches.",
-        "As traced, matmuls run at 71 % of the rate that this GPU reaches.",
+        "Matmuls run at 71 % of the rate that this GPU reaches. These are times of traced steps.",
     ]

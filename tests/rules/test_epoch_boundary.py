@@ -1,6 +1,5 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_healthy
-from tfdoctor.facts.phases.phase_spans import PhaseSpan
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
@@ -138,23 +136,6 @@ def test_what_fit_does_itself_needs_longer_epochs() -> None:
     assert "Keras' fit itself works between the epochs at train.py:50" in finding.summary
     assert "more steps" in finding.remedies[0].action
     assert finding.severity is Severity.NOTE
-
-
-@pytest.mark.parametrize(("after_s", "kind"), [(29.0, Healthy), (1.0, Finding)])
-def test_what_fit_does_after_the_last_step_comes_once(after_s: float, kind: type) -> None:
-    """It ends the threads of a generator, for instance: longer epochs do not make it shorter."""
-    seen = between(30_000.0, "keras.Model.fit", repeats=False)
-    phases = replace(
-        RunPhases.divided(100_000.0, {Phase.BOUNDARIES: 30_000.0}, seen),
-        spans=(
-            PhaseSpan(Phase.STEPS, 0.0, 30.0),
-            PhaseSpan(Phase.BOUNDARIES, 30.0, 60.0 - after_s),
-            PhaseSpan(Phase.STEPS, 60.0 - after_s, 90.0 - after_s),
-            PhaseSpan(Phase.BOUNDARIES, 90.0 - after_s, 90.0),
-        ),
-    )
-    calls = RunCalls((made(RunCall.FIT, 50, 1, 90_000.0),), EPOCHS, fits=1)
-    assert isinstance(epoch_boundary.check(phases, calls, None), kind)
 
 
 def test_several_lines_between_epochs_are_a_loop() -> None:

@@ -22,29 +22,26 @@ class AccountLine:
 def lines(diagnosis: Diagnosis) -> tuple[AccountLine, ...]:
     """Return the accounts, where there is more to say than that findings name all of it."""
     # The bars leave the profiler's cost out where that is much; what rules say of work is as it was traced.
-    as_traced = "as traced, " if diagnosis.steps.untraced_ms else ""
+    traced = " These are times of traced steps." if diagnosis.steps.untraced_ms else ""
     profiled = frozenset(row.part for row in diagnosis.profile.rows)
     return tuple(
         AccountLine(
             text.name(a.part),
             PART_LABELS.get(a.part, text.name(a.part)),
             a.state.value,
-            _said(a, profiled, as_traced),
+            _said(a, profiled) + (traced if a.state is AccountState.NECESSARY else ""),
         )
         for a in diagnosis.accounts
         if a.state is not AccountState.NAMED
     )
 
 
-def _said(account: Account, profiled: frozenset[str], as_traced: str) -> str:
+def _said(account: Account, profiled: frozenset[str]) -> str:
     """Return what is said of a part; what was seen in it where the profile has no row of it."""
     named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
-        start = as_traced if account.state is AccountState.NECESSARY else ""
-        first, *more = [named, *account.why] if named else account.why or [""]
-        began = f"{start}{first[:1].lower()}{first[1:]}" if start else first
-        return " ".join(map(text.sentence, filter(None, (began, *more))))
+        return " ".join([text.sentence(named), *why]) if named else " ".join(why)
     seen: list[str] = []
     for one in account.seen:
         at = f" at {location(one.at)}" if one.at else ""

@@ -52,7 +52,7 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
         time = f"{milliseconds(left)}{' at best' if at_most else ''}"
         if pace_ms(
             diagnosis
-        ):  # beside the untraced step of the headline, the time of a traced one would mislead
+        ):  # the headline has the untraced step: the time of a traced one would mislead
             time = f"{'at most ' if at_most else ''}{share(1 - left / whole)} shorter"
         bars.append(("predicted", time, {part: after.get(part, 0.0) for part in PARTS}))
     measured = _measured(diagnosis.trials)

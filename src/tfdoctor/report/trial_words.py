@@ -57,7 +57,7 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
             return f"costs time: {share} % ({between})"
         case Difference.NONE:
             return f"no measurable difference ({interval(measured)})"
-        case Difference.UNKNOWN if measured.dropped and not _is_broken_number(training):
+        case Difference.UNKNOWN if measured.dropped and not _is_infinite(training):
             rounds, least = counted(len(measured.rounds), "round"), percent(-max(measured.rounds))
             each = "in its one round" if len(measured.rounds) == 1 else f"in each of {rounds}"
             return f"at least {least} slower {each}, so it got no more"
@@ -65,13 +65,13 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
             return f"unknown, because {unclear(measured, training)}"
 
 
-def _is_broken_number(training: TrainingMatch | None) -> bool:
+def _is_infinite(training: TrainingMatch | None) -> bool:
     return training is not None and training.state is TrainingState.NOT_FINITE
 
 
 def unclear(measured: Measured, training: TrainingMatch | None) -> str:
     """Return why an interval is too wide to be shown: rounds that differ, or are few, and what to do."""
-    if _is_broken_number(training):
+    if _is_infinite(training):
         return "it got no more rounds: its weights became infinite or NaN"
     if len(measured.rounds) < ENOUGH_ROUNDS:
         return f"{counted(len(measured.rounds), 'round')} are too few: allow more minutes"

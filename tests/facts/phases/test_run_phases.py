@@ -102,6 +102,20 @@ def test_a_fit_is_divided_into_its_phases() -> None:
     )
 
 
+def test_what_fit_does_after_its_last_epoch_is_the_end_and_comes_once() -> None:
+    """It waits for the threads of a generator: more epochs do not make it longer."""
+    run = Run()
+    with run.fit(FIT):
+        for number in range(2):
+            with run.epoch(FIT, number):
+                run.steps(300, 4.0, FIT)
+            run.python(3.0 if number else 0.5, FIT)
+    found = phases(run)
+    assert found.of(Phase.END) == pytest.approx(3000, abs=100)
+    assert found.of(Phase.BOUNDARIES) == pytest.approx(500, abs=100)
+    assert found.once_ms >= 2900
+
+
 def test_what_comes_once_is_told_from_what_comes_again() -> None:
     short, long = phases(keras(epochs=2)), phases(keras(epochs=6))
 

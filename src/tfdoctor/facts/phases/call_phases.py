@@ -82,9 +82,14 @@ class CallPhases:
         return ((phase, 1.0),)
 
     def of_loop(self, kind: RunCall, number: int) -> Phase:
-        """Return the phase of the own time of Keras' fit, or of an epoch."""
-        first = kind is RunCall.FIT and self.course.before_training(number)
-        return Phase.PREPARING if first else Phase.BOUNDARIES
+        """Return the phase of the own time of Keras' fit, or of an epoch.
+
+        After the last epoch `fit` ends what made its batches: a generator's threads can take ten seconds.
+        """
+        if kind is RunCall.FIT and self.course.before_training(number):
+            return Phase.PREPARING
+        over = kind is RunCall.FIT and self.course.after_work(number)
+        return Phase.END if over else Phase.BOUNDARIES
 
     def _of_script(self, stack: SeenStack, number: int) -> Shares:
         if not stack.at and (stack.work is RunWork.OTHER or self.course.starting(number)):

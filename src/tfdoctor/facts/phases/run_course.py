@@ -98,13 +98,17 @@ class RunCourse:
             return ((Phase.BOUNDARIES, 1.0),)
         if self.last_work is None or number < self.last_work:
             return ((self._between(number), 1.0),)
-        if number > self.last_work:
+        if self.after_work(number):
             return ((Phase.END, 1.0),)
         return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
 
     def after_steps(self, number: int) -> bool:
         """Return whether a bucket lies after the last step: the training loop has no data any more."""
         return self.last_step is not None and number > self.last_step
+
+    def after_work(self, number: int) -> bool:
+        """Return whether a bucket lies after the last step, evaluation and prediction."""
+        return self.last_work is not None and number > self.last_work
 
     def tests(self, stack: SeenStack) -> bool:
         """Return whether a sample lies in a loop around calls of a model that do not train."""

@@ -112,6 +112,11 @@ class RunPhases:
             missing=f"the rest of the run was not recorded: {missing}",
         )
 
+    @property
+    def until(self) -> str:
+        """When a run that was ended as asked had ended, as the end of a clause; "" of any other."""
+        return " before it was ended, after its traced steps" if self.ended_early else ""
+
     def of(self, *phases: Phase) -> float:
         """Return the time of phases, in ms."""
         return sum(self.times.get(phase, 0.0) for phase in phases)

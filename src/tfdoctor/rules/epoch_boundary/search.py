@@ -1,7 +1,6 @@
 """The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -54,25 +53,9 @@ def between_epochs(
         *_predictions(calls, steps, prediction),
         *(_of_call(call, at, BoundaryWork.SAVING, Phase.SAVING) for call, at in saves),
         *filling,
-        *(
-            _until_last_step(BoundaryCause.of_group(group, at, fits=at in fits), phases)
-            for group, at in groups
-        ),
+        *(BoundaryCause.of_group(group, at, fits=at in fits) for group, at in groups),
     ]
     return sorted(found, key=lambda cause: -cause.time_ms)
-
-
-def _until_last_step(cause: BoundaryCause, phases: RunPhases) -> BoundaryCause:
-    """Leave out of fit's own work what follows the last step: it comes once, such as the end of a generator."""
-    if cause.work is not BoundaryWork.OF_FIT:
-        return cause
-    steps_end_s = max((span.end_s for span in phases.spans if span.phase is Phase.STEPS), default=0)
-    after_ms = 1000 * sum(
-        span.end_s - span.start_s
-        for span in phases.spans
-        if span.phase is Phase.BOUNDARIES and span.start_s >= steps_end_s > 0
-    )
-    return replace(cause, time_ms=max(0.0, cause.time_ms - after_ms))
 
 
 def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:

@@ -118,8 +118,7 @@ def check(
         max(limits.least_ms, limits.share * phases.total_ms),
     )
     if not made and not lost.python and not phases.of(Phase.EVALUATION):
-        until = " before it was ended, after its traced steps" if phases.ended_early else ""
-        return NotApplicable(reason=f"the run evaluates no model{until}")
+        return NotApplicable(reason=f"the run evaluates no model{phases.until}")
     measures = lost.measures("evaluation", Phase.EVALUATION)
     if not lost.slow and not lost.python:
         return Healthy(summary=_usual(phases, made), evidence=measures, concern=Concern.RUN)

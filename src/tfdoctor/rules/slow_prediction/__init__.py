@@ -102,8 +102,7 @@ def check(
     """Find predictions whose time goes into many calls and batches, or into Python."""
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
-        until = " before it was ended, after its traced steps" if phases.ended_early else ""
-        return NotApplicable(reason=f"the run makes no predictions{until}")
+        return NotApplicable(reason=f"the run makes no predictions{phases.until}")
     lost = LostTime.of(
         phases,
         call_overheads(
