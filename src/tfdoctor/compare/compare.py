@@ -29,7 +29,7 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.diagnosis.step import TRACED_LONGER
+from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.humanize import counted
 
 
@@ -122,7 +122,7 @@ def _untraced_ms(reports: Sequence[Diagnosis], step_ms: float | None) -> float |
     """Return the step outside of the traces; None where it is unknown, or about as long as the compared one."""
     known = [ms for report in reports if (ms := report.conditions.untraced_ms)]
     untraced = _geometric_mean(known) if len(known) == len(reports) else None
-    return untraced if untraced and step_ms and step_ms >= TRACED_LONGER * untraced else None
+    return untraced_beside(step_ms, untraced)
 
 
 def _why_missing(sides: Sides) -> str:

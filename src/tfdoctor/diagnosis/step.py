@@ -35,6 +35,14 @@ UNTRACED_LONGER = 1.25
 stand for a run whose others are that much longer."""
 
 
+def untraced_beside(traced_ms: float | None, untraced_ms: float | None) -> float | None:
+    """Return the untraced step where it is to be said beside the traced one, which is apart from it; else None."""
+    if not traced_ms or not untraced_ms:
+        return None
+    alike = traced_ms / TRACED_LONGER < untraced_ms < traced_ms * UNTRACED_LONGER
+    return None if alike else untraced_ms
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One training step: its number, its time and the parts of its time."""

@@ -16,7 +16,7 @@ from tfdoctor.diagnosis import (
     Takes,
 )
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.diagnosis.step import TRACED_LONGER, UNTRACED_LONGER
+from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.profile import heaviest
@@ -228,12 +228,11 @@ def pace_ms(diagnosis: Diagnosis) -> float | None:
     None where the traced ones take as long, where a step without the profiler's cost is shown anyway, and where the
     mean is shown, because the input stalls some steps.
     """
-    steps, outside = diagnosis.steps, diagnosis.conditions.untraced_ms
+    steps = diagnosis.steps
     typical = step_count(steps) > FEW and not steps.stalled
-    if not typical or steps.untraced_ms is not None or not outside or not steps.shown_ms:
+    if not typical or steps.untraced_ms is not None:
         return None
-    as_long = steps.shown_ms / TRACED_LONGER < outside < steps.shown_ms * UNTRACED_LONGER
-    return None if as_long else outside
+    return untraced_beside(steps.shown_ms, diagnosis.conditions.untraced_ms)
 
 
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -406,7 +405,7 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
 
 
 NO_WAY = "Nothing to change"
-UNEXPLAINED_CHECKED = "Nothing measured shows that less is possible"
+UNEXPLAINED_CHECKED = "No rule found a change to make"
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:

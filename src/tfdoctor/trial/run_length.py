@@ -21,7 +21,7 @@ OF_START, LEAST_S, MOST_S = 0.5, 6.0, 30.0
 """Time for the steps that are timed, relative to that of the start, which every run pays; its limits, s.
 
 Other programs of a shared host come and go within seconds: of a fixed computation on such a host, the medians of
-8 s differed by 5 %, and those of 16 s by 2 % (standard deviations, 2026-11-28).
+8 s differed by 5 %, and those of 16 s by 2 % (standard deviations of nine and of four such times, 2026-11-28).
 """
 
 FEWEST_CALLS = 15
