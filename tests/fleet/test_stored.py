@@ -49,6 +49,10 @@ def test_a_run_that_was_ended_early_counts_by_its_steps(job: RecordingJob, tmp_p
         one = replace(made, run=replace(made.run, ended_early=early))
         Path(job.found.place).write_text(report_json.render(one), "utf-8")
         assert examine(job, tmp_path).run.is_whole is whole
+    nothing = diagnoses.no_steps().steps
+    one = replace(made, run=replace(made.run, ended_early=True), steps=nothing, together=None)
+    Path(job.found.place).write_text(report_json.render(one), "utf-8")
+    assert examine(job, tmp_path).run.is_whole  # nothing else is known
 
 
 def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from tests.history.made import commit, followed, moment, noisy, read, report
+from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric
 from tfdoctor.history.history import accepted, named, of_program
 from tfdoctor.history.kept import KeptHistory
+from tfdoctor.history.runs import ReadRun
 from tfdoctor.history.series import SHOWN, UNTRACED
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Healthy, Severity
@@ -90,11 +92,18 @@ def test_a_run_that_was_ended_early_is_no_run_among_whole_ones() -> None:
     assert [RunMetric.RUN in run.values for run in series.runs] == [True, False, True]
     (alike,) = followed([ended]).series
     assert RunMetric.RUN in alike.runs[0].values
-    whole = next(rule for rule, one in series.runs[0].findings.items() if one.saving)
-    of_step = {one.rule.name: one.saving.share for one in ended.results if one.saving}
-    found = series.runs[1].findings
-    assert {rule: found[rule].saving for rule in of_step} == of_step
-    assert whole in found
+
+
+def test_findings_of_a_run_that_was_ended_early_are_weighed_by_the_step() -> None:
+    base = diagnoses.run()
+    assert base.run is not None
+    both = [one for one in base.results if one.run and one.saving]
+    assert any(one.run.share != one.saving.share for one in both if one.run and one.saving)
+    for early in (False, True):
+        found = ReadRun.of("a", replace(base, run=replace(base.run, ended_early=early)))
+        for one in both:
+            share = one.saving.share if early and one.saving else one.run.share if one.run else None
+            assert found.run.findings[one.rule.name].saving == share
 
 
 # A regression

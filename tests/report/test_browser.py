@@ -1,5 +1,6 @@
 """The page in a real browser: what a reader sees, and what the browser does not do."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from tests.report import diagnoses
+from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.formats import html
 
 pytestmark = pytest.mark.browser
@@ -302,6 +304,56 @@ def test_bars_of_the_step_are_named_by_operation_layer_and_block(
     assert page.evaluate("layerAndBlock", DEPTHWISE) == ["block6a_dwconv_1", "block6a"]
     assert page.evaluate("layerAndBlock", "net/dense_1/MatMul") == ["dense_1", ""]
     assert page.evaluate("layerAndBlock", "adam/Sqrt") == ["", ""]
+    page.close()
+
+
+WRITTEN = """
+window.written = new Set();
+const fill = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+  window.written.add(`${text} ${Math.round(x)}`);
+  return fill.call(this, text, x, ...rest);
+};
+"""
+"""Keeps each text that is drawn, with its place."""
+
+
+def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(
+    browser: Browser, tmp_path: Path
+) -> None:
+    def bars(at: float, layer: str, count: int) -> tuple[TimelineBar, ...]:
+        name = f"net/{layer}/Conv2D"
+        return tuple(TimelineBar(at + n / 10, 0.09, "device", name) for n in range(count))
+
+    step = tuple(TimelineBar(n, 9.9, "device", "device") for n in (0, 10, 20, 30))
+    adam = TimelineBar(26.0, 0.09, "device", "adam/Sub")
+    work = (*bars(1, "conv2_a", 40), *bars(5, "conv2_b", 40), *bars(21, "b3_x", 50), adam)
+    blocks = (*bars(27, "b3_y", 5), *bars(28, "b3_z", 5), *bars(35, "dense_1", 5))
+    lanes = (TimelineLane("step", step), TimelineLane("operations", (*work, *blocks)))
+    timeline = Timeline(number=1, total_ms=40.0, lanes=lanes)
+    path = tmp_path / "report.html"
+    path.write_text(html.render(replace(diagnoses.full(), timeline=timeline)), "utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.add_init_script(WRITTEN)
+    Visit(page, path)
+    until(page, "window.written.size > 2")
+    written = [text.rpartition(" ")[0] for text in page.evaluate("[...window.written]")]
+    assert sorted(written) == ["b3", "b3_x", "conv2_a", "conv2_b", "device"]
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "first"), [(390, True), (1280, False)])
+def test_the_changes_stand_right_below_the_first_bar_on_a_phone(
+    browser: Browser, files: dict[str, Path], width: int, *, first: bool
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(files["run"].as_uri())
+    tops = {
+        name: (page.locator(name).first.bounding_box() or {"y": -1.0})["y"]
+        for name in (".run-bar", ".changes", ".verdict .legend")
+    }
+    assert (tops[".run-bar"] < tops[".changes"]) is True
+    assert (tops[".changes"] < tops[".verdict .legend"]) is first
     page.close()
 
 

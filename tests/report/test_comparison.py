@@ -156,3 +156,13 @@ def test_what_is_no_file_is_not_replaced() -> None:
 def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
     text = terminal.render(comparisons.unlike(), width=40, color=False)
     assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.81, "at least 81 % slower"), (4.55, "magnitude")])
+def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -> None:
+    found = comparisons.unknown()
+    assert found.step is not None
+    shown = replace(found, step=replace(found.step, least=least))
+    told = terminal.render(shown, width=200, color=False)
+    assert said in told
+    assert "455 %" not in told

@@ -9,10 +9,17 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.history.made import commit, followed, noisy, read, report
-from tfdoctor.diagnosis.history_report import Accepted, History
+from tfdoctor.diagnosis.history_report import (
+    Accepted,
+    History,
+    HistoryRun,
+    MetricHistory,
+    RegressionCheck,
+    RunMetric,
+)
 from tfdoctor.history.history import named
 from tfdoctor.history.kept import KeptHistory
-from tfdoctor.report.history import html, json, md, render, terminal
+from tfdoctor.report.history import html, json, md, render, terminal, words
 
 Compare = Callable[[str, str], None]
 
@@ -54,6 +61,29 @@ def test_a_narrow_terminal_breaks_no_word_of_the_first_column() -> None:
     shown = terminal.render(regressed(), width=60, color=False)
     for word in ("metric", "memory", "step", "longer", "regression"):
         assert re.search(rf"\b{word}\b", shown)
+
+
+@pytest.mark.parametrize(
+    ("change", "low", "high", "shown"),
+    [
+        (0.27, 0.19, 0.36, ("27 % longer", "19 to 36 %")),
+        (-0.2, -0.25, -0.15, ("20 % shorter", "15 to 25 %")),
+        (-0.02, -0.06, 0.02, ("2 % shorter", "\N{MINUS SIGN}2 to 6 %")),
+    ],
+)
+def test_an_interval_is_positive_in_the_direction_of_its_change(
+    change: float, low: float, high: float, shown: tuple[str, str]
+) -> None:
+    check = RegressionCheck(limit=None, state=None, runs=9, change=change, low=low, high=high)
+    metric = MetricHistory(
+        metric=RunMetric.STEP, what="", values=(), changes=(), why_no_changes="", check=check
+    )
+    assert words.compared(metric)[3:5] == shown
+
+
+def test_runs_of_a_day_without_git_are_told_apart() -> None:
+    runs = [HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)]
+    assert [words.commit(run) for run in runs] == ["2026-11-28 12:50", "2026-11-28 12:51"]
 
 
 def test_names_do_not_become_markup() -> None:

@@ -161,6 +161,15 @@ def test_the_traced_steps_say_what_they_stand_for(share: float, said: str) -> No
     assert said in sentences.verdict(of(run))
 
 
+def test_of_long_steps_without_any_cause_the_time_is_said_once() -> None:
+    long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=13_000.0)
+    run = spent({Phase.STEPS: 100.0}, long_steps=long)
+    assert sentences.verdict(of(run))[1].endswith(" beyond the usual time; the cause is unknown.")
+    shown = section(run)
+    assert shown is not None
+    assert shown.long.endswith(" beyond the usual time. The cause is unknown.")
+
+
 def test_long_steps_that_take_much_are_in_the_verdict_with_their_unknown_cause() -> None:
     long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=8000.0)
     words = sentences.verdict(of(spent({Phase.STEPS: 100.0}, long_steps=long)))

@@ -329,14 +329,16 @@ def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
 def test_what_each_step_consists_of_is_no_occasional_work() -> None:
     """Other programs make the optimizer's update long; the program must not be told to make it less often."""
     update, save = seen(23, 5_000.0, calls="Optimizer.apply_gradients"), seen(30, 1_000.0)
+    own = seen(31, 500.0)
     lines = {
         Stage.HOST: (
             HostLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
             HostLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
+            HostLine(own.at, 50, 5.0, work=LineWork.PYTHON),  # the script's own may be made rarer
         )
     }
-    work = occasional(update, save, usual=HostLines(lines))
-    assert [line.at for line in work.lines] == [save.at]
+    work = occasional(update, save, own, usual=HostLines(lines))
+    assert [line.at for line in work.lines] == [save.at, own.at]
     with pytest.raises(Unavailable):
         occasional(update, usual=HostLines(lines))
 

@@ -224,6 +224,33 @@ def test_what_others_remove_beside_the_folder_ends_no_run() -> None:
         assert [run.stdout for run in runs] == ["ran\n"] * 5, [run.stderr for run in runs]
 
 
+def test_an_entry_that_is_gone_in_each_look_is_left_out_and_the_others_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, root = tmp_path / "folder", tmp_path / "root"
+    for name in ("a", "gone", "z"):
+        (folder / name).mkdir(parents=True)
+    looks = []
+
+    class Shown(enter_layer.Overlay):
+        def __init__(self) -> None:
+            self.root = root
+
+        def _made_anew(self, folder: Path) -> bool:
+            return folder.name == "folder"
+
+        def overlay(self, folder: Path) -> None:
+            if folder.name == "gone":
+                looks.append(folder)
+                raise FileNotFoundError(folder)
+
+    monkeypatch.setattr(enter_layer, "AS_THEY_ARE", ())
+    (root / folder.parent.relative_to("/")).mkdir(parents=True)
+    Shown().cover_entry(folder)
+    assert len(looks) == enter_layer.LOOKS
+    assert sorted(one.name for one in (root / folder.relative_to("/")).iterdir()) == ["a", "z"]
+
+
 @needs_layer
 @pytest.mark.skipif(not enter_layer.privileged(), reason="only root may mount")
 def test_files_beside_a_mounted_folder_are_not_written(ground: Ground) -> None:

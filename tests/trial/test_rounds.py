@@ -259,6 +259,8 @@ def test_why_a_change_has_no_figure_is_true(clock: Callable[[float], None]) -> N
     names = [f"v{n}" for n in range(9)]
     short, _ = conduct(machine, names, 1)
     assert any("did not fit into one minute:" in one.missing for one in short.rows)
+    third, _ = conduct(machine, names, 4 / 3)
+    assert any("did not fit into the 1.33 minutes:" in one.missing for one in third.rows)
     trials, _ = conduct(machine, names, 2.5)
     without = {one.missing for one in trials.rows if not one.measured}
     assert without == {

@@ -201,13 +201,14 @@ class Overlay:
             self.cover_entry(path)
 
     def cover_entry(self, path: Path) -> None:
-        """Show an entry of a folder that is made anew; nothing where another program has removed it meanwhile."""
-        for left in reversed(range(LOOKS)):
+        """Show an entry of a folder that is made anew; nothing where another program removes it in each look.
+
+        To raise would reach the folder's own entry, which is taken for removed then, and is not empty any more.
+        """
+        for _ in range(LOOKS):
             try:
                 self.make(path)
             except (FileNotFoundError, NotADirectoryError):
-                if os.path.lexists(path) and not left:
-                    raise
                 self.remove(path)
             else:
                 break
