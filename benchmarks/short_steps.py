@@ -1,7 +1,7 @@
 """How many reports on short steps give figures: ``python -m benchmarks.short_steps`` (``--table`` writes the page).
 
-Profiles each script of ``short/``. The profiler makes short steps longer; from half as long again, the report
-is about the step without the profiler's cost, and where that is not known, it promises no saving.
+Profiles each script of ``short/``. The profiler makes short steps longer; from 5 % on, the report is about the step
+without the profiler's cost. Where that is not known of steps half as long again, it promises no saving.
 """
 
 import tempfile
@@ -61,10 +61,10 @@ class ShortSteps:
 
     @property
     def figures(self) -> str:
-        """Of which step the report gives figures: "measured", "corrected" or "none"."""
-        if self.slowdown <= DISTORTED:
-            return "measured"
-        return "corrected" if self.corrected else "none"
+        """Of which step the report gives figures: "untraced", "traced" or "none"."""
+        if self.corrected:
+            return "untraced"
+        return "traced" if self.slowdown <= DISTORTED else "none"
 
     @property
     def row(self) -> str:
@@ -84,10 +84,10 @@ def figures() -> Iterator[str]:
         found.append(ShortSteps.of(script))
         yield found[-1].row
     short = [one for one in found if one.is_short]
-    measured, none = (sum(one.figures == kind for one in short) for kind in ("measured", "none"))
+    untraced, none = (sum(one.figures == kind for one in short) for kind in ("untraced", "none"))
     yield (
-        f"\nOf {len(short)} reports on steps under {SHORT_MS:g} ms, {len(short) - none} give figures; {measured} "
-        f"of them are of steps that tracing made at most {DISTORTED - 1:.0%} longer."
+        f"\nOf {len(short)} reports on steps under {SHORT_MS:g} ms, {len(short) - none} give figures; {untraced} "
+        "of them are of the step without the profiler's cost."
     )
 
 

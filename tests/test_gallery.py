@@ -100,7 +100,7 @@ def test_two_trainings_take_turns(tmp_path: Path) -> None:
     words = [sys.executable, str(worker), "1", "a.py", "b.py"]
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     as_is, changed = json.loads(ran.stdout.splitlines()[-1])
-    assert min(len(as_is), len(changed)) > 50  # past the one epoch that the script asks for
+    assert min(len(as_is), len(changed)) > 8  # past the one epoch that the script asks for
     assert abs(len(as_is) - len(changed)) <= 1
     (tmp_path / "b.py").write_text("1 / 0")
     failed = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)

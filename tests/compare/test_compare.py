@@ -273,6 +273,30 @@ def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> No
     assert result.step.direction is Direction.NONE
 
 
+def test_steps_with_no_noticeable_cost_of_the_profiler_are_compared_with_those_without() -> None:
+    """Tracing made one run 10 % slower, whose report leaves that out, and the other hardly."""
+    slowed, even = report(series(0)), report(series(1, step_ms=18.0))
+    slowed = replace(slowed, steps=replace(slowed.steps, untraced_ms=18.0))
+    even = replace(even, conditions=replace(even.conditions, untraced_ms=17.9))
+    result = compared(slowed, even)
+    assert (result.before.step_ms, result.after.step_ms) == pytest.approx((18.0, 18.0), rel=0.02)
+    assert result.step is not None
+    assert result.step.direction is Direction.NONE
+
+
+def test_savings_are_of_the_steps_that_are_compared() -> None:
+    """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
+    of_traced = finding("input-bound", "train.py", 10.0)
+    assert of_traced.saving
+    of_untraced = replace(of_traced, saving=replace(of_traced.saving, per_step=ms(5.0)))
+    traced = report(series(0), results=[of_traced])
+    untraced = report(series(0), results=[of_untraced])
+    untraced = replace(untraced, steps=replace(untraced.steps, untraced_ms=10.0))
+    (change,) = compared(untraced, traced).findings
+    assert change.state is FindingState.SAME
+    assert (change.before_ms, change.after_ms) == pytest.approx((10.0, 10.0), rel=0.01)
+
+
 def test_a_gate_that_the_steps_cannot_decide_says_so() -> None:
     gate = compared(report(series(0, 0.03)), report(series(1, 0.03)), 0.005).gate
     assert gate is not None

@@ -83,6 +83,14 @@ def test_the_interval_holds_what_the_untraced_steps_say() -> None:
     assert step_interval([before], [unknown]).low > 0.2
 
 
+@pytest.mark.parametrize(("untraced_ms", "held"), [(18.0, True), (12.0, False)])
+def test_the_interval_holds_what_the_traced_steps_say(untraced_ms: float, *, held: bool) -> None:
+    """The reports are about steps without the profiler's cost, which is not known to a percent."""
+    before = ComparedSteps(run(0).times_ms, untraced_ms, untraced_ms=untraced_ms)
+    after = ComparedSteps(run(1, step_ms=26).times_ms, untraced_ms, untraced_ms=untraced_ms)
+    assert bool(step_interval([before], [after]).high >= np.log(1.29)) is held
+
+
 def test_a_mean_with_long_steps_is_no_regression_of_the_medians() -> None:
     """One window of two holds the long step at the end of an epoch."""
     long = run(1).times_ms.copy()

@@ -92,7 +92,7 @@ def test_a_saving_of_the_step_is_one_of_each_step_of_the_run() -> None:
     assert found.run.rated == pytest.approx(0.2)  # the start does not come again in a longer run
     assert (found.run.recurs, found.run.times) == (Recurrence.PER_STEP, STEPS)
     assert found.run.each.value == pytest.approx(20.0)
-    assert found.run.how == "20.0 ms of each step, in 1,000 steps of the recorded run."
+    assert found.run.how == "20.0 ms per step on average, in 1,000 steps of the recorded run."
 
 
 def test_what_comes_once_is_rated_by_the_whole_run() -> None:
@@ -113,7 +113,7 @@ def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
     assert saving.each.value == pytest.approx(2_000.0)
     assert saving.times == 10
     assert saving.rated == pytest.approx(20_000 / 125_000)
-    assert "of each epoch, in ten epochs" in saving.how
+    assert "per epoch on average, in ten epochs" in saving.how
 
 
 def test_a_finding_of_the_step_and_of_the_run_saves_both() -> None:

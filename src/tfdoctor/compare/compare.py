@@ -13,7 +13,7 @@ from tfdoctor.compare.interval import LONG_STEPS, Interval, change
 from tfdoctor.compare.movers import movers
 from tfdoctor.compare.parts import carried, part_changes, step_by_parts
 from tfdoctor.compare.phases import run_change
-from tfdoctor.compare.reports import parts_of, step_of
+from tfdoctor.compare.reports import parts_of, step_of, without_cost
 from tfdoctor.compare.sameness import mismatches
 from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
 from tfdoctor.diagnosis import Diagnosis
@@ -44,10 +44,10 @@ class Sides:
     def of(cls, before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Self:
         """Put the run whose step is in the middle first: it stands for its side.
 
-        A report leaves the profiler's cost out where that is much. If not all do, none does here: a step with that
-        cost cannot be compared with one without.
+        A report leaves the profiler's cost out where it is noticeable. If some do, and others have that cost, none
+        does here: a step with that cost cannot be compared with one without.
         """
-        if not all(report.steps.untraced_ms for report in (*before, *after)):
+        if not all(map(without_cost, (*before, *after))):
             before, after = (
                 [replace(report, steps=replace(report.steps, untraced_ms=None)) for report in side]
                 for side in (before, after)

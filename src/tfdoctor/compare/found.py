@@ -114,8 +114,9 @@ def _in_script(finding: Found, report: Diagnosis) -> bool:
 def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
     moved, least = float((now.result.severity or 0) - (earlier.result.severity or 0)), 0.0
     runs = earlier.result.run, now.result.run
-    if earlier.amount and now.amount and earlier.kind is now.kind:
-        moved, least = now.amount.per_step.value - earlier.amount.per_step.value, least_ms
+    before_ms, after_ms = earlier.amount_ms, now.amount_ms
+    if before_ms is not None and after_ms is not None and earlier.kind is now.kind:
+        moved, least = after_ms - before_ms, least_ms
     elif runs[0] and runs[1] and not (earlier.amount or now.amount):
         moved, least = runs[1].share - runs[0].share, SMALLEST_OF_RUN
     if abs(moved) <= least:

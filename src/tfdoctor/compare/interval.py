@@ -8,6 +8,7 @@ import numpy as np
 
 from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, ComparedSteps
 from tfdoctor.diagnosis.comparison import StepFigure
+from tfdoctor.facts.steps.slowdown import DISTORTED
 from tfdoctor.terms.student_t import student
 
 Runs = Sequence[ComparedSteps]
@@ -81,7 +82,8 @@ def step_interval(before: Runs, after: Runs) -> Interval:
     """Return the logarithm of the step after over that before, by one or several runs of each.
 
     The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
-    or of another part of the training: where they are known of all runs, the interval holds their difference too.
+    or of another part of the training: where they are known of all runs, the interval holds their difference too,
+    and that of the steps as they were traced, unless tracing distorts them.
     Where the step of one of two runs is a mean, since long steps belong to it, the interval holds the difference of
     the medians too: how many long steps lie in a window is chance.
     """
@@ -91,7 +93,7 @@ def step_interval(before: Runs, after: Runs) -> Interval:
     else:
         below = above = _half(before, after)
     whole = Interval(middle, middle - below, middle + above)
-    for other in (_untraced(before, after), _medians(before, after)):
+    for other in (_untraced(before, after), _traced(before, after), _medians(before, after)):
         whole = whole if other is None else whole.holding(other)
     return whole
 
@@ -132,6 +134,14 @@ def _untraced(before: Runs, after: Runs) -> float | None:
     if any(len(known) < len(runs) for known, runs in zip(sides, (before, after), strict=True)):
         return None
     return float(np.mean(np.log(sides[1])) - np.mean(np.log(sides[0])))
+
+
+def _traced(before: Runs, after: Runs) -> float | None:
+    """Return the difference of the steps as they were traced; None where tracing distorts one of them."""
+    if any(run.traced_ms > DISTORTED * run.step_ms for run in (*before, *after)):
+        return None
+    sides = [[np.log(run.traced_ms) for run in runs] for runs in (before, after)]
+    return float(np.mean(sides[1]) - np.mean(sides[0]))
 
 
 def _medians(before: Runs, after: Runs) -> float | None:

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, Takes
 from tfdoctor.diagnosis.comparison import AmountKind
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.verdict import Finding, Location
 
 
 def step_of(report: Diagnosis) -> float | None:
-    """Return the step that a report is about, without the profiler's cost where that is much, in ms."""
+    """Return the step that a report is about, without the profiler's cost where that is noticeable, in ms."""
     return report.steps.untraced_ms or report.steps.step_ms
+
+
+def without_cost(report: Diagnosis) -> bool:
+    """Return whether that step has no noticeable cost of the profiler: untraced steps were timed."""
+    steps, outside_ms = report.steps, report.conditions.untraced_ms
+    alike = outside_ms is not None and untraced_beside(steps.step_ms, outside_ms) is None
+    return steps.untraced_ms is not None or alike
 
 
 def parts_of(report: Diagnosis) -> Mapping[str, float]:
@@ -26,6 +34,7 @@ class Found:
 
     result: Result
     finding: Finding
+    step_ms: float  # of its report, as it is compared
 
     @property
     def rule(self) -> str:
@@ -39,8 +48,8 @@ class Found:
 
     @property
     def amount_ms(self) -> float | None:
-        """The same as a number."""
-        return self.amount.per_step.value if self.amount else None
+        """The same of the compared step, which may be with the profiler's cost where the report's is without."""
+        return self.amount.share * self.step_ms if self.amount else None
 
     @property
     def run_ms(self) -> float | None:
@@ -63,7 +72,7 @@ class Found:
 def findings(report: Diagnosis) -> tuple[Found, ...]:
     """Return the findings about the run, the most severe first."""
     return tuple(
-        Found(result, result.outcome)
+        Found(result, result.outcome, step_of(report) or 0.0)
         for result in report.results
         if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
     )

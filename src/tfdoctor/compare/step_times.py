@@ -72,6 +72,11 @@ class ComparedSteps:
     figure: StepFigure = StepFigure.TYPICAL  # what the step is of the times
     untraced_ms: float | None = None  # median step outside of the traced window
 
+    @property
+    def traced_ms(self) -> float:
+        """The step as it was traced."""
+        return float(FIGURES[self.figure](self.times_ms[None])[0])
+
     @cached_property
     def error(self) -> float:
         """The standard error of the logarithm of the step, by the sample of steps alone."""
@@ -96,7 +101,7 @@ class ComparedSteps:
         """
         within = np.median if self.figure is StepFigure.TYPICAL else np.mean
         of_stretches = np.log(stretches(self.times_ms, within))
-        level = float(np.log(FIGURES[self.figure](self.times_ms[None])[0]))
+        level = float(np.log(self.traced_ms))
         low, high = np.percentile(self._resampled, (25, 75))
         noise = quantile * float(high - low) / QUARTILES
         fastest, slowest = np.log(self.times_ms.min()), np.log(self.times_ms.max())

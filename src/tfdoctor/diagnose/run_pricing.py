@@ -240,4 +240,4 @@ def _how(recurs: Recurrence, each_ms: float, times: int) -> str:
         Recurrence.PER_STEP: "step",
         Recurrence.PER_CALL: "call",
     }[recurs]
-    return f"{milliseconds(each_ms)} of each {unit}, in {counted(times, unit)} of the recorded run."
+    return f"{milliseconds(each_ms)} per {unit} on average, in {counted(times, unit)} of the recorded run."

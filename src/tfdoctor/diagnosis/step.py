@@ -15,7 +15,7 @@ from tfdoctor.terms.json_form import (
     Positive,
     Signed,
 )
-from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
 
@@ -26,9 +26,6 @@ PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknow
 Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
 """Times by keys of PARTS, in ms; {} where they are unknown."""
 
-
-TRACED_LONGER = 1.05
-"""Times the untraced step, from which on both are said: less is within the spread of steps."""
 
 UNTRACED_LONGER = 1.25
 """Times the traced step, from which on the untraced one is said: tracing makes no step shorter, so few traced steps

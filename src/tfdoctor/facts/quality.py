@@ -236,7 +236,7 @@ def _of_overhead(steps: Steps, recording: Recording, framework: Framework) -> It
 
 def _remedy_of_slowdown(slowed_by: float) -> str:
     if slowed_by <= DISTORTED:
-        return "rely on shares rather than on milliseconds"
+        return "in the evidence, rely on shares rather than on milliseconds"
     if slowed_by <= MOSTLY_TRACING:
         return CONFIRM
     return f"{CONFIRM}, because most of the traced time is the profiler's own cost"

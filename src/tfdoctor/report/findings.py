@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import zip_longest
 
-from tfdoctor.diagnosis import Diagnosis, Result, RunAccount
+from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report import energy, money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
@@ -111,7 +111,7 @@ class ResultGroups:
 
 def grouped(diagnosis: Diagnosis, tried: TrialSection | None = None) -> ResultGroups:
     """Return the results as entries of the page, with what was measured of the findings' edits."""
-    faults = [fault(entry, tried, diagnosis.run) for entry in entries(diagnosis)]
+    faults = [fault(entry, diagnosis, tried) for entry in entries(diagnosis)]
     own = set(diagnosis.settings.own)
     healthy: list[Note] = []
     unchecked: list[Note] = []
@@ -144,8 +144,10 @@ def _note(result: Result, words: str, traceback: str = "") -> Note:
     return Note(rule=rule, title=title, text=words, traceback=traceback)
 
 
-def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | None = None) -> Fault:
-    """Return an entry as text; ``run`` is what savings of the run are of."""
+def fault(
+    entry: Entry, diagnosis: Diagnosis | None = None, tried: TrialSection | None = None
+) -> Fault:
+    """Return an entry of a diagnosis as text; without the diagnosis, an example's."""
     result, finding = entry.result, _finding(entry.result)
     rule, priced = result.rule, entry.priced
     severity = priced.severity or finding.severity
@@ -160,7 +162,7 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         summary=summary,
         what=_first_change(finding) or summary,
         where=where,
-        saving=_saving(entry, run),
+        saving=_saving(entry, diagnosis),
         energy=energy.saves_briefly(priced.energy),
         trial=tried.of(one.rule.name for one in every) if tried else None,
         takes=sentences.takes(result.takes),
@@ -170,8 +172,8 @@ def fault(entry: Entry, tried: TrialSection | None = None, run: RunAccount | Non
         grids=grids,
         changes=tuple(_changes(result, finding, where)),
         by=rule,
-        symptoms=tuple(_related(one, run, priced) for one in entry.symptoms),
-        same=tuple(_related(one, run, priced) for one in entry.same),
+        symptoms=tuple(_related(one, diagnosis, priced) for one in entry.symptoms),
+        same=tuple(_related(one, diagnosis, priced) for one in entry.same),
         money=money.is_about_money(result),
         known=KNOWN if all(one.known for one in every) else "",
     )
@@ -185,16 +187,23 @@ def _first_change(finding: Finding) -> str:
     return f"{text.capitalized(finding.remedies[0].action)}{also}"
 
 
-def _saving(entry: Entry, run: RunAccount | None) -> SavingWords:
+def _saving(entry: Entry, diagnosis: Diagnosis | None) -> SavingWords:
     """Return what a change saves, and each time where that is of the run.
 
     Either says in which other changes it is included, where the sum has those instead.
     """
-    words = saving_words(entry.priced.run, entry.priced.saving, run)
+    words = _saving_words(entry.priced, diagnosis)
     if words is None:
         saves = sentences.saves(entry.priced.saving)
         return SavingWords(_with_included(saves, entry.included_in), "")
     return SavingWords(words.amount, _with_included(words.each, entry.run_included_in))
+
+
+def _saving_words(result: Result, diagnosis: Diagnosis | None) -> SavingWords | None:
+    if diagnosis is None:
+        return None
+    each = sentences.each(diagnosis)
+    return saving_words(result.run, result.saving, diagnosis.run, each)
 
 
 def _with_included(saved: str, rules: tuple[str, ...]) -> str:
@@ -208,11 +217,11 @@ def _finding(result: Result) -> Finding:
     return result.outcome
 
 
-def _related(result: Result, run: RunAccount | None, priced: Result) -> Related:
+def _related(result: Result, diagnosis: Diagnosis | None, priced: Result) -> Related:
     """Return a finding of an entry beside its first; its saving where that of the entry is another's."""
     finding = _finding(result)
     lines, grids = tables.evidence(finding.evidence)
-    words = saving_words(result.run, result.saving, run)
+    words = _saving_words(result, diagnosis)
     return Related(
         rule=text.name(result.rule.name),
         summary=text.sentence(finding.summary),

@@ -109,7 +109,7 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
 
 
 def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
-    result, told = entry.result, fault(entry, run=diagnosis.run)
+    result, told = entry.result, fault(entry, diagnosis)
     at = {
         place: diagnosis.repository.get(place.path) or _likely(place.path)
         for place in result.places

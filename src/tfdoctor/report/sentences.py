@@ -193,6 +193,13 @@ def saves(saving: Saving | None) -> str:
     return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
 
 
+def promised(saving: Saving | None) -> str:
+    """Return the same as a share of the step, for figures of other steps beside it."""
+    if saving is None or not is_known(saving.per_step.value) or saving.per_step.value <= 0:
+        return saves(saving)
+    return f"{'at most ' if saving.bound is Bound.AT_MOST else ''}{share(saving.share)}"
+
+
 def takes(time: Takes | None) -> str:
     """Return the time that a general finding names; "" when there is no number."""
     if time is None or not is_known(time.per_step.value):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from tfdoctor.diagnosis import Difference, Measured, PartTrial
-from tfdoctor.report.sentences import saves
+from tfdoctor.report.sentences import promised
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_words import against, figures, of_what, unclear
 from tfdoctor.terms import text
@@ -92,4 +92,4 @@ def _beside_bound(one: PartTrial) -> str:
     if one.promised is None or one.measured is None:
         return ""
     told = against(one.promised, one.measured)
-    return f"{text.name(one.rule)} {saves(one.promised)}" + (f": {told}" if told else "")
+    return f"{text.name(one.rule)} {promised(one.promised)}" + (f": {told}" if told else "")

@@ -14,8 +14,7 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
-from tfdoctor.report import trial_parts
-from tfdoctor.report.sentences import saves
+from tfdoctor.report import sentences, trial_parts
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
 from tfdoctor.report.trial_words import (
@@ -184,7 +183,8 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
     share, result = max(promises, key=itemgetter(0), default=(0.0, None))
     if result is None or share <= max((promise(row.promised) or 0.0 for row in ran), default=0.0):
         return ""
-    return f"{text.name(result.rule.name)}, which promises {saves(result.saving)}, was not tried."
+    promised = f"{sentences.promised(result.saving)} of the step"
+    return f"{text.name(result.rule.name)}, which promises {promised}, was not tried."
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:
@@ -262,7 +262,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         promised = f"{most}{share(of_run.share)} of the whole run"
         step = f"whole run {milliseconds(row.run_ms)}"
     else:
-        promised = saves(row.promised)
+        promised = sentences.promised(row.promised)
         more = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
         step = ", ".join([f"{milliseconds(row.step_ms)}{more}", *_energies(row.energy_j)])
     tone = row.measured.difference.value if row.measured else "unknown"

@@ -67,8 +67,16 @@ def test_the_model_of_distorted_steps_is_that_of_the_untraced_step() -> None:
     assert model.saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
-def test_the_model_of_other_steps_is_that_of_the_traced_step() -> None:
-    assert traced(1.5).fact(StepModel).step_ms == pytest.approx(2.0)
+def test_the_model_of_steps_that_tracing_hardly_slows_is_that_of_the_traced_step() -> None:
+    model = traced(1.95).fact(StepModel)
+    assert model.step_ms == pytest.approx(2.0)
+    assert model.tracing is None
+
+
+def test_the_model_of_slowed_steps_is_trusted_without_the_cost() -> None:
+    model = traced(1.5).fact(StepModel)
+    assert model.step_ms == pytest.approx(1.5)
+    assert (model.distorted, model.trusted) == (False, True)
 
 
 def test_nothing_is_predicted_where_the_profiler_took_most_of_the_step() -> None:
@@ -83,7 +91,7 @@ def test_nothing_is_known_without_untraced_steps() -> None:
         traced(None).fact(TracingCost)
 
 
-@pytest.mark.parametrize(("untraced_ms", "said"), [(1.25, "each traced step"), (1.5, "each step")])
+@pytest.mark.parametrize(("untraced_ms", "said"), [(1.9, "each traced step"), (1.95, "each step")])
 def test_sentences_about_slowed_steps_say_that_they_were_traced(
     untraced_ms: float, said: str
 ) -> None:

@@ -28,6 +28,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.slowdown import DISTORTED
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.recording import Recording
@@ -142,7 +143,7 @@ def trust(chart: Chart) -> Trust:
         doubt = f"savings are unknown{why}"
     elif model is not None and not model.trusted:
         estimated = UNPREDICTED if model.distorted else CORRECTED
-        doubt = estimated if model.tracing else PARTLY
+        doubt = estimated if model.tracing and model.slowdown > DISTORTED else PARTLY
     if doubt:
         reasons.append(doubt)
         level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level

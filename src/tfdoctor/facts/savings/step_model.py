@@ -42,7 +42,7 @@ from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.kinds import TRACED_LONGER, DeviceKind
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
@@ -84,7 +84,7 @@ class StepModel:
     floors: Mapping[str, float] = field(default_factory=dict)
     dispatch: DispatchShares | None = None  # None: the host works beside the device
     slowdown: float = 1.0  # of the training call by being traced
-    tracing: TracingCost | None = None  # of distorted steps: then the parts are without it
+    tracing: TracingCost | None = None  # of slowed steps: then the parts are without it
     elements: float = 0.0  # per step, of the slowest input work that overlaps it
 
     @classmethod
@@ -103,7 +103,7 @@ class StepModel:
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
         slower = slowdown(recording, steps)
-        tracing = cost if slower > DISTORTED else None
+        tracing = cost if slower >= TRACED_LONGER else None
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,
@@ -171,7 +171,7 @@ class StepModel:
         The untraced step does not tell: it is as long as the input, or as the rest, whichever is longer. Where
         tracing distorts the steps, its cost is taken off already.
         """
-        if self.tracing:
+        if self.tracing and self.slowdown > DISTORTED:
             return False
         profiled = ELEMENT_MS * self.elements
         rest = self.step_ms - self.exposed[Stage.INPUT]

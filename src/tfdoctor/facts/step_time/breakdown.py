@@ -15,11 +15,12 @@ import numpy as np
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
+from tfdoctor.facts.steps.slowdown import slowdown
 from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.kinds import TRACED_LONGER
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 
@@ -69,7 +70,7 @@ class Breakdown:
         layers = _layers(activity)
         rest = _owner_of_rest(activity, device)
         rows = _divide(steps.steps, layers, rest)
-        slowed = recording is not None and slowdown(recording, steps) > DISTORTED
+        slowed = recording is not None and slowdown(recording, steps) >= TRACED_LONGER
         return cls(rows, _steady(rows, steps), framework.no_pipeline, slowed)
 
     @classmethod

@@ -22,16 +22,19 @@ class SavingWords:
 
 
 def saving_words(
-    saving: RunSaving | None, step: Saving | None, run: RunAccount | None
+    saving: RunSaving | None,
+    step: Saving | None,
+    run: RunAccount | None,
+    which: str = "each step",
 ) -> SavingWords | None:
     """Return what a change saves of the run, or of each step of it; None where a report of the step says all.
 
-    ``step`` is the saving of the same change in the step.
+    ``step`` is the saving of the same change in the step, and ``which`` the steps that it is of.
     """
     if run is None or (step is not None and not run.whole):  # a traced window is made of steps
         return None
     if saving is None or not is_known(saving.total.value) or (step and saving.total.value <= 0):
-        return SavingWords(of_step(step), "") if step and _gains(step) else None
+        return SavingWords(of_step(step, which), "") if step and _gains(step) else None
     if saving.total.value <= 0:
         return SavingWords("nothing", "")
     longer = ""
@@ -40,18 +43,18 @@ def saving_words(
         longer = f"{share(saving.extrapolated)} of a run of {epochs}"
     if run.ended_early and step and _gains(step):  # its length says nothing of a training
         told = (longer, _rated(saving, step.share))
-        return SavingWords(of_step(step), ", ".join(filter(None, told)))
+        return SavingWords(of_step(step, which), ", ".join(filter(None, told)))
     ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
     rated = "".join(f", {words}" for words in [_rated(saving, saving.share)] if words)
     part = f"{'run' if run.whole else 'traced window'} ({share(saving.share)}{rated})"
-    each = ", ".join(filter(None, (_each(saving, step), longer)))
+    each = ", ".join(filter(None, (_each(saving, step, which), longer)))
     return SavingWords(f"{ceiling}{duration(saving.total.value)} of the {part}", each)
 
 
-def of_step(saving: Saving) -> str:
+def of_step(saving: Saving, which: str) -> str:
     """Return what a change saves of each step, in a report of the run."""
     ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    return f"{ceiling}{milliseconds(saving.per_step.value)} of each step ({share(saving.share)})"
+    return f"{ceiling}{milliseconds(saving.per_step.value)} of {which} ({share(saving.share)})"
 
 
 def _gains(saving: Saving) -> bool:
@@ -67,7 +70,7 @@ def _rated(saving: RunSaving, told: float) -> str:
     return f"{share(saving.rated)} of {of}"
 
 
-def _each(saving: RunSaving, step: Saving | None) -> str:
+def _each(saving: RunSaving, step: Saving | None, which: str) -> str:
     """Return how often a change saves how much: "0.9 s in each of 10 epochs"."""
     match saving.recurs:
         case Recurrence.ONCE:
@@ -77,7 +80,7 @@ def _each(saving: RunSaving, step: Saving | None) -> str:
         case Recurrence.PER_CALL:
             noun, each = "call", duration(saving.each.value)
         case Recurrence.PER_STEP if step is not None and _gains(step):
-            return of_step(step).removeprefix("at most ")
+            return of_step(step, which).removeprefix("at most ")
         case Recurrence.PER_STEP:
             noun, each = "step", milliseconds(saving.each.value)
     if saving.times <= 1:
