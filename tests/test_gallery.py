@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,13 @@ def test_no_published_code_begins_with_a_bare_backslash() -> None:
     pages = sorted(gallery.REPORTS.glob("*.md"))
     assert pages
     assert [page.name for page in pages if "```python\n\\\n" in page.read_text("utf-8")] == []
+
+
+def test_the_page_explains_the_patches_that_have_a_row_and_no_others() -> None:
+    page = (gallery.REPORTS / "index.md").read_text("utf-8")
+    rows = set(re.findall(r"\| ([\w-]+\.diff) \|", page))
+    assert rows
+    assert set(re.findall(r"^- `([\w-]+\.diff)`", page, re.MULTILINE)) == rows
 
 
 def test_steps_by_turns_show_a_saving_through_the_noise_of_the_host() -> None:

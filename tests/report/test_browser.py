@@ -1,5 +1,7 @@
 """The page in a real browser: what a reader sees, and what the browser does not do."""
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,9 +11,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
+from benchmarks import gallery
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.formats import html
+from tfdoctor.stored.files import open_report
 
 pytestmark = pytest.mark.browser
 
@@ -146,6 +150,53 @@ def test_the_timeline_zooms_moves_and_names_what_is_under_the_pointer(
     expect(page.locator(".timeline output")).to_have_text(
         "input: 43.1\N{NO-BREAK SPACE}ms, from 0; finding 1 The step waits for input"
     )
+    assert visit.messages == []
+    page.close()
+
+
+TIMES = """() => [...document.querySelectorAll(".timeline .axis span")].map((tick) => {
+    const [value, unit] = tick.textContent.split("\\u00a0");
+    return [parseFloat(tick.style.left) / 100, value * ({ "\u00b5s": 0.001, s: 1000 }[unit] ?? 1)];
+})"""
+"""Where each time stands on the axis, as a share of its width, and the time in ms."""
+
+
+def time_at(page: Page, share: float) -> float:
+    """Return the time at a share of the view, in ms, by what the axis says."""
+    (left, begins), *_, (right, ends) = page.evaluate(TIMES)
+    assert ends > begins
+    return float(begins + (share - left) * (ends - begins) / (right - left))
+
+
+@pytest.mark.parametrize(("turns", "within"), [(1, 0.1), (30, 0.001)])
+def test_the_wheel_zooms_about_the_pointer_and_keys_about_the_middle(
+    browser: Browser, files: dict[str, Path], turns: int, within: float
+) -> None:
+    """Also beyond the closest view, where there is nothing more to zoom."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1600})
+    visit = Visit(page, files["full"])
+    lane = page.locator(".timeline canvas").first
+    width = (lane.bounding_box() or {"width": 0})["width"]
+    axis = page.locator(".timeline .axis")
+
+    def zoom_by(what: Callable[[], None]) -> None:
+        for _ in range(turns):
+            what()
+        expect(axis).not_to_have_text(whole)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+
+    whole = axis.text_content() or ""
+    lane.hover(position={"x": 0.75 * width, "y": 7})
+    pointed = time_at(page, 0.75)
+    page.keyboard.down("Control")
+    zoom_by(lambda: page.mouse.wheel(0, -300))
+    page.keyboard.up("Control")
+    assert time_at(page, 0.75) == pytest.approx(pointed, abs=within)
+    page.get_by_role("button", name="Whole step").click()
+    expect(axis).to_have_text(whole)
+    page.locator(".timeline").focus()
+    zoom_by(lambda: page.keyboard.press("+"))
+    assert time_at(page, 0.5) == pytest.approx(52.0 / 2, abs=within)
     assert visit.messages == []
     page.close()
 
@@ -342,18 +393,44 @@ def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(
     page.close()
 
 
-@pytest.mark.parametrize(("width", "first"), [(390, True), (1280, False)])
-def test_the_changes_stand_right_below_the_first_bar_on_a_phone(
-    browser: Browser, files: dict[str, Path], width: int, *, first: bool
+FIRST = """() => {
+    const box = (name) => document.querySelector(name).getBoundingClientRect();
+    const tops = [".verdict .legend", ".changes h2", ".verdict h1 ~ .bars"].map((name) => box(name).top);
+    return [box(".run-bar, h1 + .bars").bottom, ...tops];
+}"""
+"""Where the first bar ends, and where the first legend, the changes and the bar of the step begin, px."""
+
+
+@pytest.mark.parametrize("kind", ["run", "full"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_on_a_phone_the_changes_come_after_the_first_bar_and_its_legend(
+    browser: Browser, files: dict[str, Path], kind: str, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
-    page.goto(files["run"].as_uri())
-    tops = {
-        name: (page.locator(name).first.bounding_box() or {"y": -1.0})["y"]
-        for name in (".run-bar", ".changes", ".verdict .legend")
-    }
-    assert (tops[".run-bar"] < tops[".changes"]) is True
-    assert (tops[".changes"] < tops[".verdict .legend"]) is first
+    page.goto(files[kind].as_uri())
+    bar, legend, changes, step = page.evaluate(FIRST)
+    assert bar <= legend < bar + 20
+    assert legend < changes
+    assert (changes < step) is (width == 390 and kind == "run")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "report", sorted(gallery.REPORTS.glob("*.json.gz")), ids=lambda path: path.name[:-8]
+)
+def test_the_changes_of_the_gallery_begin_on_the_first_screen_of_a_phone(
+    browser: Browser, tmp_path: Path, report: Path
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html.render(open_report(report, ())), "utf-8")
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    Visit(page, path)
+    bar, legend, changes, _ = page.evaluate(FIRST)
+    assert bar <= legend < changes < 560
+    names = page.locator(".run-bar + .legend li:visible").all_inner_texts()
+    assert len(names) > 4
+    assert all(re.fullmatch(r"[a-z ]+ \d+ %", name) for name in names)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.close()
 
 

@@ -244,6 +244,19 @@ function milliseconds(us) {
   return us >= 10 ? `${(us / 1000).toFixed(2)}\u00a0ms` : `${us.toPrecision(2)}\u00a0\u00b5s`;
 }
 
+// A time on the axis, with as many digits as tell it from the next one, a step later.
+function tickTime(us, step) {
+  const usual = milliseconds(us);
+  const unit = usual.split("\u00a0")[1];
+  const scale = { s: 1e6, ms: 1000 }[unit] ?? 1;
+  const decimals = Math.max(0, -Math.floor(Math.log10(step / scale) + 1e-9));
+  const exact = us ? `${(us / scale).toFixed(decimals)}\u00a0${unit}` : usual;
+  return exact.length > usual.length ? exact : usual;
+}
+
+// Pixels of the axis for a time on it.
+const TICK = 90;
+
 // Zoom with the buttons, + and -, or Ctrl and the wheel; move with a drag or the arrow keys.
 class Timeline {
   constructor(root, data) {
@@ -269,7 +282,7 @@ class Timeline {
   }
 
   view(start, span) {
-    this.span = Math.min(this.total, Math.max(this.total / 10000, span));
+    this.span = this.possible(span);
     this.start = Math.min(this.total - this.span, Math.max(0, start));
     if (this.asked) return;
     this.asked = requestAnimationFrame(() => {
@@ -280,20 +293,25 @@ class Timeline {
     });
   }
 
+  possible(span) {
+    return Math.min(this.total, Math.max(this.total / 10000, span));
+  }
+
+  // The time at a share of the view stays there, as far as the step's ends allow.
   zoom(factor, at = 0.5) {
-    const span = Math.min(this.total, this.span / factor);
+    const span = this.possible(this.span / factor);
     this.view(this.start + at * (this.span - span), span);
   }
 
   label() {
-    const rough = this.span / 6;
+    const rough = this.span / Math.max(2, Math.min(6, this.axis.clientWidth / TICK));
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((length) => length >= rough);
     const ticks = [];
     for (let n = Math.ceil(this.start / step); n * step <= this.start + 0.85 * this.span; n++) {
       const tick = document.createElement("span");
       tick.style.left = `${(100 * (n * step - this.start)) / this.span}%`;
-      tick.textContent = n ? milliseconds(n * step) : "0";
+      tick.textContent = tickTime(n * step, step);
       ticks.push(tick);
     }
     this.axis.replaceChildren(...ticks);
