@@ -25,16 +25,26 @@ def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
     assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in output.err
 
 
-def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
+def test_without_a_change_nothing_is_written(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    target = tmp_path / "fixes.diff"
+    write_patch(diagnoses.full(), b"", str(target))
+    write_patch(diagnoses.full(), b"", "-")
+    output = capfdbinary.readouterr()
+    assert output.err.count(b"no patch was written: no change can be applied automatically\n") == 2
+    assert not output.out
+    assert not target.exists()
+
+
+def test_without_a_change_a_file_of_that_name_stays_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "fixes.diff"
     target.write_bytes(PATCH)
     write_patch(diagnoses.full(), b"", str(target))
-    messages = capsys.readouterr().err
-    assert "the patch is empty" in messages
-    assert f"wrote {target}: an empty file" in messages
-    assert target.read_bytes() == b""
+    assert f"; {target} stays as it is" in capsys.readouterr().err
+    assert target.read_bytes() == PATCH
 
 
 def test_a_patch_without_a_name_is_refused() -> None:

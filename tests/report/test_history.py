@@ -86,6 +86,14 @@ def test_runs_of_a_day_without_git_are_told_apart() -> None:
     assert [words.commit(run) for run in runs] == ["2026-11-28 12:50", "2026-11-28 12:51"]
 
 
+def test_a_history_without_git_has_runs_and_no_commits() -> None:
+    reports = [report(day, commit="", committed="") for day in (0, 1)]
+    written = md.render(followed(reports))
+    assert "The newest run, 2026-03-02 09:00, and the runs before it" in written
+    assert "| recorded | day |" in written
+    assert "commit" not in written
+
+
 def test_names_do_not_become_markup() -> None:
     page = html.render_without_plotly(few())
     assert "<img" not in page

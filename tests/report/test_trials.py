@@ -20,13 +20,26 @@ from tests.report.diagnoses import (
     trial,
     tried,
 )
-from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, TrainingState, Trial, Trials
+from tfdoctor.diagnosis import (
+    Beside,
+    Measured,
+    RunTogether,
+    Saving,
+    Together,
+    TrainingMatch,
+    TrainingState,
+    Trial,
+    Trials,
+)
 from tfdoctor.report import terminal, trials
-from tfdoctor.report.formats import html, md
+from tfdoctor.report.formats import html, llm, md
 from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.page import page
+from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound
 
 ADVICE = ": compare the accuracy"
 
@@ -149,7 +162,7 @@ def test_a_change_that_does_not_train_the_same_is_never_a_saving() -> None:
         (replace(PROMISED, share=0.2), HELPS, "promise too low by 8 % of the step"),
         (replace(PROMISED, share=0.3), HELPS, "promise within the interval"),
         (PROMISED, HURTS, "promise too high by 64 % of the step"),
-        (AT_MOST, HELPS, "upper bound exceeded by at least 24 % of the step"),
+        (AT_MOST, HELPS, "more than predicted, by at least 24 % of the step"),
         (replace(AT_MOST, share=0.3), HELPS, "above the upper bound, which is within the interval"),
         (replace(AT_MOST, share=0.5), HELPS, "upper bound not exceeded"),
         (AT_MOST, HURTS, "upper bound not exceeded"),
@@ -332,34 +345,99 @@ def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words
     assert " ".join(trials.verdict(Trials(rows=rows))).endswith(words)
 
 
+WIDE = replace(NOISY, rounds=(*NOISY.rounds, *NOISY.rounds))
+NO_TIME = Trial(name="c", missing="its two rounds did not fit into one minute", promised=PROMISED)
+
+
 @pytest.mark.parametrize(
-    ("rows", "first", "told"),
+    ("rows", "why"),
     [
-        (
-            (trial("a", NOISY),),
-            "Three changes",
-            "The trial does not tell what the change saves",
-        ),
-        (
-            (trial("a", NOISY), trial("b", NOISY)),
-            "Three changes",
-            "The trial does not tell what the changes save",
-        ),
-        ((trial("a", NOISY), trial("b", NOTHING)), "Measured:", "neither of the two changes tried"),
-        (
-            (replace(trial("a", NOISY), promised=PROMISED), replace(LOST, promised=None)),
-            "Three changes",
-            "The trial does not tell what the change saves",
-        ),
-        ((UNTRIED,), "Three changes", "Nothing was measured:"),
+        ((trial("a", WIDE),), "its rounds differ too much."),
+        ((trial("a", NOISY), trial("b", WIDE)), "two rounds are too few."),
+        ((trial("a", WIDE, promised=PROMISED), LOST), "its rounds differ too much."),
+        ((NO_TIME, LOST), "its two rounds did not fit into one minute."),
     ],
 )
-def test_a_trial_that_tells_nothing_stands_behind_the_prediction(
-    rows: tuple[Trial, ...], first: str, told: str
+def test_the_headline_says_that_a_trial_of_what_it_predicts_has_no_clear_result(
+    rows: tuple[Trial, ...], why: str
 ) -> None:
-    shown = page(replace(full(), trials=Trials(rows=rows)))
-    assert shown.verdict[1].startswith(first)
-    assert told in " ".join((*shown.verdict, *shown.remarks))
+    diagnosis = replace(full(), trials=Trials(rows=rows))
+    shown = page(diagnosis)
+    assert shown.verdict[1].startswith("Three changes would")
+    assert shown.verdict[2] == f"A trial has no clear result, because {why}"
+    assert "A trial has no clear result" not in " ".join(shown.remarks)
+    for written in (html.render_without_plotly, md.render, llm.render):
+        words = " ".join(written(diagnosis).replace("\N{NO-BREAK SPACE}", " ").split())
+        assert "A trial has no clear result" in words.split("Three changes would")[1][:100]
+
+
+def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_figures_beside_it() -> (
+    None
+):
+    tells = page(replace(full(), trials=Trials(rows=(trial("a", NOISY), trial("b", NOTHING)))))
+    assert tells.verdict[1] == "Measured: neither of the two changes tried was shown to save time."
+    assert any(one.startswith("Three changes would") for one in tells.remarks)
+    nothing = page(replace(full(), trials=Trials(rows=(UNTRIED,))))
+    assert nothing.verdict[1].startswith("Three changes would")
+    assert nothing.verdict[2].startswith("Nothing was measured:")
+
+
+BOUND = Together(
+    per_step=ms(13.0), share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST
+)
+
+
+@pytest.mark.parametrize(
+    ("share", "found"),
+    [
+        (0.25, ", more than predicted (at most 25 %)."),
+        (0.3, ", more than predicted (at most 30 %, which is within the interval)."),
+        (0.32, "."),
+    ],
+)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_saving_above_the_upper_bound_is_told_and_the_bound_is_none_any_more(
+    share: float, found: str, *, own: bool
+) -> None:
+    diagnosis = full()
+    promised = replace(AT_MOST, share=share) if own else None
+    row = trial("a", HELPS, rules=("a",), promised=promised, kept=True)
+    together = replace(BOUND, share=share)
+    shown = page(replace(diagnosis, trials=Trials(rows=(row,)), together=together))
+    assert f"31 % shorter (28 to 34 %){found}" in shown.verdict[1]
+    predicted = next(bar for bar in shown.bars if bar.label == "predicted")
+    assert ("at best" in predicted.time) == (share > HELPS.share)
+    assert ("at best" in " ".join(shown.remarks)) == (share > HELPS.share)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        trial("a", HELPS, rules=("a", "b")),  # more than these changes
+        trial("a", HELPS, rules=("a",), training=DIFFERENT),
+        trial("a", NOTHING, rules=("a",)),
+        trial("a", replace(HELPS, of_run=True), rules=("a",)),
+        trial("a", HELPS),
+    ],
+)
+def test_a_bound_of_the_step_that_no_trial_of_its_changes_exceeds_stays_one(row: Trial) -> None:
+    diagnosis = replace(full(), trials=Trials(rows=(row,)), together=BOUND)
+    assert with_measured_bounds(diagnosis).together == BOUND
+
+
+def test_a_bound_of_the_run_goes_with_that_of_the_step_or_by_whole_runs() -> None:
+    of_run = RunTogether(total=ms(9.0), share=0.2, rules=("a",), bound=Bound.AT_MOST)
+    diagnosis = replace(full(), together=BOUND, run_together=of_run)
+    for measured, bounds in (
+        (HELPS, (Bound.EXPECTED, Bound.EXPECTED)),
+        (replace(HELPS, of_run=True), (Bound.AT_MOST, Bound.EXPECTED)),
+        (NOTHING, (Bound.AT_MOST, Bound.AT_MOST)),
+    ):
+        rows = (trial("a", measured, rules=("a",)),)
+        told = with_measured_bounds(replace(diagnosis, trials=Trials(rows=rows)))
+        assert told.together
+        assert told.run_together
+        assert (told.together.bound, told.run_together.bound) == bounds
 
 
 def test_all_changes_that_help_are_counted_without_their_set() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
     """Write the patch of a diagnosis to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
 
-    A patch without changes is an empty file, so that no earlier patch is mistaken for it.
+    A patch without changes is not written: a file that exists stays as it is, and a message says so.
 
     Raises:
         OutputError: the file cannot be written, or has content other than a patch.
@@ -26,13 +26,19 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
     for line in _left_out(diagnosis):
         say(f"not in the patch: {line}")
     if not patch:
-        say("the patch is empty: no change can be applied automatically")
-    if target == "-":
+        not_written("no change can be applied automatically", target)
+    elif target == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(patch)
         sys.stdout.buffer.flush()
     else:
         write_file(Path(target), patch)
+
+
+def not_written(why: str, target: str) -> None:
+    """Say why there is no patch to write, and that a file of its name stays as it is."""
+    kept = target != "-" and Path(target).exists()
+    say(f"no patch was written: {why}{f'; {target} stays as it is' if kept else ''}")
 
 
 PATCHES = (b"--- ", b"diff --git ")
@@ -70,12 +76,8 @@ def write_file(path: Path, patch: bytes, folder: str = "") -> None:
         path.write_bytes(patch)
     except OSError as error:
         raise _unwritable(path, error) from error
-    how = (
-        f"apply it with `git apply` in {folder or 'the folder of the run'}"
-        if patch
-        else "an empty file"
-    )
-    typer.echo(f"wrote {path}: {how}", err=True)
+    where = folder or "the folder of the run"
+    typer.echo(f"wrote {path}: apply it with `git apply` in {where}", err=True)
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:

@@ -22,7 +22,7 @@ from tfdoctor.cli.options import (
     parse_percent,
 )
 from tfdoctor.cli.outcome import Output, exit_code, noted, untried, without_names, write
-from tfdoctor.cli.patching import check_target
+from tfdoctor.cli.patching import check_target, not_written, write_file
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.profile_parser import RECORDING
 from tfdoctor.cli.rule_selection import RuleOptions, book
@@ -300,8 +300,7 @@ def _report(diagnosis: "Diagnosis", recording: "Recording", output: Output) -> N
 
 
 def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
-    from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.report.trials import no_savings  # noqa: PLC0415 - same
+    from tfdoctor.report.trials import no_savings  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
 
     if target is None:
@@ -313,7 +312,8 @@ def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
         say(f"not in the patch: {left_out}")
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
     if not kept.diff:
-        say("no change proved to help, so the patch is empty")
+        not_written("no change proved to help", str(target))
+        return
     write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
 
 

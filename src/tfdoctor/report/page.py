@@ -29,6 +29,7 @@ from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
 from tfdoctor.report.timeline import TimelineSection
+from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, share
@@ -102,7 +103,9 @@ class Page:
     title: str
     version: str
     link: str  # where the whole report can be read, or ""
-    verdict: tuple[str, ...]  # at most two sentences: what it takes, and what would change it
+    verdict: tuple[
+        str, ...
+    ]  # what it takes, what would change it, and that a trial of that is unclear
     remarks: tuple[str, ...]  # what else is to be known of the figures
     run: RunSection | None  # the account of the run, where one is known
     segments: tuple[BarSegment, ...]
@@ -139,6 +142,7 @@ class Page:
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
+    diagnosis = with_measured_bounds(diagnosis)
     results, budgets = findings.grouped(diagnosis, tried), gates.budget_section(diagnosis.budgets)
     headline, remarks = _said(diagnosis, tried)
     remarks += [part.verdict for part in (compared, budgets) if part and part.verdict]
@@ -171,11 +175,16 @@ def page(diagnosis: Diagnosis) -> Page:
 
 
 def _said(diagnosis: Diagnosis, tried: TrialSection | None) -> tuple[tuple[str, ...], list[str]]:
-    """Return the headline and the remarks: what a trial tells stands before what was predicted."""
+    """Return the headline and the remarks.
+
+    What a trial tells stands in place of what was predicted, and that it tells nothing beside it.
+    """
     (first, *more), changes = sentences.account(diagnosis), sentences.changes(diagnosis)
+    if tried and tried.tells:
+        measured, *others = tried.verdict
+        return (first, measured), [*more, *others, *changes]
     trial = tried.verdict if tried else ()
-    told = (*trial, *changes) if tried and tried.tells else (*changes, *trial)
-    return (first, *told[:1]), [*more, *told[1:]]
+    return (first, *changes[:1], *trial[:1]), [*more, *changes[1:], *trial[1:]]
 
 
 def _settings(settings: Settings) -> UserSettings:

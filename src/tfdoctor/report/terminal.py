@@ -244,7 +244,7 @@ def _fix(fault: Fault) -> Text:
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saving.whole}{after}" if fault.saving.amount else takes or after.strip()
-    measured = f"measured: {fault.trial.measured}" if fault.trial else ""
+    measured = f"measured: {fault.trial.brief}" if fault.trial else ""
     facts = [
         shorten(fault.where, 60),
         saves,

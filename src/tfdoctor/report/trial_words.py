@@ -29,6 +29,10 @@ ENOUGH_ROUNDS = 4
 
 NOT_THE_SAME = "it does not train the same"
 
+HOLDS, HOLDS_AT_MOST = "promise within the interval", "upper bound not exceeded"
+ABOVE = "above the upper bound, which is within the interval"
+"""What is said of a promise that the interval does not contradict."""
+
 LEAST = 0.001
 """Relative difference of losses below which the figure says nothing."""
 
@@ -72,10 +76,19 @@ def _is_infinite(training: TrainingMatch | None) -> bool:
 def unclear(measured: Measured, training: TrainingMatch | None) -> str:
     """Return why an interval is too wide to be shown: rounds that differ, or are few, and what to do."""
     if _is_infinite(training):
-        return "it got no more rounds: its weights became infinite or NaN"
+        return f"it got no more rounds: {why_unclear(measured, training)}"
+    few = len(measured.rounds) < ENOUGH_ROUNDS
+    remedy = "allow more minutes" if few else "use an idle machine, or allow more minutes"
+    return f"{why_unclear(measured, training)}: {remedy}"
+
+
+def why_unclear(measured: Measured, training: TrainingMatch | None) -> str:
+    """Return the same without what to do."""
+    if _is_infinite(training):
+        return "its weights became infinite or NaN"
     if len(measured.rounds) < ENOUGH_ROUNDS:
-        return f"{counted(len(measured.rounds), 'round')} are too few: allow more minutes"
-    return "its rounds differ too much: use an idle machine, or allow more minutes"
+        return f"{counted(len(measured.rounds), 'round')} are too few"
+    return "its rounds differ too much"
 
 
 def saved_by(row: Trial) -> str:
@@ -124,14 +137,14 @@ def against(promised: Saving | RunSaving | None, measured: Measured | None) -> s
     over, under = promised.share - measured.high, measured.low - promised.share
     ceiling, what = promised.bound is Bound.AT_MOST, of_what(measured)
     if under > 0:
-        start = "upper bound exceeded by at least" if ceiling else "promise too low by"
+        start = "more than predicted, by at least" if ceiling else "promise too low by"
         return f"{start} {percent(under)} of the {what}"
     if not ceiling:
         too_high = f"promise too high by {percent(over)} of the {what}"
-        return too_high if over > 0 else "promise within the interval"
+        return too_high if over > 0 else HOLDS
     if measured.share > promised.share:
-        return "above the upper bound, which is within the interval"
-    return "upper bound not exceeded"
+        return ABOVE
+    return HOLDS_AT_MOST
 
 
 def beside(one: Beside | None) -> str:

@@ -10,14 +10,18 @@ from tfdoctor.diagnosis import (
     Difference,
     Measured,
     Relationship,
+    Together,
     TrainingState,
     Trial,
     Trials,
 )
 from tfdoctor.report import sentences, trial_parts
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.trial_bounds import more_than_predicted
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
 from tfdoctor.report.trial_words import (
+    HOLDS,
+    HOLDS_AT_MOST,
     against,
     against_itself,
     beside,
@@ -26,6 +30,7 @@ from tfdoctor.report.trial_words import (
     number,
     saved_by,
     trained,
+    why_unclear,
 )
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, energy, factor, milliseconds, share
@@ -58,6 +63,12 @@ class TrialLine:
     step: str
     tone: str  # "saves", "costs", "none", "unknown", or "broken"
     picture: IntervalPicture | None
+
+    @property
+    def brief(self) -> str:
+        """What was measured, and how it contradicts the promise."""
+        holds = self.remark in (HOLDS, HOLDS_AT_MOST)
+        return "; ".join(filter(None, (self.measured, "" if holds else self.remark)))
 
     @property
     def told(self) -> str:
@@ -116,18 +127,21 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         return None
     scale = SavingScale.of(trials.rows)
     return TrialSection(
-        tuple(filter(None, (*verdict(trials), _untried(diagnosis, trials)))),
+        tuple(filter(None, (*verdict(trials, diagnosis.together), _untried(diagnosis, trials)))),
         tuple(_line(row, scale) for row in trials.rows),
         scale.ticks,
         _losses(trials.rows),
         tuple(_notes(trials)),
-        any(one.measured for one in trials.parts) or _tells(trials.rows),
+        _tells(trials.rows) if trials.rows else any(one.measured for one in trials.parts),
         trial_parts.grid(trials.parts),
     )
 
 
-def verdict(trials: Trials) -> tuple[str, ...]:
-    """Return what was proved, in one sentence, and which short steps are none."""
+def verdict(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
+    """Return what was proved, in one sentence, and which short steps are none.
+
+    ``together`` is what the report predicts of all changes.
+    """
     rows = trials.rows
     if trials.parts and not rows:
         part = trial_parts.largest(trials.parts)
@@ -139,12 +153,12 @@ def verdict(trials: Trials) -> tuple[str, ...]:
     tried = sum(bool(row.runs) for row in rows if not row.parts)
     other = [row for row in rows if _saves_otherwise(row)]
     if best is not None and best.measured is not None:
-        proved = _faster(best, best.measured, _some_of(len(kept), tried))
+        beyond = more_than_predicted(best, together)
+        proved = f"{_faster(best, best.measured, _some_of(len(kept), tried))}{beyond}."
     elif tried <= len(other):
         proved = ""
     elif not _tells(rows):
-        changes = "the change saves" if len(_advised(rows)) == 1 else "the changes save"
-        return (f"The trial does not tell what {changes}: its rounds differ too much.",)
+        return (f"A trial has no clear result, because {_why_unclear(rows)}.",)
     elif tried == 1:
         proved = "the one change tried was not shown to save time."
     else:
@@ -158,6 +172,13 @@ def _tells(rows: Sequence[Trial]) -> bool:
     """Whether the trial tells of a change that the report advises what it saves; of any, if it advises none."""
     found = [row.measured for row in _advised(rows) if row.measured]
     return any(one.dropped or one.difference is not Difference.UNKNOWN for one in found)
+
+
+def _why_unclear(rows: Sequence[Trial]) -> str:
+    """Return why the changes that the report advises have no clear result: that of the first with a figure."""
+    tried = _advised(rows)
+    found = (why_unclear(row.measured, row.training) for row in tried if row.measured)
+    return next(found, text.prose(tried[0].missing))
 
 
 def _advised(rows: Sequence[Trial]) -> Sequence[Trial]:
@@ -188,12 +209,12 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:
-    """Return how much faster the program is with the changes that are kept."""
+    """Return how much faster the program is with the changes that are kept, as a sentence without an end."""
     speed, share = factor(1 / (1 - measured.share)), f"{number(measured.share)} %"
     per_example = f"an example takes {share} less time"
     shorter = f"a step is {share} shorter" if row.examples == 1 else per_example
     shorter = f"the whole run is {share} shorter" if measured.of_run else shorter
-    return f"{speed} as fast with {changes}: {shorter} ({interval(measured)})."
+    return f"{speed} as fast with {changes}: {shorter} ({interval(measured)})"
 
 
 def _saves_otherwise(row: Trial) -> bool:

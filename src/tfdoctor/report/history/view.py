@@ -34,7 +34,9 @@ class SeriesView:
         title = text.name(f"{series.program} {series.arguments}".strip(), 120)
         days = list(dict.fromkeys(filter(None, (words.when(series.runs[at]) for at in (0, -1)))))
         about = f"{text.name(series.machine, 120)}; {counted(len(series.runs), 'run')}"
-        newest = f"The newest commit, {words.commit(series.runs[-1])}, and the runs before it"
+        last = series.runs[-1]
+        what = "commit" if last.commit else "run"
+        newest = f"The newest {what}, {words.commit(last)}, and the runs before it"
         tables = {
             "Changes of the level": _changes(series),
             "Findings": _findings(series),
@@ -162,6 +164,7 @@ def _runs(series: Series) -> Grid:
         ]
         found = f"{len(run.findings):,}"
         rows.append((words.commit(run), words.when(run), *shown, found, text.name(run.place)))
-    columns = ("commit", "day", *(words.LABELS[one] for one in metrics), "findings", "run")
+    first = "commit" if any(run.commit for run in series.runs) else "recorded"
+    columns = (first, "day", *(words.LABELS[one] for one in metrics), "findings", "run")
     kinds = ("text", "text", *("number" for _ in metrics), "number", "text")
     return Grid(columns, kinds, tuple(rows))
