@@ -514,3 +514,26 @@ def test_the_step_that_is_shown_is_that_of_the_program(clock: Callable[[float], 
     trials, _ = conduct(Machine({"a": 0.5}, updates=2, tick=clock), ["a"])
     assert trials.as_is_ms == pytest.approx(10.0, rel=0.05)
     assert row(trials, "a").step_ms == pytest.approx(5.0, rel=0.05)
+
+
+def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(
+    clock: Callable[[float], None],
+) -> None:
+    def told(minutes: float) -> list[str]:
+        machine, said = Machine({}, seconds=12, tick=clock), list[str]()
+        stage = stage_of(SimpleNamespace(run=machine.run, layer=True))
+        variants = [Variant(name, rules=(name,)) for name in ("a", "b")]
+        trial.conduct(stage, trial.Agenda(variants, join, minutes, say=said.append))
+        assert not any("unlikely" in one for one in said[2:])
+        return said[1:2]  # after the first run, which shows how long a run is
+
+    (short,) = told(1.5)
+    start, _, advice = short.partition("so a result is unlikely: ")
+    assert (
+        start
+        == "1.5 minutes allow five more runs, and three rounds of each of two changes need 12, "
+    )
+    assert "so a clear result is unlikely" in told(2.6)[0]
+    enough = float(advice.removeprefix("--minutes ").removesuffix(" would do"))
+    assert "unlikely" not in told(enough)[0]
+    assert "unlikely" in told(enough / 2)[0]

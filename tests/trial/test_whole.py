@@ -117,6 +117,21 @@ def test_what_does_not_fit_into_the_time_says_how_much_it_needs(
     assert "two rounds of whole runs take about 6 minutes" in row(short, "a").missing
 
 
+def test_too_few_minutes_for_whole_runs_are_told_with_how_many_would_do(
+    passing: Callable[[float], None],
+) -> None:
+    def told(minutes: float) -> list[str]:
+        said: list[str] = []
+        program = Program({}, tick=passing)
+        whole.conduct(program.run, [variant("a")], minutes / 2, said.append, share=0.5)
+        return [one for one in said if "unlikely" in one]
+
+    (short,) = told(3.0)
+    start, _, advice = short.partition("so a result is unlikely: ")
+    assert start == "3 minutes allow no more runs, and two rounds of whole runs need 5, "
+    assert not told(float(advice.removeprefix("--minutes ").removesuffix(" would do")))
+
+
 def test_a_change_that_fails_has_no_figure(passing: Callable[[float], None]) -> None:
     program = Program({}, {"a": "NameError: name 'x' is not defined"}, tick=passing)
     failed = row(tried(program, variant("a")), "a")

@@ -166,7 +166,9 @@ def _all_of(
     if plan.variants:
         share = FOR_CHANGES if without else 1.0
         with stage() as runner:
-            trials, kept = _conducted(runner, replace(plan, minutes=share * plan.minutes))
+            trials, kept = _conducted(
+                runner, replace(plan, minutes=share * plan.minutes, share=share)
+            )
     if without and not trials.ended_early:
         with stage() as runner:
             found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
@@ -209,13 +211,14 @@ def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant
     of_steps = [variant for variant in plan.variants if not whole.is_about_run(variant)]
     if not about_run:
         return trial.conduct(stage, plan)
-    minutes = plan.minutes / 2 if of_steps else plan.minutes
-    of_run = whole.conduct(stage.run, about_run, minutes, plan.say)
+    if of_steps:
+        plan = replace(plan, minutes=plan.minutes / 2, share=plan.share / 2)
+    of_run = whole.conduct(stage.run, about_run, plan.minutes, plan.say, plan.share)
     missing = tuple((one.name, one.why) for one in plan.not_tried)
     if not of_steps or of_run.ended_early:
         trials = replace(of_run, layer=stage.layer, not_tried=missing)
         return trials, whole.helped(of_run, about_run)
-    trials, kept = trial.conduct(stage, replace(plan, variants=of_steps, minutes=minutes))
+    trials, kept = trial.conduct(stage, replace(plan, variants=of_steps))
     if kept:
         of_run = replace(of_run, rows=tuple(replace(row, kept=False) for row in of_run.rows))
     return whole.merged(trials, of_run), kept or whole.helped(of_run, about_run)

@@ -10,6 +10,7 @@
 from collections.abc import Callable, Sequence
 
 from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.terms.humanize import counted
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.variants import Variant
@@ -28,6 +29,15 @@ CLEARLY_WORSE = -0.10
 
 MOST_SPOILED = 3
 """Rounds without a figure of the program as it is after which the trial ends."""
+
+
+def shortage(runs: Runs, variants: Sequence[Variant]) -> str:
+    """Return that the time allows fewer rounds than each variant is to get, and how much would; else ""."""
+    each = "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}"
+    fewest, needed = AROUND + 1, AROUND + len(variants)
+    return runs.clock.shortage(
+        f"{counted(LEAST_ROUNDS, 'round')} of {each}", LEAST_ROUNDS * needed, FEWEST_ROUNDS * fewest
+    )
 
 
 def by_promise(variants: Sequence[Variant]) -> list[Variant]:

@@ -150,7 +150,7 @@ def _by_whole_runs(
         CaptureError: the program cannot be timed as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    runs = whole.rounds_of(stage.run, variants, minutes, say)
+    runs = whole.rounds_of(stage.run, variants, TrialClock(minutes), say)
     for one in variants:
         own = runs.tried.get(one.name, [])
         row = _row(

@@ -40,6 +40,7 @@ class Agenda:
     not_tried: Sequence[NotTried] = ()
     say: Callable[[str], object] = field(default=lambda _: None)
     rivals: Pairs = frozenset()
+    share: float = 1.0  # which part the minutes are of those that the user allowed
 
 
 def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
@@ -51,7 +52,7 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
         CaptureError: the program cannot be timed even as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    runs = Runs(stage.run, TrialClock(plan.minutes), plan.say)
+    runs = Runs(stage.run, TrialClock(plan.minutes, share=plan.share), plan.say)
     combination = Combination(
         runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
     )
@@ -69,6 +70,8 @@ def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
     _check(runs.first(), runs, layer=stage.layer)
+    if short := schedule.shortage(runs, variants):
+        runs.say(short)
 
     def lost(variant: Variant) -> bool:
         return _state(runs, variant) is TrainingState.NOT_FINITE

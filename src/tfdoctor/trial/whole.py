@@ -13,6 +13,7 @@ import numpy as np
 
 from tfdoctor.diagnosis import Difference, Measured, Trial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.verdict import Recurrence
 from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import TrialClock
@@ -128,27 +129,32 @@ class WholeRuns:
         return run
 
 
-def conduct(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say) -> Trials:
+def conduct(
+    one: RunOne, variants: Sequence[Variant], minutes: float, say: Say, share: float = 1.0
+) -> Trials:
     """Run the program to its end with each change and without; Ctrl-C ends the run that is going on.
+
+    The minutes are a ``share`` of those that the user allowed.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    return _trials(rounds_of(one, variants, minutes, say), variants)
+    return _trials(rounds_of(one, variants, TrialClock(minutes, share=share), say), variants)
 
 
-def rounds_of(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say) -> WholeRuns:
+def rounds_of(one: RunOne, variants: Sequence[Variant], clock: TrialClock, say: Say) -> WholeRuns:
     """Run the rounds of whole runs that fit into the time.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    clock = TrialClock(minutes)
     runs = WholeRuns(one, clock, say, Enough.whole(max(LIMIT_S, clock.left_s)))
     try:
         runs.first()
+        if short := _shortage(runs, variants):
+            say(short)
         turn = runs.chosen(variants)
         while turn:
             runs.round(turn)
@@ -158,6 +164,13 @@ def rounds_of(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say
             raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
         runs.interrupted = True
     return runs
+
+
+def _shortage(runs: WholeRuns, variants: Sequence[Variant]) -> str:
+    """Return that two rounds of all variants do not fit into the time, and what would do; "" where they do."""
+    more = FEWEST_ROUNDS * (AROUND + len(variants)) - 1  # the first run is part of the first round
+    least = FEWEST_ROUNDS * (AROUND + 1) - 1
+    return runs.clock.shortage(f"{counted(FEWEST_ROUNDS, 'round')} of whole runs", more, least)
 
 
 def merged(steps: Trials, whole: Trials) -> Trials:
