@@ -186,11 +186,14 @@ def test_a_file_that_cannot_be_written_loses_no_other(
     """The folder for the kept diff goes away meanwhile, and the reports cannot be written."""
     recording, kept = made(tmp_path), tmp_path / "gone" / "kept.diff"
     kept.parent.mkdir()
+    file = tmp_path.resolve() / "a.py"
+    file.write_text("batch = 1\n", "utf-8")
+    change = Variant("larger", files={file: b"batch = 2\n"})
 
     def conduct(*_: object) -> of_recording.Tried:
         kept.parent.rmdir()
         (recording / "report.html").mkdir()
-        return of_recording.Tried(tried(), (), Originals.of([]))
+        return of_recording.Tried(tried(), (change,), Originals.of([file]))
 
     monkeypatch.setattr(of_recording, "conduct", conduct)
     code, output = run(str(recording), "--env", "A=1", "--keep", str(kept))
