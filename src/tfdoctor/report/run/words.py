@@ -8,7 +8,7 @@ from tfdoctor.terms.humanize import duration, share
 from tfdoctor.terms.kinds import Phase
 
 PHASE_LABELS = MappingProxyType(
-    {phase: str(phase) for phase in Phase} | {Phase.BOUNDARIES: "between epochs"}
+    {phase: str(phase) for phase in Phase} | {Phase.BOUNDARIES: "epoch boundaries"}
 )
 """Names of the phases in the bar and the tables."""
 
@@ -20,7 +20,7 @@ PHASE_NOUNS = MappingProxyType(
         Phase.BUILDING: "building of the model",
         Phase.TRACING: "tracing and compiling",
         Phase.STEPS: "training steps",
-        Phase.BOUNDARIES: "work between epochs",
+        Phase.BOUNDARIES: "work at epoch boundaries",
         Phase.EVALUATION: "evaluation",
         Phase.PREDICTION: "prediction",
         Phase.SAVING: "saving of models and checkpoints",
