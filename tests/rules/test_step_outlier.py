@@ -22,7 +22,7 @@ from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
-from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.terms.kinds import Phase, RunWork, StepSource
 from tfdoctor.terms.verdict import (
     Finding,
     Healthy,
@@ -34,6 +34,9 @@ from tfdoctor.terms.verdict import (
 )
 
 check = partial(example, count=20, lines=None)
+
+BUSY = Cores(2.0, 1.5, 1.0)
+"""Other programs use a core of two, and none is free."""
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,11 @@ def test_the_summary_holds_the_period_where_there_is_one() -> None:
     finding = as_finding(check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0))))
     assert "every 5 steps" in finding.summary
     assert "every" not in as_finding(check(dict.fromkeys((3, 8, 14, 18), ("input", 30.0)))).summary
+
+
+def test_three_steps_at_equal_distances_may_be_chance() -> None:
+    """Trap: a check of function tracing was advised "every 5 steps", by three steps that other programs hit."""
+    assert "every" not in as_finding(check(dict.fromkeys((3, 8, 13), ("input", 30.0)))).summary
 
 
 def test_one_long_step_is_no_pattern() -> None:
@@ -284,12 +292,26 @@ def test_a_slow_device_is_no_boundary_of_an_epoch() -> None:
     assert isinstance(check(dict.fromkeys((4, 14), ("device", 100.0)), run=run(0.0)), Finding)
 
 
+@pytest.mark.parametrize("at", [(4, 9, 14), (4, 9, 15, 19)])
+def test_on_a_busy_machine_long_steps_without_a_period_are_not_judged(at: tuple[int, ...]) -> None:
+    verdict = as_not_applicable(check(dict.fromkeys(at, ("host", 40.0)), cores=BUSY))
+    assert "other programs used 1 of 2 cores" in verdict.reason
+
+
+def test_on_a_busy_machine_a_strict_period_is_a_note_that_says_so() -> None:
+    long = dict.fromkeys((4, 9, 14, 19), ("between", 40.0))
+    finding = as_finding(check(long, cores=BUSY))
+    assert finding.severity is Severity.NOTE
+    assert "every 5 steps, while other programs used 1 of 2 cores" in finding.summary
+    assert as_finding(check(long)).severity is Severity.CRITICAL
+
+
 @pytest.mark.parametrize(
-    ("at", "kind"), [((4, 9, 14, 19), Finding), ((4, 9, 15, 19), NotApplicable)]
+    ("source", "says"), [(StepSource.EAGER_GRADIENT, "Python"), (StepSource.KERAS_FIT, "traced")]
 )
-def test_on_a_busy_machine_a_strict_period_is_no_chance(at: tuple[int, ...], kind: type) -> None:
-    long = dict.fromkeys(at, ("between", 40.0))
-    assert isinstance(check(long, cores=Cores(2.0, 1.5, 1.0)), kind)
+def test_a_loop_of_single_operations_traces_no_function(source: StepSource, says: str) -> None:
+    finding = as_finding(check(dict.fromkeys((4, 14), ("host", 100.0)), source=source))
+    assert says in finding.remedies[0].action
 
 
 # Long steps of the whole run
@@ -301,14 +323,17 @@ def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -
 
 
 def occasional(
-    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None
+    *lines: LongLine,
+    beyond_ms: float = 6_000.0,
+    usual: HostLines | None = None,
+    cores: Cores | None = None,
 ) -> OccasionalWork:
     """A run of a minute with 120 long steps of 600."""
     long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
     phases = RunPhases.divided(60_000.0, {})
     at = Location("train.py", 40)
     steps, step = RunSteps.of(at, 600, 20.0, long), Breakdown.of(host=20.0)
-    return OccasionalWork.measure(steps, RunLongLines(lines), phases, step, usual)
+    return OccasionalWork.measure(steps, RunLongLines(lines), phases, step, usual, cores)
 
 
 QUIET = partial(check, {})
@@ -341,6 +366,17 @@ def test_what_each_step_consists_of_is_no_occasional_work() -> None:
     assert [line.at for line in work.lines] == [save.at, own.at]
     with pytest.raises(Unavailable):
         occasional(update, usual=HostLines(lines))
+
+
+def test_on_a_busy_machine_no_line_of_each_step_is_occasional_work() -> None:
+    """Trap: a step waits for a core in whichever line it is in, the script's own Python included."""
+    own, save = seen(31, 5_000.0), seen(30, 1_000.0)
+    lines = HostLines({Stage.HOST: (HostLine(own.at, 50, 5.0, work=LineWork.PYTHON),)})
+    work = occasional(own, save, usual=lines, cores=BUSY)
+    assert [line.at for line in work.lines] == [save.at]
+    assert len(occasional(own, save, usual=lines).lines) == 2
+    with pytest.raises(Unavailable, match="other programs"):
+        occasional(own, save, cores=BUSY)
 
 
 def test_a_traced_pattern_gets_the_price_of_the_run() -> None:

@@ -8,7 +8,10 @@ from statistics import median
 from tfdoctor.recording.run_log import LongStep
 
 OCCASIONS, REGULAR = 4, 0.8
-"""Long steps from which a period can be told from chance, and the share of their distances that must equal it."""
+"""Long steps from which a period can be told from chance, and the share of their distances that must equal it.
+
+Of all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.
+"""
 
 WITHIN = 1
 """Steps by which a distance may differ: a checkpoint that is due in a step may run after the next one."""

@@ -8,7 +8,11 @@ A single long step, or several in which different parts grew, are not a pattern:
 machine. Nor are long steps that the untraced steps of the recording lack, or time between steps that the account of
 the run has at the boundaries of epochs: `epoch-boundary` judges it. `recompilation` reports long steps in which XLA
 compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the step, and
-the rules for input find the cause.
+the rules for input find the cause. Where other programs used the cores meanwhile, they may be the cause: steps at
+equal distances are then a note, and others are not judged, unless a callback is seen in them.
+
+A distance is told, and counts as one, where at least four long steps have it: of all choices of three steps among
+20, 8 % are equally far apart, of four 1 %.
 
 Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
 vary too much for them to stand out: by the growth of the part that the callback runs in.
@@ -70,6 +74,7 @@ from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.rules.step_outlier.pattern import MINORITY, NAMES, Pattern, called, work_of
 from tfdoctor.terms.humanize import milliseconds, number, percent
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import (
     Concern,
@@ -205,17 +210,26 @@ def _traced(  # noqa: PLR0913, PLR0917 - as above
     known = lines is not None and (lines.timed or found.share >= MOST)
     seen = lines.of(found.cause) if lines and known else ()
     main = _main(seen, limits)
-    chance = not (main and main.callback) and not found.period
-    if cores is not None and cores.contended and chance:
-        others = f"{number(cores.others)} of {number(cores.usable)} cores"
-        return NotApplicable(reason=f"{found.summary}{OTHERS.format(others)}")
+    others = _others(cores) if cores and cores.contended and not (main and main.callback) else ""
+    if others and not found.period:
+        return NotApplicable(reason=f"{found.summary}{others}")
     within = main is not None and (main.callback or main.call is not SlowCall.FIT)
     if run and run.lack(found.share) and found.cause == Stage.BETWEEN and not within:
         return NotApplicable(reason=f"{found.summary}{OUTSIDE}")
-    return _found(found, seen, main, _remedy(main, found, epochs), pace, limits)
+    eager = steps.source is StepSource.EAGER_GRADIENT
+    remedy = IN_PYTHON if eager and not main and found.cause == Stage.HOST else None
+    verdict = _found(found, seen, main, remedy or _remedy(main, found, epochs), pace, limits)
+    if not others or not isinstance(verdict, Finding):
+        return verdict
+    # Other programs may do their work at equal distances, too.
+    return replace(verdict, summary=f"{verdict.summary}{others}", severity=Severity.NOTE)
 
 
-OTHERS = ", while other programs used {}, which may be the cause: record on an idle machine"
+def _others(cores: Cores) -> str:
+    """Return a clause that other programs took the cores."""
+    used = f"{number(cores.others)} of {number(cores.usable)} cores"
+    return f", while other programs used {used}, which may be the cause: record on an idle machine"
+
 
 OUTSIDE = (
     ", but the account of the run has few such steps: the time between them is that between epochs"
@@ -350,6 +364,9 @@ REMEDIES = {
     UNKNOWN: Remedy("Record the device's work to see what takes longer"),
 }
 
+IN_PYTHON = Remedy("Find what Python does in these steps and not in the others")
+"""Of a loop that runs operation by operation, which traces and compiles nothing."""
+
 
 SAVE = LongStepLine(
     Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end"
@@ -371,6 +388,7 @@ def example(  # noqa: PLR0913 - the rule's own
     pace: UntracedPace | None = None,
     run: RunSteps | None = None,
     work: OccasionalWork | None = None,
+    source: StepSource = StepSource.MARKERS,
 ) -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
@@ -379,7 +397,8 @@ def example(  # noqa: PLR0913 - the rule's own
     ends = [0, *accumulate(round(sum(row.values()) * PS_PER_MS) for row in rows)]
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
-    return check(Steps.of(steps), parts, compiling, lines, epochs, starts, cores, pace, run, work)
+    found = Steps.of(steps, source)
+    return check(found, parts, compiling, lines, epochs, starts, cores, pace, run, work)
 
 
 sick = example

@@ -1,10 +1,11 @@
 """Lines whose time is in long steps of the whole run: work that comes with some of the steps only."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -56,10 +57,12 @@ class OccasionalWork:
         phases: RunPhases,
         breakdown: Breakdown | None,
         usual: HostLines | None,
+        cores: Cores | None,
     ) -> Self:
         """Divide what long steps take beyond usual ones as their samples are.
 
-        Lines that take much of each traced step, such as an optimizer's update, are left out.
+        Lines that take much of each traced step, such as an optimizer's update, are left out. Where other programs
+        took the cores, any line of each step is: they may be what made it long.
 
         Raises:
             Unavailable: the run as a whole was not recorded, or no line is sampled often enough in long steps.
@@ -68,7 +71,10 @@ class OccasionalWork:
         if not phases.whole or long is None or not seen.ms:
             raise Unavailable(phases.missing or "no step of the run took long")
         scale = long.beyond_ms / seen.ms  # samples begin at 1.5 times the usual step
-        always = _in_each_step(breakdown, usual)
+        contended = cores is not None and cores.contended
+        if contended and usual is None:
+            raise Unavailable("other programs used the cores, which may be why steps took long")
+        always = _in_each_step(breakdown, usual, set(LineWork) if contended else OF_EACH_STEP)
         lines = tuple(
             replace(line, ms=scale * line.ms)
             for line in seen.lines
@@ -125,8 +131,10 @@ class OccasionalWork:
         )
 
 
-def _in_each_step(breakdown: Breakdown | None, usual: HostLines | None) -> set[Location | None]:
-    """Return the lines that a usual step consists of."""
+def _in_each_step(
+    breakdown: Breakdown | None, usual: HostLines | None, kinds: Collection[LineWork]
+) -> set[Location | None]:
+    """Return the lines with work of these kinds that a usual step consists of."""
     if breakdown is None or usual is None:
         return set()
     least = OFTEN * breakdown.step_ms
@@ -134,7 +142,7 @@ def _in_each_step(breakdown: Breakdown | None, usual: HostLines | None) -> set[L
         line.at
         for lines in usual.parts.values()
         for line in lines
-        if line.ms >= least and not line.callback and line.work in OF_EACH_STEP
+        if line.ms >= least and not line.callback and line.work in kinds
     }
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Self
 
+from tfdoctor.facts.phases.long_steps import OCCASIONS
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine
 from tfdoctor.facts.step_time.slow_calls import SlowCall
@@ -98,7 +99,7 @@ class Pattern:
     def period(self) -> str:
         """A clause with the distance of the long steps, where it is always the same; else ""."""
         distances = {after.number - before.number for before, after in pairwise(self.steps)}
-        if len(self.steps) < MINORITY or len(distances) != 1:
+        if len(self.steps) < OCCASIONS or len(distances) != 1:
             return ""
         return f", every {distances.pop()} steps"
 
