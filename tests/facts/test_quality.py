@@ -23,7 +23,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import CapturePlan, Manifest, StepsSeen, TracedWindow
+from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, StepsSeen, TracedWindow
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
@@ -284,6 +284,36 @@ def test_an_account_of_the_run_needs_no_traced_step(
     found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
     assert [doubt.what for doubt in found.doubts] == said
     assert found.account
+
+
+@pytest.mark.parametrize(
+    ("ending", "seen", "level"),
+    [
+        (Ending(exit_code=1), 0, "low"),
+        (Ending(exit_code=1), 1, "low"),
+        (Ending(signal=9), 1, "low"),
+        (Ending(error="ValueError"), 0, "low"),
+        (Ending(exit_code=1), 2, "medium"),
+        (Ending(exit_code=0), 0, "high"),  # trains nothing
+        (Ending(), 0, "high"),
+    ],
+)
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_run_that_failed_in_its_first_step_is_not_trusted(
+    ending: Ending,
+    seen: int,
+    level: str,
+    traced: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Trap: its account is exact, and of a run that did nothing yet."""
+    plan, steps = CapturePlan(trace=traced), StepsSeen(seen=seen)
+    of = replace(manifest(), plan=plan, steps=steps, outcome=ending, finished=True)
+    found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
+    assert found.level == (level if traced or level == "low" else "high")
+    said = [doubt.what for doubt in found.doubts if "ended" in doubt.what]
+    which = "second" if seen else "first"
+    ended = f"the run ended before its {which} training step was over"
+    assert said == ([ended] if level == "low" else [])
 
 
 def test_without_an_account_a_missing_step_is_grave() -> None:

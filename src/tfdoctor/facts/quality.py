@@ -12,6 +12,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording.manifest import Ending
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.trace import Trace
@@ -145,15 +146,28 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
 
 
 def _of_none(why: Unavailable, recording: Recording) -> Iterator[Doubt]:
-    """Doubt a recording without traced steps, unless it is of a run that was to have none, or trained nothing."""
+    """Doubt a recording without traced steps, unless it is of a run that was to have none, or trained nothing.
+
+    Of a run that failed at once even the account says little: what follows in a whole run is missing.
+    """
     cause = "" if why.remedy else str(why)
     if recording.run is None:
         yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
         return
     manifest = recording.manifest or Manifest()
+    if _failed(manifest.outcome) and manifest.steps.seen <= 1:
+        which = "second" if manifest.steps.seen else "first"
+        what = f"the run ended before its {which} training step was over"
+        yield Doubt(what, "let it train, and record again", grave=True)
+        return
     asked = manifest.plan is None or manifest.plan.trace
     if asked and (manifest.steps.seen or recording.traces):
         yield Doubt("no training step was traced", why.remedy, grave=False, cause=cause)
+
+
+def _failed(ending: Ending) -> bool:
+    """Return whether a run ended in an error, or was ended."""
+    return bool(ending.exit_code or ending.signal or ending.error)
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
