@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.savings import too_few_steps
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.rank import ResultRank
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.steps import Steps

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.diagnose.rank import ResultRank
 from tfdoctor.diagnose.run_account import times_to
 from tfdoctor.diagnose.savings import WORTH_SAYING, relief
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
+from tfdoctor.diagnosis.rank import ResultRank
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.run_model import RunModel

@@ -127,7 +127,7 @@ class Account:
         str, ...
     ] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
-    seen: tuple[Seen, ...] = ()  # in an unexplained part
+    seen: tuple[Seen, ...] = ()  # in a part without a finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.tried import is_lowered
 from tfdoctor.report import energy, money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN
@@ -164,7 +165,7 @@ def fault(
         where=where,
         saving=_saving(entry, diagnosis),
         energy=energy.saves_briefly(priced.energy),
-        trial=tried.of(one.rule.name for one in every) if tried else None,
+        trial=_trial(tried, every, priced),
         takes=sentences.takes(result.takes),
         after=tuple(map(text.name, priced.saving.after)) if priced.saving and saves else (),
         how=" ".join(filter(None, (_how(priced, finding), energy.saves(priced.energy)))),
@@ -177,6 +178,17 @@ def fault(
         money=money.is_about_money(result),
         known=KNOWN if all(one.known for one in every) else "",
     )
+
+
+def _trial(tried: TrialSection | None, every: Iterable[Result], priced: Result) -> TrialLine | None:
+    """Return what was measured of an entry's change, and that its severity follows that, where it does."""
+    line = tried.of(one.rule.name for one in every) if tried else None
+    if line is None or not is_lowered(priced):
+        return line
+    return replace(line, remark="; ".join(filter(None, (line.remark, BY_TRIAL))))
+
+
+BY_TRIAL = "the severity follows what was measured"
 
 
 def _first_change(finding: Finding) -> str:

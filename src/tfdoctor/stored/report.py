@@ -4,12 +4,14 @@ The forms of the fields are those of the types' annotations (see ``json_form``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from cattrs import BaseValidationError, Converter, transform_error
 
 from tfdoctor.diagnosis import Diagnosis, Result, Timeline
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.tried import rated_by_trial
 from tfdoctor.stored import timelines
 from tfdoctor.stored.check import Checked, JsonFault
 from tfdoctor.stored.converter import converter
@@ -38,7 +40,9 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     fault = next(_faults(content), None)
     if fault is not None:
         raise NoReportError(f"{fault.path}: {fault.what}")
-    return _structured(content, rules)
+    found = _structured(content, rules)
+    # Reports of earlier versions rate a finding by its promise alone.
+    return replace(found, results=rated_by_trial(found.results))
 
 
 def _faults(content: Mapping[str, Json]) -> Iterator[JsonFault]:

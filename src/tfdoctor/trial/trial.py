@@ -15,6 +15,7 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
+from tfdoctor.diagnosis.tried import rated_by_trial
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import EnergySource
@@ -262,7 +263,10 @@ def _times(runs: Sequence[TrialRun]) -> list[TrialTimes]:
 
 
 def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
-    """Return a diagnosis whose findings have what their edits saved: nothing if they train something else."""
+    """Return a diagnosis whose findings have what their edits saved: nothing if they train something else.
+
+    None is more severe than what was measured.
+    """
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
@@ -274,4 +278,5 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     def told(result: Result) -> Result:
         return replace(result, measured=measured.get(result.rule.name))
 
-    return replace(diagnosis, results=tuple(map(told, diagnosis.results)), trials=trials)
+    results = rated_by_trial(tuple(map(told, diagnosis.results)))
+    return replace(diagnosis, results=results, trials=trials)
