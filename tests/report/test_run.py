@@ -29,6 +29,7 @@ from tfdoctor.report.run import bar
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.terminal import GLYPHS
+from tfdoctor.report.run.verdict import ALIKE
 from tfdoctor.report.run.words import PHASE_LABELS, PHASE_NOUNS
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
@@ -101,6 +102,26 @@ def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown()
         "Each of 4,220 training steps takes 16.9 ms (median); its parts are unknown: nothing repeats."
         in words
     )
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (1, "The training step takes 39.0 ms; its parts are unknown: nothing repeats."),
+        (
+            2,
+            "The two training steps take 78.0 ms together; their parts are unknown: nothing repeats.",
+        ),
+        (
+            3,
+            "Each of 3 training steps takes 25.8 ms (median); its parts are unknown: nothing repeats.",
+        ),
+    ],
+)
+def test_two_steps_have_no_median(steps: int, said: str) -> None:
+    """The median of two is their mean, which neither may take."""
+    run = spent({Phase.STEPS: 72.0}, steps=steps, step_mean_ms=39.0, step_median_ms=25.8)
+    assert said in sentences.verdict(of(run, steps=NO_STEPS))
 
 
 def test_steps_of_one_loop_are_not_called_all_of_the_run() -> None:
@@ -193,6 +214,26 @@ def test_changes_save_of_the_run_then_of_a_step() -> None:
         "Three changes would reduce the run from 131 s to 85 s at best (1.55×), and a run of 90 epochs by 41 %. "  # noqa: RUF001 - as it is shown
         "Three changes would reduce a step to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
     )
+
+
+@pytest.mark.parametrize("share", [0.37, 0.79, 0.81])
+def test_a_bound_says_which_steps_it_counts_where_the_traced_ones_are_few(share: float) -> None:
+    """Trap: most steps are unlike the traced ones, so that more can be saved than "at best"."""
+    base = diagnoses.run()
+    assert base.run is not None
+    assert base.run_together is not None
+    run, less = replace(base.run, window_share=share), {Phase.STEPS.value: 1000.0}
+    base = replace(base, run=run, run_together=replace(base.run_together, after_ms=less))
+    assert base.run_together is not None
+    clause = (
+        f", counting only the {100 * share:.0f} % of the steps' time that is like the traced steps."
+    )
+    assert (clause in sentences.changes(base)[0]) is (share < ALIKE)
+    unchanged = {Phase.STEPS.value: run.of(Phase.STEPS)}
+    beside = replace(base, run_together=replace(base.run_together, after_ms=unchanged))
+    assert "counting" not in sentences.changes(beside)[0]
+    expected = replace(base.run_together, bound=Bound.EXPECTED)
+    assert "counting" not in sentences.changes(replace(base, run_together=expected))[0]
 
 
 def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:

@@ -102,6 +102,18 @@ def test_a_fit_is_divided_into_its_phases() -> None:
     )
 
 
+def test_the_way_into_the_first_tracing_is_no_evaluation() -> None:
+    """Trap: the call of the training function begins in one bucket, and its first step ends in a later one."""
+    run = Run()
+    with run.call(RunCall.FUNCTION, "train.py:12", "train_step"):
+        run.python(0.05, "train.py:12")
+        run.trace(1.5, "train.py:12", "train_step")
+    run.steps(200, 4.0, "train.py:12")
+    found = phases(run)
+    assert found.of(Phase.EVALUATION) == 0
+    assert found.of(Phase.TRACING) >= 1500
+
+
 def test_what_fit_does_after_its_last_epoch_is_the_end_and_comes_once() -> None:
     """It waits for the threads of a generator: more epochs do not make it longer."""
     run = Run()

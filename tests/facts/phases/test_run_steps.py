@@ -38,6 +38,20 @@ def test_all_steps_of_the_main_loop_are_added_up() -> None:
     assert found.rest_ms == pytest.approx(500)
 
 
+def test_calls_that_run_a_loop_of_steps_are_no_steps() -> None:
+    """Trap: ten calls of 200 steps were "each of ten training steps"."""
+    run = Run()
+    run.steps(10, 11.0, LOOP)
+    each = run.recording()
+    assert each.run is not None
+    looped = tuple(
+        replace(b, steps=tuple(replace(s, source=StepSource.GRAPH_LOOP) for s in b.steps))
+        for b in each.run.buckets
+    )
+    with pytest.raises(Unavailable, match="loop inside"):
+        RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)))
+
+
 def binned(log: RunLog) -> RunLog:
     """Have the recorder count steps by bins instead of telling each one."""
 

@@ -114,6 +114,8 @@ class BucketPieces:
         found: list[RunPiece] = []
         for call, ms in calls.items():
             phase = self.phases.of_call(call, number)
+            if self._leads_to_tracing(call, number):
+                phase = Phase.TRACING
             if phase is None:
                 found += self._sampled(call, ms, number)
                 continue
@@ -126,6 +128,17 @@ class BucketPieces:
                 ]
         found.append(RunPiece(phase=Phase.UNNAMED, ms=rest))
         return [piece for piece in found if piece.ms]
+
+    def _leads_to_tracing(self, call: int, number: int) -> bool:
+        """Return whether all of a call's own time in a bucket comes before the tracing that ends in a later one."""
+        bucket, places = self.log.buckets[number], self.phases.tree.places
+        begun = any(
+            bucket.start <= trace.start < bucket.end < trace.start + trace.ms / MS
+            and trace.call in places
+            and places[trace.call].parent == call
+            for trace in self.log.traces
+        )
+        return begun and numbered(bucket.entered).get(call, 0.0) <= 1
 
     def _sampled(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
         """Yield the pieces of a call whose samples say the phase."""

@@ -15,6 +15,7 @@ from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location
 
 __all__ = ["LongSteps", "RunSteps"]
@@ -70,10 +71,13 @@ class RunSteps:
         """Add up the steps of the log.
 
         Raises:
-            Unavailable: the run as a whole was not recorded, or it trains nothing.
+            Unavailable: the run as a whole was not recorded, it trains nothing, or a graph holds the loop: what the
+                log counts then are calls of many steps.
         """
         log = whole_run(recording)
         source, at = main_loop(log)
+        if source == StepSource.GRAPH_LOOP:
+            raise Unavailable("a loop inside a tf.function runs the steps, so they are not seen")
         steps = list(main_steps(log))
         times = StepDurations.of(log)
         count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)

@@ -28,6 +28,9 @@ ALIKE = 0.8
 
 MOST = 0.5
 
+FEW = 2
+"""Steps without a median: two have no middle."""
+
 NOT_THE_SCRIPT = MappingProxyType(
     {
         Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording",
@@ -78,11 +81,17 @@ def untraced_steps(run: RunAccount, why: str) -> str:
     "" for a run without training steps.
     """
     reason = f": {why}" if why else ""
+    loop = f" of the longest of {run.step_loops} loops" if run.step_loops > 1 else ""
+    if 1 <= run.steps <= FEW and run.step_mean_ms and is_known(run.step_mean_ms):
+        taken = milliseconds(run.steps * run.step_mean_ms)
+        one = f"The training step{loop} takes {taken}; its parts are"
+        two = f"The two training steps{loop} take {taken} together; their parts are"
+        return f"{one if run.steps == 1 else two} unknown{reason}."
     if run.steps and is_known(run.step_median_ms):
-        steps = "The training step" if run.steps == 1 else f"Each of {run.steps:,} training steps"
-        if run.step_loops > 1:
-            steps += f" of the longest of {run.step_loops} loops"
-        return f"{steps} takes {milliseconds(run.step_median_ms)} (median); its parts are unknown{reason}."
+        each = (
+            f"Each of {run.steps:,} training steps{loop} takes {milliseconds(run.step_median_ms)}"
+        )
+        return f"{each} (median); its parts are unknown{reason}."
     return f"What a training step consists of is unknown{reason}." if run.of(Phase.STEPS) else ""
 
 
@@ -137,14 +146,28 @@ def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int)
         most = "at most " if together.bound is Bound.AT_MOST else "about "
         saved = f"{duration(together.total.value)} of the run ({share(together.share)})"
         longer = f", and {share(together.extrapolated)} of a run of {epochs}" if known else ""
-        return f"{named} would save {most}{saved}{longer}."
+        return f"{named} would save {most}{saved}{longer}{_counted(run, together)}."
     about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
     less = f" ({factor(run.total_ms / after)})"
     longer = f", and a run of {epochs} by {share(together.extrapolated)}" if known else ""
     return (
         f"{named} would reduce the run from {duration(run.total_ms)} to "
-        f"{about.format(about_duration(after))}{less}{longer}."
+        f"{about.format(about_duration(after))}{less}{longer}{_counted(run, together)}."
     )
+
+
+def _counted(run: RunAccount, together: RunTogether) -> str:
+    """Return which steps a bound counts, as a clause, where the traced ones do not stand for most; else "".
+
+    Of the others nothing is known, so that without it the bound would be none.
+    """
+    known, left = run.window_share, together.after_ms.get(Phase.STEPS.value)
+    of_steps = left is not None and left < run.of(Phase.STEPS)
+    if not of_steps or together.bound is not Bound.AT_MOST or not is_known(known):
+        return ""
+    if (known or 0.0) >= ALIKE:
+        return ""
+    return f", counting only the {share(known)} of the steps' time that is like the traced steps"
 
 
 def _went_to(run: RunAccount, *, trained: bool) -> str:
