@@ -38,6 +38,15 @@ def test_each_part_shows_its_own_samples() -> None:
     assert between == [("Log.on_train_batch_end", CALLBACK, 1.0)]
 
 
+@pytest.mark.parametrize("work", [LineWork.LOOPING, LineWork.ENTERING, LineWork.DISPATCHING])
+def test_what_the_framework_does_for_a_call_names_no_loop_of_its_own(work: LineWork) -> None:
+    """Trap: the loop that calls `train_on_batch`, or a compiled function, is the user's."""
+    lines = HostLines({Stage.HOST: (HostLine(LINE, 20, 2.0, work=work),)})
+    ((what, at, _),) = places(account(chart_of(lines, untimed(), host=100.0)))
+    assert at == LINE
+    assert "loop" not in what
+
+
 def test_samples_between_calls_say_nothing_of_the_host_part() -> None:
     """Trap: a callback runs between two calls, and the trace has no time of its samples."""
     events = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})

@@ -192,14 +192,14 @@ def test_few_checks_are_no_bill_of_health() -> None:
     )
 
 
-def test_an_unexplained_part_has_its_account_and_is_no_health() -> None:
+def test_a_part_without_a_finding_has_its_account_and_is_no_health() -> None:
     """The largest comes first."""
     most, less = sentences.unknown(diagnoses.unexplained())
-    assert most == "6.90 ms of each step are host time that no rule explains."
+    assert most == "6.90 ms of each step are host time without a finding."
     assert less.startswith("2.30 ms of each step are compute time")
     assert NO_WAY not in verdict(diagnoses.unexplained())
     (line, _) = page(diagnoses.unexplained()).accounts
-    assert line.text.startswith("6.90 ms unexplained. ")
+    assert line.text.startswith("6.90 ms without a finding. ")
     assert "Python at train.py:41 (62 % of the stack samples)" in line.text
 
 

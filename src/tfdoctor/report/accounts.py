@@ -51,4 +51,4 @@ def _said(account: Account, profiled: frozenset[str]) -> str:
     partly = f", the rest {named}" if named else ""
     found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
     told = [] if account.part in profiled else [found]
-    return " ".join([f"{left} unexplained{partly}.", *why, *told])
+    return " ".join([f"{left} without a finding{partly}.", *why, *told])

@@ -87,7 +87,7 @@ _UNEXPLAINED = {
     "between": "time between steps",
     "unknown": "time of an unknown part",
 }
-"""What an unexplained part of a step is: "6.9 ms of each step are <...> that no rule explains"."""
+"""What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding"."""
 
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -149,10 +149,10 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return a sentence for each part of the step that no rule explains."""
+    """Return a sentence for each part of the step without a finding."""
     of_step = f"of {each(diagnosis)} are"
     return tuple(
-        f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} that no rule explains."
+        f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} without a finding."
         for account in unexplained(diagnosis)
     )
 

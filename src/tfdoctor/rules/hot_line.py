@@ -121,7 +121,7 @@ def check(
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
     if not parts:
-        return Healthy(summary="No large part of the host's time is unexplained")
+        return Healthy(summary="Findings and necessary work leave no large part of the host's time")
     own = [line for part in parts for line in lines.own(part)]
     seen = sum(line.seen for line in own)
     if seen < limits.samples:

@@ -74,7 +74,9 @@ def check(
 ) -> Verdict:
     """Name the stages of the slowest segment, where steps wait and no other finding says why."""
     if Stage.INPUT not in unexplained.parts_ms:
-        return Healthy(summary="No large part of the wait for input is unexplained")
+        return Healthy(
+            summary="Findings and necessary work leave no large part of the wait for input"
+        )
     stages = [stage for stage in pipeline.limiting if stage.wall_ms and not stage.is_root]
     limiting = sorted(stages, key=lambda stage: -stage.wall_ms)
     if not limiting:

@@ -1,4 +1,4 @@
-"""What was seen in a part of the step that no rule explains."""
+"""What was seen in a part of the step without a finding."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ FEW = 5
 WITHIN_CALL = {
     LineWork.ENTERING: "entering a compiled function",
     LineWork.DISPATCHING: "between the operations of a compiled function",
-    LineWork.LOOPING: "the framework's training loop",
+    LineWork.LOOPING: "the framework's own Python",  # the loop may be the user's
 }
 """What a line waits for while it does nothing itself."""
 

@@ -152,7 +152,9 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
 ) -> Verdict:
     """Name the operations that were measured to need less, where no other finding does."""
     if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):
-        return Healthy(summary="No large part of the device's time is unexplained")
+        return Healthy(
+            summary="Findings and necessary work leave no large part of the device's time"
+        )
     named = unexplained.subjects
     groups = [left for group in operations.groups if (left := without(group, named))]
     shares = (limits.share, limits.avoidable_share)
