@@ -166,8 +166,8 @@ def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) ->
     program = RecordedProgram((sys.executable, "train.py", "60"), tmp_path, Kind.SCRIPT)
     enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
     with Runner.of(program, layer=False) as stage:
-        as_is = [stage.run(ORIGINAL, enough, n) for n in range(2)]
-        runs = [stage.run(changed, enough, n) for n in range(2, 4)]
+        *as_is, first, second = stage.by_turns([ORIGINAL, ORIGINAL, changed, changed], enough, 0)
+    runs = (first, second)
     assert all(isinstance(run.times, TrialTimes) for run in (*as_is, *runs))
     assert training.compare(changed, runs, as_is).state is TrainingState.REORDERED
 

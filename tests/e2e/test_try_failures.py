@@ -15,7 +15,8 @@ from tfdoctor.diagnosis import TrainingState
 from tfdoctor.trial import training
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.running import Runner
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow

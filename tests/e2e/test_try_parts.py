@@ -10,8 +10,9 @@ from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
 pytestmark = pytest.mark.tensorflow

@@ -9,9 +9,10 @@ from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, TrialRun, layer_possible
+from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from tests.trial.test_times import loop
+from tfdoctor.trial.rounds import RunOne
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import TrialRun
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
 LOSSES = (2.0, 1.5, 1.2)
@@ -28,6 +32,7 @@ class Machine:
     examples: dict[str, int] = field(default_factory=dict)  # of a step, else 32
     finite: bool = True
     updates: int = 1  # of the weights, a step
+    at_once: int = 1  # runs
     tick: Callable[[float], object] = lambda _: None
     order: list[str] = field(default_factory=list)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -54,6 +59,17 @@ class Machine:
             finite=self.finite,
             seconds=self.seconds,
         )
+
+
+def stage_of(run: RunOne, at_once: int = 1) -> Runner:
+    """Return where such runs happen, so many at once."""
+
+    def by_turns(variants: Sequence[Variant], enough: Enough, number: int) -> Sequence[TrialRun]:
+        return [run(one, enough, number + at) for at, one in enumerate(variants)]
+
+    made: Any = SimpleNamespace(run=run, by_turns=by_turns, at_once=lambda: at_once, layer=True)
+    stage: Runner = made
+    return stage
 
 
 def _losses(digest: str) -> Sequence[float]:

@@ -4,19 +4,20 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.trial.made import Machine
-from tests.trial.test_rounds import clock, of_variants, row
+from tests.trial.made import Machine, join, stage_of
+from tests.trial.test_rounds import clock, row
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Difference, TrainingState, Trial
+from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant
 
 __all__ = ["clock"]
@@ -49,7 +50,7 @@ def tried(
         )
         return TrialRun(times_of(Loop.read(made)), found.state, finite=True, seconds=15)
 
-    trials, _ = of_variants(SimpleNamespace(run=run), [variant])  # type: ignore[arg-type] # its run alone
+    trials, _ = trial.conduct(stage_of(run), trial.Agenda([variant], join, 60.0))
     return row(trials, variant.name)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ import pytest
 
 from tests.edits.recorded import finding, recorded
 from tests.report.diagnoses import tried
-from tests.trial.made import Machine, join
-from tests.trial.test_rounds import row, stage_of
+from tests.trial.made import Machine, join, stage_of
+from tests.trial.test_rounds import row
 from tests.trial.test_times import loop
 from tfdoctor.diagnosis import Diagnosis, TrainingState, Trials
 from tfdoctor.edits import edited
@@ -179,7 +178,7 @@ def conduct(*, may_keep: bool) -> tuple[Trials, list[str]]:
     )
     machine = Machine({"larger": 1.2}, digests={"larger": "other"}, examples={"larger": 64})
     plan = trial.Agenda([variant], join, 60.0)
-    trials, kept = trial.conduct(stage_of(SimpleNamespace(run=machine.run, layer=True)), plan)
+    trials, kept = trial.conduct(stage_of(machine.run), plan)
     return trials, [one.name for one in kept]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trial.made import Machine, join
+from tests.trial.made import Machine, join, stage_of
 from tfdoctor.diagnosis import (
     Difference,
     Order,
@@ -32,10 +32,10 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Pairs, rivals
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.times import NoTimes, TrainedState
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import AS_IS, NotTried, Variant
 
 
@@ -77,10 +77,9 @@ def conduct(
 def of_variants(
     machine: Machine, variants: list[Variant], minutes: float = 60.0, rivals: Pairs = frozenset()
 ) -> tuple[Trials, list[str]]:
-    stage = SimpleNamespace(run=machine.run, layer=True)
     missing = [NotTried("late-shrink", "it moves code")]
     plan = trial.Agenda(variants, join, minutes, missing, rivals=rivals)
-    trials, kept = trial.conduct(stage_of(stage), plan)
+    trials, kept = trial.conduct(stage_of(machine.run, machine.at_once), plan)
     return trials, [variant.name for variant in kept]
 
 
@@ -91,11 +90,6 @@ def promising(name: str, share: float | None) -> Variant:
         else Saving(per_step=ms(10 * share), share=share, bound=Bound.EXPECTED, how="")
     )
     return Variant(name, rules=(name,), promised=saving)
-
-
-def stage_of(stage: SimpleNamespace) -> Runner:
-    made: Runner = stage  # type: ignore[assignment] # only its run and its layer are used
-    return made
 
 
 def row(trials: Trials, name: str) -> Trial:
@@ -204,7 +198,10 @@ def test_no_change_gets_a_second_round_while_another_has_none(
     machine = Machine(factors, seconds=seconds, errors=errors)
     with time_of_runs(machine):
         clock = TrialClock(runs * seconds / 60)
-        watched = Watched(machine.run, clock, lambda _: None, all=variants)
+        stage = stage_of(machine.run)
+        watched = Watched(
+            stage.run, clock, lambda _: None, stage.by_turns, stage.at_once, all=variants
+        )
         watched.first()
         first_rounds(watched, variants, lambda _: False)
         narrow(watched, variants, lambda _: False)
@@ -448,9 +445,9 @@ def test_the_first_run_may_take_as_long_as_the_trial(clock: Callable[[float], No
         why = "the run took too long"
         return TrialRun(NoTimes(why), exit_code=-1, error=why, seconds=enough.limit_s)
 
-    machine: Any = SimpleNamespace(run=run)
+    plan = trial.Agenda([Variant("a")], join, 20.0)
     with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
-        conduct(machine, ["a"], 20.0)
+        trial.conduct(stage_of(run), plan)
     assert limits == [1200.0]
 
 
@@ -521,7 +518,7 @@ def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(
 ) -> None:
     def told(minutes: float) -> list[str]:
         machine, said = Machine({}, seconds=12, tick=clock), list[str]()
-        stage = stage_of(SimpleNamespace(run=machine.run, layer=True))
+        stage = stage_of(machine.run)
         variants = [Variant(name, rules=(name,)) for name in ("a", "b")]
         trial.conduct(stage, trial.Agenda(variants, join, minutes, say=said.append))
         assert not any("unlikely" in one for one in said[2:])
@@ -537,3 +534,54 @@ def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(
     enough = float(advice.removeprefix("--minutes ").removesuffix(" would do"))
     assert "unlikely" not in told(enough)[0]
     assert "unlikely" in told(enough / 2)[0]
+
+
+def test_where_there_is_room_the_runs_of_a_round_take_turns(
+    clock: Callable[[float], None],
+) -> None:
+    """The first run shows what a run takes; of a set of changes that help, there is room as well."""
+    machine = Machine({"a": 0.7, "b": 0.8}, tick=clock, at_once=4)
+    trials, kept = conduct(machine, ["a", "b"])
+    assert machine.order[:9] == [AS_IS, AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
+    assert trials.rounds_by_turns == trials.rounds > 0
+    assert trials.runs == len(machine.order)
+    assert kept == ["a", "b"]
+
+
+def test_a_round_without_room_for_all_its_runs_has_one_after_another(
+    clock: Callable[[float], None],
+) -> None:
+    trials, _ = conduct(Machine({"a": 0.7, "b": 0.9}, tick=clock, at_once=3), ["a", "b"])
+    assert row(trials, "a").measured is not None
+    assert trials.rounds_by_turns < trials.rounds
+
+
+def beside_itself(machine: Machine, failing: str, why: str) -> tuple[Trials, list[int]]:
+    """Try a change of a program of which some run fails as long as others go on."""
+    stage, sizes = stage_of(machine.run, at_once=9), list[int]()
+
+    def by_turns(variants: Sequence[Variant], enough: Enough, number: int) -> list[TrialRun]:
+        sizes.append(len(variants))
+        failed = TrialRun(NoTimes(why), exit_code=1, error=why, seconds=2.0)
+        runs = [failed if one.name == failing else None for one in variants]
+        return [
+            run or machine.run(one, enough, number) for one, run in zip(variants, runs, strict=True)
+        ]
+
+    there: Any = SimpleNamespace(**{**vars(stage), "by_turns": by_turns})
+    return trial.conduct(there, trial.Agenda([Variant("a")], join, 60.0))[0], sizes
+
+
+def test_a_program_that_fails_beside_itself_runs_alone(clock: Callable[[float], None]) -> None:
+    """It needs a port, or a file that it locks."""
+    found, sizes = beside_itself(Machine({"a": 0.7}, tick=clock), AS_IS, "Address already in use")
+    assert sizes == [3]
+    assert (found.rounds_by_turns, found.rounds > 1) == (0, True)
+    assert row(found, "a").measured is not None
+
+
+def test_a_change_that_fails_beside_others_is_run_alone(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.7}, tick=clock)
+    found, _ = beside_itself(machine, "a", "it was killed")
+    assert row(found, "a").measured is not None
+    assert found.rounds_by_turns == found.rounds

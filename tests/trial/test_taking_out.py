@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trial.made import Machine
+from tests.trial.made import Machine, stage_of
 from tests.trial.test_whole import Program
 from tfdoctor.diagnosis import Difference, PartTrial, Trials
 from tfdoctor.facts.run_work.run_parts import RunPart
@@ -45,7 +45,8 @@ def taken_out(
     machine: Any, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0
 ) -> PartTrials:
     """Take parts out of a program, of which no more is asked than to run."""
-    return taking_out.conduct(machine, variants, recorded, minutes, lambda _: None)
+    stage = stage_of(machine.run)
+    return taking_out.conduct(stage, variants, recorded, minutes, lambda _: None)
 
 
 def test_a_part_of_the_step_is_measured_by_steps(passing: Callable[[float], None]) -> None:

@@ -1,6 +1,7 @@
 """From the agent's times of calls to the step of a run."""
 
 import json
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfdoctor.trial.times import Loop, NoTimes, Timing, TrialTimes, times_of
+from tfdoctor.trial.times import Loop, NoTimes, Timing, TrialTimes, aligned, times_of
+from tfdoctor.trial.turns import TurningRun
 
 
 def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
@@ -102,3 +104,43 @@ def test_of_two_loops_the_outer_one_is_timed(tmp_path: Path) -> None:
     written = {"loops": [inner, outer], "finite": True, "ended_by": "exception", "enough": False}
     path.write_text(json.dumps(written))
     assert Timing.read(path).chosen() == 1
+
+
+def turning(spans: list[float], began_ms: float, warmup: int = 2) -> Loop:
+    """Return the loop of a run that took turns with others, on the clock of all."""
+    made = Loop.read(loop(spans, warmup=warmup, fewest=3))
+    return made.on(lambda at_ms: at_ms + began_ms)
+
+
+def test_runs_by_turns_count_while_all_are_steady() -> None:
+    """The first is steady at 20 ms, the second at 65; the first ends at 200 ms, while other programs compute."""
+    first = turning([10.0] * 10 + [50.0] * 2, began_ms=0.0)
+    second = turning([10.0] * 20, began_ms=45.0)
+    first, second = aligned([first, second])
+    assert first.common_ms == second.common_ms == (65.0, 200.0)
+    assert first.steady()[0].tolist() == [10.0] * 3 + [50.0] * 2
+    assert second.steady()[0].tolist() == [10.0] * 13
+
+
+def test_runs_that_have_few_steps_while_others_are_steady_count_all() -> None:
+    """As one that runs alone for most of its time, because the others had few steps."""
+    loops = [turning([10.0] * 10, 0.0), turning([10.0] * 10, 75.0)]
+    assert [len(one.steady()[0]) for one in aligned(loops)] == [8, 8]
+
+
+def test_a_run_without_enough_steps_shortens_no_other() -> None:
+    loops = [turning([10.0] * 10, 0.0), turning([10.0] * 10, 0.0), turning([10.0] * 4, 0.0)]
+    assert [len(one.steady()[0]) for one in aligned(loops)] == [8, 8, 2]
+
+
+def test_a_run_alone_counts_all_its_steady_steps() -> None:
+    one = turning([10.0] * 10, 3.0)
+    assert aligned([one])[0].steady()[0].tolist() == one.steady()[0].tolist()
+
+
+def test_the_steps_of_a_stopped_run_have_the_times_in_which_it_computed() -> None:
+    """Of each 30 ms, it is stopped for 20: every other step goes on after that."""
+    turns = [(0.03 * n, 0.03 * n + 0.01) for n in range(21)]
+    run = TurningRun(subprocess.Popen, 60.0, turns=turns)  # type: ignore[arg-type] # it never starts
+    one = turning([5.0, 25.0] * 20, 0.0).on(run.own_ms)
+    assert np.isclose(one.steady()[0], 5.0).all()

@@ -8,9 +8,9 @@ import pytest
 
 from tests.trial.test_times import loop
 from tfdoctor.diagnosis import TrainingState
-from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes, Timing
 from tfdoctor.trial.training import compare
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
 

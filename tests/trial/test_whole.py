@@ -13,8 +13,8 @@ from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 from tfdoctor.trial import proposals, whole
 from tfdoctor.trial.run_length import NEVER, Enough
-from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import AS_IS, Variant
 
 

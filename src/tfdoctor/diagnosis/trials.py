@@ -139,6 +139,7 @@ class Trials:
         None  # the program as it is against itself
     )
     rounds: int = 0
+    rounds_by_turns: Annotated[int, OmitDefault()] = 0  # whose runs took turns, all at once
     runs: int = 0
     minutes: float = 0.0
     foreign: Annotated[float, Named("other_programs_share")] = (

@@ -202,8 +202,8 @@ def _up_to(apart: float) -> str:
     return f"up to {percent(apart)}" if apart >= LEAST else f"less than {percent(LEAST)}"
 
 
-def against_itself(measured: Measured) -> str:
-    """Return how the last run of a round, as it is, compares with the first.
+def against_itself(measured: Measured, *, by_turns: bool = False) -> str:
+    """Return how the last run of a round, as it is, compares with the first, whether these took turns or not.
 
     Reports of earlier versions may call an interval that excludes zero no difference; they made none wider for it.
     """
@@ -219,7 +219,8 @@ def against_itself(measured: Measured) -> str:
                 if measured.difference is Difference.NONE
                 else ": all intervals are wider by that"
             )
+            cause = "runs of it differ" if by_turns else "the machine changed meanwhile"
             return (
-                f"{share} % ({between}) from the first run of a round to the last, so the machine changed "
-                f"meanwhile{wider}; use an idle machine"
+                f"{share} % ({between}) from the first run of a round to the last, so {cause}{wider}; "
+                "use an idle machine"
             )

@@ -339,11 +339,15 @@ def _losses(rows: Sequence[Trial]) -> Grid | None:
     return Grid(("loss", *(f"step {step}" for step in steps)), kinds, tuple(cells))
 
 
+TURNS = " The runs of a round took turns, so that other programs of the host met all of them."
+
+
 def _notes(trials: Trials) -> Iterator[str]:
     minutes = f"{trials.minutes:.1f} minutes" if trials.minutes >= 1 else "under a minute"
     runs = counted(trials.runs, "run").capitalize()
     rounds = f"in {counted(trials.rounds, 'round')}" if trials.rounds else "and no full round"
-    yield f"{runs} {rounds}, {minutes}."
+    turns = TURNS if trials.rounds_by_turns else ""
+    yield f"{runs} {rounds}, {minutes}.{turns}"
     yield from trial_parts.notes(trials.parts)
     if trials.as_is_ms is not None:
         yield (
@@ -357,7 +361,8 @@ def _notes(trials: Trials) -> Iterator[str]:
             f"{milliseconds(trials.as_is_run_ms)}."
         )
     if trials.as_is is not None:
-        yield f"The program as it is against itself: {against_itself(trials.as_is)}."
+        turned = trials.rounds_by_turns == trials.rounds
+        yield f"The program as it is against itself: {against_itself(trials.as_is, by_turns=turned)}."
     if trials.foreign >= BUSY:
         yield f"Other programs used {share(trials.foreign)} of the cores meanwhile."
     if not trials.layer:

@@ -17,6 +17,7 @@ from tfdoctor.trial import (
     model_changes,
     parts,
     proposals,
+    room,
     settings,
     taking_out,
     trial,
@@ -111,7 +112,13 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 
     excluding = combining.rivals(diagnosis.order)
     plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    stage = partial(Runner.of, program, layer=layer, check=before.must_be_unchanged)
+    stage = partial(
+        Runner.of,
+        program,
+        layer=layer,
+        check=before.must_be_unchanged,
+        run_bytes=room.bytes_beside_others(diagnosis),
+    )
     trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept

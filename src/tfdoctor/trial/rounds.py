@@ -1,7 +1,8 @@
 """The rounds of a trial: the runs of each, in which order, and what they measured.
 
 A round is: as it is, the variants, as it is. Every other round takes the variants in the opposite order (ABBA), so
-that a machine that gets slower or faster favors none. Which variants a round holds is in `schedule`.
+that a machine that gets slower or faster favors none. Where the memory holds all runs of a round, they take turns
+(`turns`) instead of following each other. Which variants a round holds is in `schedule`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,6 @@ from tfdoctor.diagnosis import Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.run_length import FIRST_RUN, Enough
-from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import (
     NoTimes,
@@ -23,12 +23,14 @@ from tfdoctor.trial.times import (
     other_examples,
     per_examples,
 )
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 AROUND = 2
 """Runs of the program as it is in a round."""
 
 RunOne = Callable[[Variant, Enough, int], TrialRun]
+RunByTurns = Callable[[Sequence[Variant], Enough, int], Sequence[TrialRun]]
 Say = Callable[[str], object]
 
 
@@ -39,6 +41,8 @@ class Runs:
     one: RunOne
     clock: TrialClock
     say: Say
+    by_turns: RunByTurns
+    at_once: Callable[[], int]  # how many runs may go on at once
     enough: Enough = FIRST_RUN
     number: int = 0
     tries: list[TrialRun] = field(default_factory=list)  # all of them, the first too
@@ -50,6 +54,9 @@ class Runs:
     sets: set[str] = field(default_factory=set)  # variants that are made of others
     interrupted: bool = False  # by Ctrl-C
     examples: dict[str, Fraction] = field(default_factory=dict)  # of a variant's step, as seen
+    ready: list[TrialRun] = field(default_factory=list)  # of this round, in its order
+    turns: int = 0  # rounds whose runs took turns
+    alone: bool = False  # the program fails beside itself
     by_mean: bool = False  # the mean over all steady steps is compared, not the typical step
 
     def first(self) -> TrialRun:
@@ -69,15 +76,18 @@ class Runs:
         if len(self.rounds) % 2:
             turn.reverse()
         number = len(self.rounds) + 1
+        self._take_turns([ORIGINAL, *turn, ORIGINAL], number)
         before = self._original(number)
         if not isinstance(before, TrialTimes):
             self.spoiled += 1
             return
         timed: dict[str, TrialTimes | NoTimes] = {}
         for variant in turn:
-            if self.clock.left_s >= AROUND * self.clock.usual_s:  # this run, and the last as it is
+            # Time for this run, and the last as it is:
+            if self.ready or self.clock.left_s >= AROUND * self.clock.usual_s:
                 timed[variant.name] = self._variant(variant, number, before)
-        after = self._original(number) if timed and self.clock.left_s > 0 else None
+        left = self.ready or self.clock.left_s > 0
+        after = self._original(number) if timed and left else None
         if not isinstance(after, TrialTimes):
             self.spoiled += 1
             return
@@ -135,14 +145,39 @@ class Runs:
         )
         return True
 
+    def _take_turns(self, order: Sequence[Variant], number: int) -> None:
+        """Do the runs of a round at once where there is room for them; not again if that fails as it is."""
+        self.ready = []
+        if self.alone or self.at_once() < len(order):
+            return
+        names = [variant.name for variant in order[1:-1]]
+        self._tell(f"round {number}, as it is and with {', '.join(names)} by turns")
+        runs = self.by_turns(order, self.enough, self.number + 1)
+        self._note(runs)
+        self.alone = bool(runs[0].error or runs[-1].error)
+        self.turns += not self.alone
+        self.ready = [] if self.alone else list(runs)
+
     def _run(self, variant: Variant, what: str) -> TrialRun:
+        """Return a run that has taken its turns, or run now: one that failed beside others may not fail alone."""
+        if self.ready:
+            run = self.ready.pop(0)
+            if not run.error or self.clock.left_s < self.clock.usual_s:
+                return run
+        self._tell(what)
+        run = self.one(variant, self.enough, self.number + 1)
+        self._note([run])
+        return run
+
+    def _tell(self, what: str) -> None:
         left = max(0.0, self.clock.left_s) / 60
         self.say(f"{what} ({left:.1f} of {self.clock.minutes:.1f} minutes left)")
-        self.number += 1
-        run = self.one(variant, self.enough, self.number)
-        self.tries.append(run)
-        self.clock.took(run.seconds)
-        return run
+
+    def _note(self, runs: Sequence[TrialRun]) -> None:
+        self.number += len(runs)
+        self.tries += runs
+        for run in runs:
+            self.clock.took(run.seconds)
 
     def with_both(self, name: str, other: str) -> int:
         """Return the number of rounds that have both variants."""

@@ -75,6 +75,10 @@ class Enough:
         """Return the plan of a run that may take so long: nobody knows yet how long its start is."""
         return replace(self, limit_s=max(LIMIT_S, seconds))
 
+    def beside(self, runs: int) -> Self:
+        """Return the plan of one of as many runs that take turns: the agent's clock goes on while it is stopped."""
+        return replace(self, seconds=self.seconds * runs, most_seconds=self.most_seconds * runs)
+
     def planned_s(self, step_s: float, call_s: float) -> float:
         """Return how long the training of a run takes when it ends as planned."""
         return self.compare_at * step_s + max(

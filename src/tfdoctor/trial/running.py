@@ -8,24 +8,22 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.agent.process.masking import MASK
-from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.facts.run_work.run_parts import RunPart
-from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.times import NoTimes, Timing, TrainedState, TrialTimes, times_of
+from tfdoctor.trial.times import TrialTimes
+from tfdoctor.trial.trial_run import TrialRun, hiding, read_runs
+from tfdoctor.trial.turns import TurningRun, take_turns
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
@@ -34,25 +32,9 @@ PREFIX = "tfdoctor-try-"
 LAYER_SHARE = 0.5
 """Share of the free memory that what a run writes may take."""
 
-GRACE_S = 5.0
-"""Time for a program to end by itself after it was asked to."""
 
-
-@dataclass(frozen=True, slots=True)
-class TrialRun:
-    """What one run of a variant has measured."""
-
-    times: TrialTimes | NoTimes
-    state: TrainedState | None = None
-    finite: bool | None = None
-    exit_code: int = 0
-    error: str = ""  # the last line that a crashed program printed
-    seconds: float = 0.0
-    foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
-    ineffective: str = ""  # why the variant changed nothing
-    energy_j: Mapping[EnergySource, float] = field(
-        default_factory=dict
-    )  # of an update, by counters
+MEMORY_SHARE = 0.5
+"""Share of the free memory that runs which take turns may have: a variant may need more than the recorded run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +45,31 @@ class Runner:
     folder: Path  # of the trial: logs and what the agent writes
     layer: bool
     check: Callable[[], None] = lambda: None  # before and after each run; raises to end the trial
+    run_bytes: float | None = None  # of memory; None of a run that may have to be alone
 
     @classmethod
     @contextmanager
     def of(
-        cls, program: RecordedProgram, *, layer: bool, check: Callable[[], None] = lambda: None
+        cls,
+        program: RecordedProgram,
+        *,
+        layer: bool,
+        check: Callable[[], None] = lambda: None,
+        run_bytes: float | None = None,
     ) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=folder_prefix(os.getpid()))).resolve()
         try:
-            yield cls(program, folder, layer, check)
+            yield cls(program, folder, layer, check, run_bytes)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def at_once(self) -> int:
+        """Return how many runs may go on at once: one where they would write into the same files."""
+        if not self.layer or not self.run_bytes:
+            return 1
+        return max(1, int(MEMORY_SHARE * _free_memory() / self.run_bytes))
 
     def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         """Run the program once, changed as the variant says.
@@ -84,32 +78,69 @@ class Runner:
             OSError: the folder for the runs cannot be written.
             InputError: a file of the program changed meanwhile.
         """
-        self.check()
-        own = self.folder / f"run{number}"
-        processes = own / "processes"
-        processes.mkdir(parents=True)
-        texts = _write_texts(own, variant)
-        plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
-        environment = agent_environment(
-            programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
-        )
-        command = [*_launcher(self._layer(own, texts)), *self.program.command]
-        before = _cpu_seconds()
-        started = time.monotonic()
-        counters = EnergyCounters(own / "energy.jsonl")
-        code, own_cpu = _wait(
-            command, environment, self.program.folder, own / "log", enough, counters
-        )
-        seconds = time.monotonic() - started
-        foreign_cpu = _cpu_seconds() - before - own_cpu
-        foreign = max(0.0, foreign_cpu / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
-        self.check()
-        run = _hiding(_read(own, code, seconds, foreign), variant.credentials)
+        counters = EnergyCounters(self.folder / f"energy{number}.jsonl")
+        try:
+            (run,) = self.by_turns([variant], enough, number, counters.start)
+        finally:
+            counters.stop()
         if not isinstance(run.times, TrialTimes):
             return run
         return replace(run, energy_j=counters.per_update(run.times))
 
-    def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
+    def by_turns(
+        self,
+        variants: Sequence[Variant],
+        enough: Enough,
+        number: int,
+        began: Callable[[int], None] = lambda _: None,
+    ) -> tuple[TrialRun, ...]:
+        """Run the program once for each variant, all at once: one computes while the others are stopped.
+
+        ``number`` is that of the first run; ``began`` gets the number of the process of each.
+
+        Raises:
+            OSError: the folder for the runs cannot be written.
+            InputError: a file of the program changed meanwhile.
+        """
+        self.check()
+        folders = [self.folder / f"run{at}" for at in range(number, number + len(variants))]
+        processes = [
+            TurningRun(self._start(variant, own, enough, len(variants), began), enough.limit_s)
+            for variant, own in zip(variants, folders, strict=True)
+        ]
+        with _foreign(processes) as foreign:
+            take_turns(processes)
+        self.check()
+        runs = read_runs(folders, processes, foreign())
+        return tuple(hiding(run, one.credentials) for one, run in zip(variants, runs, strict=True))
+
+    def _start(
+        self, variant: Variant, own: Path, enough: Enough, beside: int, began: Callable[[int], None]
+    ) -> Callable[[], subprocess.Popen[bytes]]:
+        """Return what starts a run in its folder, of as many at once."""
+
+        def start() -> subprocess.Popen[bytes]:
+            processes = own / "processes"
+            processes.mkdir(parents=True)
+            texts = _write_texts(own, variant)
+            plan = _agent_plan(
+                processes, enough.beside(beside), {} if self.layer else texts, variant
+            )
+            environment = agent_environment(
+                programs.variables(self.program, variant.environment),
+                plan,
+                hidden=self.program.hidden,
+            )
+            command = [*_launcher(self._layer(own, texts, beside)), *self.program.command]
+            child = _popen(command, environment, self.program.folder, own / "log")
+            began(child.pid)
+            return child
+
+        return start
+
+    def _layer(
+        self, own: Path, texts: Mapping[str, str], beside: int = 1
+    ) -> dict[str, object] | None:
         if not self.layer:
             return None
         mount = own / "layer"
@@ -117,7 +148,7 @@ class Runner:
         return {
             "changed": texts,
             "keep": [str(own / "processes")],
-            "bytes": int(_free_memory() * LAYER_SHARE),
+            "bytes": int(_free_memory() * LAYER_SHARE / beside),
             "folder": str(self.program.folder),
             "mount": str(mount),
         }
@@ -216,18 +247,11 @@ def _launcher(layer: Mapping[str, object] | None) -> list[str]:
     return [sys.executable, "-I", "-S", str(script), json.dumps(layer)]
 
 
-def _wait(
-    command: list[str],
-    environment: Mapping[str, str],
-    folder: Path,
-    log: Path,
-    enough: Enough,
-    counters: EnergyCounters,
-) -> tuple[int | None, float]:
-    """Run a command to its end or its time limit; return its code, None at the limit, and its CPU time in s."""
-    before = os.times()
+def _popen(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
+) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
-        child = subprocess.Popen(  # noqa: S603 - the user's program
+        return subprocess.Popen(  # noqa: S603 - the user's program
             command,
             env=environment,
             cwd=folder,
@@ -236,106 +260,23 @@ def _wait(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        counters.start(child.pid)
-        try:
-            code: int | None = child.wait(enough.limit_s)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            _end(child)
-            counters.stop()
+
+
+@contextmanager
+def _foreign(processes: Sequence[TurningRun]) -> Iterator[Callable[[], float]]:
+    """Give what returns, at the end, the share of the machine's cores that other programs took meanwhile."""
+    before, started = os.times(), _cpu_seconds()
+
+    def share() -> float:
+        return max(0.0, others / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
+
+    yield share
     after = os.times()
-    used = after.children_user + after.children_system
-    return code, used - before.children_user - before.children_system
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the run's processes, all of them: a program may leave some behind."""
-    for number, grace in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
-        if child.poll() is None:
-            os.killpg(child.pid, number)
-            try:
-                child.wait(grace)
-            except subprocess.TimeoutExpired:
-                continue
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # none was left
-
-
-def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialRun:
-    """Return what a run gave, from what the agent of its training process wrote."""
-    if code is None:
-        why = NoTimes("the run took too long")
-        return TrialRun(why, exit_code=-1, error="the run took too long", seconds=seconds)
-    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    # The process that trained longest: others may evaluate, or try a step.
-    loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
-    best = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
-    # What fails after the agent has ended the run is the end of threads that are still at work:
-    ended = best is not None and best[0].enough
-    error = "" if code == 0 or ended else _error(code, own / "log")
-    if best is None:
-        why = NoTimes(error or _too_few(timings))
-        idle = [timing.ineffective for timing in timings]
-        return TrialRun(
-            why,
-            exit_code=code,
-            error=error,
-            seconds=seconds,
-            foreign=foreign,
-            ineffective=idle[0] if idle and all(idle) else "",
-        )
-    timing, chosen = best
-    times = times_of(timing.loops[chosen])
-    return TrialRun(
-        NoTimes(timing.ineffective) if timing.ineffective else times,
-        timing.states[chosen],
-        timing.finite,
-        code,
-        error,
-        seconds,
-        foreign,
-        timing.ineffective,
+    own = (
+        after.children_user + after.children_system - before.children_user - before.children_system
     )
-
-
-def _hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
-    """Return what a run gave, without these values in what the program printed."""
-    for value in credentials:
-        run = replace(run, error=run.error.replace(value, MASK))
-        if isinstance(run.times, NoTimes):
-            run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
-    return run
-
-
-def _too_few(timings: Sequence[Timing]) -> str:
-    """Return why no loop has enough steps."""
-    loops = [loop for timing in timings for loop in timing.loops]
-    longest = max(loops, key=lambda loop: len(loop.starts_ms), default=None)
-    if longest is None:
-        return "no loop of training steps was seen"
-    needed = longest.warmup + longest.fewest
-    return (
-        f"its longest loop has {len(longest.starts_ms)} steps, and a figure needs {needed}; "
-        "run more of them"
-    )
-
-
-def _error(code: int, log: Path) -> str:
-    """Return why a program failed: the last line that it printed, or the signal that killed it."""
-    if code == 128 + signal.SIGKILL:
-        return "it was killed, as the kernel does where memory runs out"
-    if code - 128 in set(signal.Signals):
-        return f"it crashed with {signal.Signals(code - 128).name}; {_last_line(log)}"
-    return _last_line(log)
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text("utf-8", errors="replace").strip().splitlines()
-    errors = [line for line in lines if line and not line[0].isspace()]
-    return errors[-1][:300] if errors else "it printed nothing"
+    others = _cpu_seconds() - started - own
+    seconds = sum(one.seconds for one in processes)
 
 
 def _free_memory() -> int:

@@ -16,9 +16,10 @@ from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import schedule, whole
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
 LEAST_STEPS = 60
@@ -181,7 +182,8 @@ def _by_steps(
         CaptureError: the program cannot be timed as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    runs = Runs(stage.run, TrialClock(minutes), say, by_mean=True)
+    clock = TrialClock(minutes)
+    runs = Runs(stage.run, clock, say, stage.by_turns, stage.at_once, by_mean=True)
     try:
         _rounds(runs, variants)
     except KeyboardInterrupt as error:

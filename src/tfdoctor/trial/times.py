@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
@@ -49,6 +49,10 @@ class Loop:
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
     epoch_ends: tuple[int, ...] = ()  # steps begun by the end of each epoch
     examples: int | None = None  # of a step, as far as they are seen to be the same for most
+    common_ms: tuple[float, float] = (
+        -math.inf,
+        math.inf,
+    )  # while all runs that take turns are steady
 
     @classmethod
     def read(cls, loop: dict[str, Any]) -> Self:
@@ -98,20 +102,34 @@ class Loop:
         return near if near > 0 and abs(near - ratio) * steps <= max(Fraction(1), near) else None
 
     def steady_span_ms(self) -> tuple[float, float]:
-        """Return when the first steady call began and the last one ended, in ms of the system's monotonic clock."""
-        spans, _ = self.steady()
-        return float(self.starts_ms[-1] - spans.sum()), float(self.starts_ms[-1])
+        """Return when the first steady call began and the last one ended, in ms of the clock of `starts_ms`."""
+        return float(self.starts_ms[self._warm]), float(self.starts_ms[-1])
 
     def steady(self) -> tuple[Floats, Floats]:
         """Return the time of each steady call in ms, and its steps."""
-        spans, sizes = np.diff(self.starts_ms), self.sizes[:-1]
+        begin, end = self.common_ms
+        steady = (self.starts_ms[:-1] >= begin) & (self.starts_ms[1:] <= end)
+        steady[: self._warm] = False
+        return np.diff(self.starts_ms)[steady], self.sizes[:-1][steady].astype(np.float64)
+
+    @property
+    def _warm(self) -> int:
+        """How many calls are left out at the start."""
+        sizes = self.sizes[:-1]
         begun = np.cumsum(sizes) - sizes
         warm = int(np.searchsorted(begun, self.warmup))
-        if self.epoch_steps:
-            after_first = int(np.searchsorted(begun, self.epoch_steps))
-            if len(spans) - after_first >= self.fewest:
-                warm = max(warm, after_first)
-        return spans[warm:], sizes[warm:].astype(np.float64)
+        after_first = int(np.searchsorted(begun, self.epoch_steps or 0))
+        return max(warm, after_first) if len(sizes) - after_first >= self.fewest else warm
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there are enough steady calls for a figure."""
+        return len(self.steady()[0]) >= self.fewest
+
+    def on(self, clock: Callable[[Floats], Floats]) -> Self:
+        """Return the same with the times of another clock; it gets those of this one, in ms."""
+        begin, end = map(float, clock(np.array(self.common_ms)))
+        return replace(self, starts_ms=clock(self.starts_ms), common_ms=(begin, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +263,21 @@ def _state(state: dict[str, Any] | None, sizes: Sequence[int]) -> TrainedState |
     by_steps = zip(accumulate(sizes), state["losses"], strict=False)
     losses = {steps: loss for steps, loss in by_steps if loss is not None}
     return TrainedState(int(state["step"]), state.get("digest"), losses, str(state.get("why", "")))
+
+
+def aligned(loops: Sequence[Loop]) -> list[Loop]:
+    """Return the loops of runs that take turns with the steps while all are steady, or all where these are few.
+
+    Before and after, what else the host computes meets only some. A loop without enough steps stays as it is.
+    """
+    spans = [loop.steady_span_ms() for loop in loops if loop.has_enough]
+    begin, end = (
+        max((one[0] for one in spans), default=0.0),
+        min((one[1] for one in spans), default=0.0),
+    )
+    cut = [replace(one, common_ms=(begin, end)) if one.has_enough else one for one in loops]
+    same = [one.has_enough for one in loops] == [one.has_enough for one in cut]
+    return cut if same else list(loops)
 
 
 def times_of(loop: Loop) -> TrialTimes | NoTimes:

@@ -7,8 +7,8 @@ from itertools import combinations
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
-from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5

@@ -23,8 +23,9 @@ from tfdoctor.trial import schedule, statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Combination, Pairs
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import TrialTimes
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import NotTried, Variant
 
 Join = Callable[[Sequence[Variant]], Variant]
@@ -53,7 +54,8 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
         CaptureError: the program cannot be timed even as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    runs = Runs(stage.run, TrialClock(plan.minutes, share=plan.share), plan.say)
+    clock = TrialClock(plan.minutes, share=plan.share)
+    runs = Runs(stage.run, clock, plan.say, stage.by_turns, stage.at_once)
     combination = Combination(
         runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
     )
@@ -185,6 +187,7 @@ def _trials(
         as_is=statistics.drift(runs.rounds),
         as_is_energy_j=_energy(runs.original, updates),
         rounds=len(runs.rounds),
+        rounds_by_turns=runs.turns,
         runs=len(runs.tries),
         minutes=sum(run.seconds for run in runs.tries) / 60,
         foreign=median(run.foreign for run in runs.tries),

@@ -19,8 +19,8 @@ from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.rounds import AROUND, RunOne, Say
 from tfdoctor.trial.run_length import LIMIT_FACTOR, LIMIT_S, Enough
-from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import FEWEST_ROUNDS, Round
+from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 MS_PER_S = 1000.0

@@ -1,0 +1,136 @@
+"""What a run of a trial has measured, from what the agent of its training process wrote."""
+
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from tfdoctor.capture.agent.process.masking import MASK
+from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
+from tfdoctor.trial.turns import TurningRun
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRun:
+    """What one run of a variant has measured."""
+
+    times: TrialTimes | NoTimes
+    state: TrainedState | None = None
+    finite: bool | None = None
+    exit_code: int = 0
+    error: str = ""  # the last line that a crashed program printed
+    seconds: float = 0.0
+    foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
+    ineffective: str = ""  # why the variant changed nothing
+    energy_j: Mapping[EnergySource, float] = field(
+        default_factory=dict
+    )  # of an update, by counters
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the agents of a run's processes wrote in its folder, and the loop that is timed."""
+
+    own: Path
+    timings: Sequence[Timing]
+    timing: Timing | None = (
+        None  # of the process that trained longest: others may evaluate, or try a step
+    )
+    chosen: int = 0
+    loop: Loop | None = None
+
+    @classmethod
+    def of(cls, own: Path) -> Self:
+        """Read it."""
+        timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
+        loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
+        best = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
+        if best is None:
+            return cls(own, timings)
+        timing, chosen = best
+        return cls(own, timings, timing, chosen, timing.loops[chosen])
+
+
+def read_runs(
+    folders: Sequence[Path], processes: Sequence[TurningRun], foreign: float
+) -> list[TrialRun]:
+    """Return what runs gave that took turns; ``foreign`` is the share of the cores that other programs took."""
+    read = [Written.of(own) for own in folders]
+    loops = iter(aligned([one.loop for one in read if one.loop]))
+    return [
+        _run(replace(one, loop=next(loops)) if one.loop else one, process, foreign)
+        for one, process in zip(read, processes, strict=True)
+    ]
+
+
+def _run(written: Written, process: TurningRun, foreign: float) -> TrialRun:
+    code, seconds, timing = process.code, process.seconds, written.timing
+    if code is None:
+        why = NoTimes("the run took too long")
+        return TrialRun(why, exit_code=-1, error="the run took too long", seconds=seconds)
+    # What fails after the agent has ended the run is the end of threads that are still at work:
+    ended = timing is not None and timing.enough
+    error = "" if code == 0 or ended else _error(code, written.own / "log")
+    if timing is None or written.loop is None:
+        timings = written.timings
+        why = NoTimes(error or _too_few(timings))
+        idle = [timing.ineffective for timing in timings]
+        return TrialRun(
+            why,
+            exit_code=code,
+            error=error,
+            seconds=seconds,
+            foreign=foreign,
+            ineffective=idle[0] if idle and all(idle) else "",
+        )
+    times = times_of(written.loop.on(process.own_ms))
+    return TrialRun(
+        NoTimes(timing.ineffective) if timing.ineffective else times,
+        timing.states[written.chosen],
+        timing.finite,
+        code,
+        error,
+        seconds,
+        foreign,
+        timing.ineffective,
+    )
+
+
+def hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
+    """Return what a run gave, without these values in what the program printed."""
+    for value in credentials:
+        run = replace(run, error=run.error.replace(value, MASK))
+        if isinstance(run.times, NoTimes):
+            run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
+    return run
+
+
+def _too_few(timings: Sequence[Timing]) -> str:
+    """Return why no loop has enough steps."""
+    loops = [loop for timing in timings for loop in timing.loops]
+    longest = max(loops, key=lambda loop: len(loop.starts_ms), default=None)
+    if longest is None:
+        return "no loop of training steps was seen"
+    needed = longest.warmup + longest.fewest
+    return (
+        f"its longest loop has {len(longest.starts_ms)} steps, and a figure needs {needed}; "
+        "run more of them"
+    )
+
+
+def _error(code: int, log: Path) -> str:
+    """Return why a program failed: the last line that it printed, or the signal that killed it."""
+    if code == 128 + signal.SIGKILL:
+        return "it was killed, as the kernel does where memory runs out"
+    if code - 128 in set(signal.Signals):
+        return f"it crashed with {signal.Signals(code - 128).name}; {_last_line(log)}"
+    return _last_line(log)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", errors="replace").strip().splitlines()
+    errors = [line for line in lines if line and not line[0].isspace()]
+    return errors[-1][:300] if errors else "it printed nothing"

@@ -1,0 +1,120 @@
+"""Runs that take turns: one computes while the others are stopped.
+
+Runs one after another differ by what other programs of the host do meanwhile. These meet all runs alike that take
+turns, but for what changes within a few seconds.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+
+Floats = npt.NDArray[np.float64]
+
+TURN_S = 2.0
+"""A turn. On a shared host, two runs of 8 s differed by 6 % where one came after the other (standard deviation), by
+1.7 % in turns of 2 s, and by 1.2 % in turns of 0.5 s: medians of a fixed computation on two cores, eleven pairs,
+2026-11-28. Shorter turns are less like a run alone: after each, caches are cold, and what it awaited has come."""
+
+GRACE_S = 5.0
+"""Time for a program to end by itself after it was asked to."""
+
+MS_PER_S = 1000.0
+
+
+@dataclass(slots=True)
+class TurningRun:
+    """A run's process, and those that it starts, with the times in which they computed."""
+
+    start: Callable[[], subprocess.Popen[bytes]]
+    limit_s: float  # of computing
+    child: subprocess.Popen[bytes] | None = None  # None before its first turn
+    turns: list[tuple[float, float]] = field(default_factory=list)  # in s of the monotonic clock
+    stopped: list[psutil.Process] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """How long it computed, in s."""
+        return sum(end - begin for begin, end in self.turns)
+
+    @property
+    def going(self) -> bool:
+        """Whether it has neither ended nor reached its limit."""
+        ended = self.child is not None and self.child.poll() is not None
+        return not ended and self.seconds < self.limit_s
+
+    @property
+    def code(self) -> int | None:
+        """The exit code; None of a run that was ended at its limit."""
+        return self.child.returncode if self.child and self.seconds < self.limit_s else None
+
+    def compute(self, seconds: float) -> None:
+        """Go on for so long and stop, or to the end of the process or of its time."""
+        begin = time.monotonic()
+        self.resume()
+        self.child = self.child or self.start()
+        try:
+            self.child.wait(min(seconds, self.limit_s - self.seconds))
+        except subprocess.TimeoutExpired:
+            self._stop(self.child.pid)
+        self.turns.append((begin, time.monotonic()))
+
+    def _stop(self, number: int) -> None:
+        """Stop the program and all that it has started, but not what ends them when tfdoctor is gone."""
+        with suppress(psutil.NoSuchProcess):
+            self.stopped = psutil.Process(number).children(recursive=True)
+        for one in self.stopped:
+            with suppress(psutil.NoSuchProcess):
+                one.suspend()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        for one in self.stopped:
+            with suppress(psutil.NoSuchProcess):
+                one.resume()
+        self.stopped = []
+
+    def own_ms(self, at_ms: Floats) -> Floats:
+        """Return times of the monotonic clock, in ms, on one that stands while the process does."""
+        if len(self.turns) == 1:
+            return at_ms
+        edges = np.array(self.turns)
+        passed = np.repeat(np.cumsum([0.0, *np.diff(edges, axis=1).ravel()]), 2)[1:-1]
+        own = np.interp(at_ms, MS_PER_S * edges.ravel(), MS_PER_S * (edges[0, 0] + passed))
+        return np.asarray(own, np.float64)
+
+
+def take_turns(processes: Sequence[TurningRun], turn_s: float = TURN_S) -> None:
+    """Let processes compute by turns, each to its end or its limit; one that is left alone is not stopped.
+
+    However this ends, all of them have ended after it.
+    """
+    try:
+        while going := [one for one in processes if one.going]:
+            for one in going:
+                one.compute(turn_s if len(going) > 1 else one.limit_s)
+    finally:
+        for one in processes:
+            one.resume()
+        _end([one.child for one in processes if one.child])
+
+
+def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End the processes of runs, all of them: a program may leave some behind."""
+    for number, grace in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
+        left = [child for child in children if child.poll() is None]
+        for child in left:
+            os.killpg(child.pid, number)
+        for child in left:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(grace)
+    for child in children:
+        with suppress(ProcessLookupError):  # none was left
+            os.killpg(child.pid, signal.SIGKILL)
