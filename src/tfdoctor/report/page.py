@@ -103,9 +103,7 @@ class Page:
     title: str
     version: str
     link: str  # where the whole report can be read, or ""
-    verdict: tuple[
-        str, ...
-    ]  # what it takes, what would change it, and that a trial of that is unclear
+    verdict: tuple[str, ...]  # at most two sentences: what it takes, and what would change it
     remarks: tuple[str, ...]  # what else is to be known of the figures
     run: RunSection | None  # the account of the run, where one is known
     segments: tuple[BarSegment, ...]
@@ -184,7 +182,8 @@ def _said(diagnosis: Diagnosis, tried: TrialSection | None) -> tuple[tuple[str, 
         measured, *others = tried.verdict
         return (first, measured), [*more, *others, *changes]
     trial = tried.verdict if tried else ()
-    return (first, *changes[:1], *trial[:1]), [*more, *changes[1:], *trial[1:]]
+    beside = text.clauses(*changes[:1], *trial[:1])
+    return (first, *filter(None, [beside])), [*more, *changes[1:], *trial[1:]]
 
 
 def _settings(settings: Settings) -> UserSettings:

@@ -51,6 +51,13 @@ def sentence(text: str) -> str:
     return words if not words or words[-1] in ".!?…" else f"{words}."
 
 
+def clauses(*sentences: str) -> str:
+    """Return sentences that begin with a common word as one sentence; "" of none."""
+    first, *others = sentences or ("",)
+    ended = [one.rstrip(".") for one in (first, *(one[:1].lower() + one[1:] for one in others))]
+    return f"{'; '.join(ended)}." if first else ""
+
+
 def block(text: str) -> str:
     """Return code or a traceback: its line breaks and indents stay, nothing else invisible does."""
     lines = re.split(r"\r\n|\r|\n", shorten(text.expandtabs(4), BLOCK_LIMIT))
