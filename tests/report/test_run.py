@@ -222,18 +222,20 @@ def test_a_bound_says_which_steps_it_counts_where_the_traced_ones_are_few(share:
     base = diagnoses.run()
     assert base.run is not None
     assert base.run_together is not None
-    run, less = replace(base.run, window_share=share), {Phase.STEPS.value: 1000.0}
-    base = replace(base, run=run, run_together=replace(base.run_together, after_ms=less))
-    assert base.run_together is not None
-    clause = (
-        f", counting only the {100 * share:.0f} % of the steps' time that is like the traced steps."
-    )
-    assert (clause in sentences.changes(base)[0]) is (share < ALIKE)
-    unchanged = {Phase.STEPS.value: run.of(Phase.STEPS)}
-    beside = replace(base, run_together=replace(base.run_together, after_ms=unchanged))
-    assert "counting" not in sentences.changes(beside)[0]
-    expected = replace(base.run_together, bound=Bound.EXPECTED)
-    assert "counting" not in sentences.changes(replace(base, run_together=expected))[0]
+    together, base = base.run_together, replace(base, run=replace(base.run, window_share=share))
+    of_step = tuple(r.rule.name for r in base.results if r.saving and r.saving.per_step.value > 0)
+    of_run = tuple(r.rule.name for r in base.results if r.run and not r.saving)
+    time = f"only the {100 * share:.0f} % of the steps' time that is like the traced steps."
+    for rules, bound, said in (
+        (of_step, Bound.AT_MOST, f", counting {time}"),
+        (of_step + of_run, Bound.AT_MOST, f", counting for changes of the typical step {time}"),
+        (of_run, Bound.AT_MOST, ""),  # such as of the long steps
+        (of_step, Bound.EXPECTED, ""),
+    ):
+        tied = replace(together, rules=rules, bound=bound)
+        sentence = sentences.changes(replace(base, run_together=tied))[0]
+        assert ("counting" in sentence) is bool(said and share < ALIKE)
+        assert sentence.endswith(said) or share >= ALIKE
 
 
 def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:

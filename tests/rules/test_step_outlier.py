@@ -351,6 +351,13 @@ def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
     assert finding.severity is None  # by its share of the run
 
 
+def test_a_special_method_is_named_with_its_class() -> None:
+    work = occasional(seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__"))
+    finding = as_finding(QUIET(work=work))
+    assert finding.remedies[0].action.startswith("Call Layer.__call__ less often")
+    assert "(Layer.__call__)" in finding.summary
+
+
 def test_what_each_step_consists_of_is_no_occasional_work() -> None:
     """Other programs make the optimizer's update long; the program must not be told to make it less often."""
     update, save = seen(23, 5_000.0, calls="Optimizer.apply_gradients"), seen(30, 1_000.0)

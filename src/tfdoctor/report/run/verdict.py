@@ -119,7 +119,8 @@ def change(
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
     if together and is_known(together.total.value) and 0 < together.total.value < run.total_ms:
         after = run.total_ms - together.total.value
-        return _reduced(run, together, after, changes or len(together.rules))
+        counts = _counted(run, together, findings)
+        return _reduced(run, together, after, changes or len(together.rules), counts)
     savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
     best = max(savings, key=lambda saving: saving.total.value, default=None)
     if best is None or best.total.value <= 0:
@@ -139,35 +140,39 @@ LITTLE = 0.05
 """Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is."""
 
 
-def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int) -> str:
+def _reduced(
+    run: RunAccount, together: RunTogether, after: float, changes: int, counts: str
+) -> str:
     named, epochs = counted(changes, "change").capitalize(), counted(run.for_epochs or 0, "epoch")
     known = is_known(together.extrapolated) and run.for_epochs
     if together.share < LITTLE:
         most = "at most " if together.bound is Bound.AT_MOST else "about "
         saved = f"{duration(together.total.value)} of the run ({share(together.share)})"
         longer = f", and {share(together.extrapolated)} of a run of {epochs}" if known else ""
-        return f"{named} would save {most}{saved}{longer}{_counted(run, together)}."
+        return f"{named} would save {most}{saved}{longer}{counts}."
     about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
     less = f" ({factor(run.total_ms / after)})"
     longer = f", and a run of {epochs} by {share(together.extrapolated)}" if known else ""
     return (
         f"{named} would reduce the run from {duration(run.total_ms)} to "
-        f"{about.format(about_duration(after))}{less}{longer}{_counted(run, together)}."
+        f"{about.format(about_duration(after))}{less}{longer}{counts}."
     )
 
 
-def _counted(run: RunAccount, together: RunTogether) -> str:
+def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result]) -> str:
     """Return which steps a bound counts, as a clause, where the traced ones do not stand for most; else "".
 
-    Of the others nothing is known, so that without it the bound would be none.
+    What a change of the typical step saves of the others is not known: without the clause, the bound is none.
     """
-    known, left = run.window_share, together.after_ms.get(Phase.STEPS.value)
-    of_steps = left is not None and left < run.of(Phase.STEPS)
-    if not of_steps or together.bound is not Bound.AT_MOST or not is_known(known):
+    saved = [one.saving for one in findings if one.rule.name in together.rules and one.saving]
+    of_step = any(is_known(one.per_step.value) and one.per_step.value > 0 for one in saved)
+    known = run.window_share
+    if not of_step or together.bound is not Bound.AT_MOST or not is_known(known):
         return ""
     if (known or 0.0) >= ALIKE:
         return ""
-    return f", counting only the {share(known)} of the steps' time that is like the traced steps"
+    which = "" if len(saved) == len(together.rules) else " for changes of the typical step"
+    return f", counting{which} only the {share(known)} of the steps' time that is like the traced steps"
 
 
 def _went_to(run: RunAccount, *, trained: bool) -> str:

@@ -147,7 +147,9 @@ def _in_each_step(
 
 
 def _called(line: LongLine) -> str:
-    return line.calls.rpartition(".")[2]
+    """Return the name of the function; of a special method also its class, as in "Layer.__call__"."""
+    of, name = ("", *line.calls.split("."))[-2:]
+    return f"{of}.{name}" if of and name.startswith("__") else name
 
 
 def _less_often(line: LongLine) -> Remedy:
