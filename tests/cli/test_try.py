@@ -13,7 +13,7 @@ from tests.cli.trial_recording import content, made
 from tests.report.diagnoses import full, tried
 from tfdoctor import cli
 from tfdoctor.recording import Recording
-from tfdoctor.trial import of_recording, stored
+from tfdoctor.trial import of_recording, parts, stored
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.variants import Variant
 
@@ -144,6 +144,15 @@ def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
     assert "train.py changed while the trial ran, so nothing is claimed" in output
     assert content(recording) == before
     assert not kept.exists()
+
+
+def test_no_large_part_says_nothing_of_what_the_report_advises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "of_recording", lambda *_: ([], []))
+    code, output = run(str(made(tmp_path)), "--parts")
+    assert code != 0
+    assert "No part of the program takes enough to be taken out: leave out --parts" in output
 
 
 def test_a_credential_is_in_no_output(tmp_path: Path) -> None:

@@ -244,6 +244,12 @@ def test_what_no_run_shows_cannot_be_accepted(what: str, at: str, message: str) 
         accepted(what, at, history.series, by="Ann", why="why")
 
 
+def test_without_git_nothing_can_be_accepted() -> None:
+    history = followed([report(0, commit="", committed="")])
+    with pytest.raises(InputError, match="no run has a commit, at which a change could be"):
+        accepted("step-ms", "fff", history.series, by="Ann", why="why")
+
+
 def test_a_commit_of_two_programs_needs_the_program() -> None:
     history = followed([report(0), report(0, command=("python", "other.py"))])
     with pytest.raises(InputError, match=r"has runs of other\.py and train\.py: choose one"):

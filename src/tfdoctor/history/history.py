@@ -78,6 +78,10 @@ def accepted(what: str, commit: str, shown: Sequence[Series], *, by: str, why: s
     """
     runs = [(one, run) for one in shown for run in one.runs if run.commit.startswith(commit)]
     commits = sorted({run.commit for _, run in runs if commit})
+    if not any(run.commit for one in shown for run in one.runs):
+        raise InputError(
+            "no run has a commit, at which a change could be accepted: record the program in its git repository."
+        )
     if not commits:
         raise InputError(f"no run is of commit {commit!r}: `tfdoctor history` lists the commits.")
     if len(commits) > 1:

@@ -103,7 +103,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     programs.originals(recording)
     wanted = _wanted(recording, diagnosis, program, request)
     variants, missing = wanted.changes, wanted.not_tried
-    _must_have_any([*variants, *wanted.without], missing)
+    _must_have_any([*variants, *wanted.without], missing, edits=request.tries_edits)
     before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants) + len(wanted.without))
 
@@ -249,14 +249,20 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     )
 
 
-def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
-    """Refuse a trial of nothing.
+def _must_have_any(
+    variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool
+) -> None:
+    """Refuse a trial of nothing; without ``edits``, those of the report were not asked for.
 
     Raises:
         InputError: there is no variant.
     """
     if variants:
         return
+    if not missing and not edits:
+        raise InputError(
+            "No part of the program takes enough to be taken out: leave out --parts to try what the report advises."
+        )
     if not missing:
         raise InputError(
             "The report advises no change, and no part of the program takes enough to be taken out, so there is "
