@@ -57,10 +57,11 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"history-{kind}.txt", terminal.render(KINDS[kind](), width=80, color=False))
 
 
-def test_a_narrow_terminal_breaks_no_word_of_the_first_column() -> None:
+def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
     shown = terminal.render(regressed(), width=60, color=False)
-    for word in ("metric", "memory", "step", "longer", "regression"):
-        assert re.search(rf"\b{word}\b", shown)
+    for word in ("metric", "interval", "memory", "regression", "release-1", "021abcdef", "76.8 ms"):
+        assert re.search(rf"(?<!\S){word}(?!\S)", shown)
+    assert not re.search(r"^ *(ms|s|%)\b", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.prose import coded, to_html
+from tfdoctor.terms.text import unbroken
 
 ROWS = 100
 """Rows of a table that a page contains; the JSON in it has all."""
@@ -42,7 +43,7 @@ def environment() -> Environment:
     made.filters |= {
         "ink": ink,
         "in_script": in_script,
-        "unbroken": _unbroken,
+        "unbroken": unbroken,
         "breakable": breakable,
     }
     made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
@@ -88,8 +89,3 @@ def in_script(json_text: str) -> Markup:
 def breakable(cell: str) -> Markup:
     """Return a cell whose long words may end a line after a separator, and nowhere else; no number does."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/,.:\])])(?!(?<=\d\.)\d)(?=\w)", cell))
-
-
-def _unbroken(sentence: str) -> str:
-    """Return a sentence in which no line ends between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=(?:ms|s|µs)\b|%)", "\N{NO-BREAK SPACE}", sentence)

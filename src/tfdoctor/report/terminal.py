@@ -4,11 +4,11 @@ import os
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,11 +19,13 @@ from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
-from tfdoctor.report.profile import ProfileSection
+from tfdoctor.report.profile import ProfileLine, ProfileSection
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
+from tfdoctor.report.terminal_table import fitted, natural_width
+from tfdoctor.report.terminal_words import HoldingConsole, released
 from tfdoctor.report.trial_parts import TITLE
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms.humanize import counted
@@ -36,22 +38,17 @@ NARROWEST = 40
 COLORLESS = ("dumb", "unknown")
 """Terminals that show escape codes as characters."""
 
-SHORT_WORD = 12
-"""Characters of a word that a narrow table does not break."""
-
 HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
 FIXES = 5
 """The rest is in the files."""
 
-TRIAL_WIDTHS = (4, 7, 6)
-"""Shares of the width beside the change: promised, measured, trains the same?"""
-PART_WIDTHS = (5, 4, 3, 8)
-"""Shares of the width: experiment, line, recorded, measured."""
+TRIAL_COLUMNS = 4
+"""The change, promised, measured, trains the same? The step is in the files."""
 
-CHANGE_WIDTHS = (0.25, 0.3)
-"""Shares of the width for the change, more than the first only where a word needs it; a longer word is broken."""
+PART_COLUMNS = 4
+"""Experiment, line, recorded, measured."""
 
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 
@@ -74,7 +71,7 @@ def capture(
     """
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = wants_color(sys.stdout) if color is None else color
-    console = Console(
+    console = HoldingConsole(
         force_jupyter=False,
         file=StringIO(),
         width=max(NARROWEST, min(columns, WIDEST)),
@@ -91,7 +88,7 @@ def capture(
         for section in draw(console.width):
             if section:
                 console.print(Padding(section, (0, 0, 1, 0)))
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    return released("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
 def wants_color(stream: TextIO) -> bool:
@@ -113,21 +110,12 @@ def more(left_out: int, where: str) -> Iterator[Text]:
         yield Text(f"… {left_out:,} more {where}", style="dim")
 
 
-def grid_table(title: str, grid: Grid, rows: int) -> RenderableType:
+def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
     """Return the first rows of a table under its title; all of them are in the files."""
     shown = grid.first(rows)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for at, (column, kind) in enumerate(zip(shown.columns, shown.kinds, strict=True)):
-        longest = max((len(word) for row in shown.rows for word in row[at].split()), default=0)
-        table.add_column(
-            Text(column, style="dim"),
-            justify="right" if kind == "number" else "left",
-            overflow="fold",
-            no_wrap=kind == "number",
-            min_width=min(longest, SHORT_WORD),
-        )
-    for row in shown.rows:
-        table.add_row(*(Text(shorten(cell, 160)) for cell in row))
+    cells = ([Text(shorten(cell, 160)) for cell in row] for row in shown.rows)
+    numbers = (at for at, kind in enumerate(shown.kinds) if kind == "number")
+    table = fitted(cells, width, header=shown.columns, numbers=numbers)
     return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
 
 
@@ -140,11 +128,13 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         _step(shown, width) if shown.segments else None,
         Text(" ".join(shown.remarks)),
         Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
-        _profile(shown.profile) if shown.profile else None,
+        _profile(shown.profile, width) if shown.profile else None,
         _budgets(shown.budgets) if shown.budgets else None,
         _hosts(shown.hosts) if shown.hosts else None,
         _trials(shown.trials, width) if shown.trials and shown.trials.lines else None,
-        _parts(shown.trials, width) if shown.trials and shown.trials.parts else None,
+        _parts(shown.trials, shown.trials.parts, width)
+        if shown.trials and shown.trials.parts
+        else None,
         _fixes(shown.fixes) if shown.fixes else None,
         Text("\n".join(shown.order)),
         Text("\n".join(shown.baseline)),
@@ -166,23 +156,23 @@ def _step(shown: Page, width: int) -> RenderableType:
     return Group(Text(shown.run.step_title, style="bold"), grid) if shown.run else grid
 
 
-def _profile(profile: ProfileSection) -> RenderableType:
+def _profile(profile: ProfileSection, width: int) -> RenderableType:
     """Return the rows that take most: each with its distance from the hardware's rates, where that is known."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for line in profile.lines[:PROFILE_ROWS]:
-        what = Text(shorten(line.what, 40)).append(f" {shorten(line.where, 60)}", style="dim")
-        grid.add_row(
-            what,
-            Text(line.time, justify="right"),
-            Text(line.share, justify="right"),
-            Text(line.brief, style="dim"),
-        )
+    rows = [_profile_row(line, " ") for line in profile.lines[:PROFILE_ROWS]]
+    if natural_width(rows) > width:
+        rows = [_profile_row(line, "\n") for line in profile.lines[:PROFILE_ROWS]]
     left_out = more(len(profile.lines) - PROFILE_ROWS, "in the report")
     compared = any(line.brief for line in profile.lines[:PROFILE_ROWS])
     title = Text("Profile of a step", style="bold")
     if compared:
         title.append(", compared with the hardware or with this run's fastest", style="not bold")
-    return Group(title, grid, *left_out)
+    return Group(title, fitted(rows, width, numbers=(1, 2)), *left_out)
+
+
+def _profile_row(line: ProfileLine, before_place: str) -> tuple[Text, ...]:
+    place = f"{before_place}{shorten(line.where, 60)}" if line.where else ""
+    what = Text(shorten(line.what, 40)).append(place, style="dim")
+    return what, Text(line.time), Text(line.share), Text(line.brief, style="dim")
 
 
 def _budgets(budgets: BudgetSection) -> RenderableType:
@@ -201,32 +191,29 @@ def _hosts(hosts: Section) -> RenderableType:
     return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *left_out)
 
 
-def _parts(trials: TrialSection, width: int) -> RenderableType:
+def _parts(trials: TrialSection, parts: Grid, width: int) -> RenderableType:
     """Return the program without its parts as a table, with the notes where no other table has them."""
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
-    for column, share in zip(
-        trials.parts.columns if trials.parts else (), PART_WIDTHS, strict=False
-    ):
-        grid.add_column(Text(column, style="dim"), ratio=share, overflow="fold")
-    for what, *cells in trials.parts.rows if trials.parts else ():
-        shown = (Text(shorten(one, 240)) for one in cells[: len(PART_WIDTHS) - 1])
-        grid.add_row(Text(what, style="bold"), *shown)
+    grid = _named(parts.columns, parts.rows, PART_COLUMNS, width)
     notes = () if trials.lines else trials.notes
     return Group(Text(TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
 
 
+def _named(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int, width: int
+) -> RenderableType:
+    """Return the first columns of a table, the first one in bold."""
+    styles = ["bold", *[""] * (shown - 1)]
+    cells = (
+        [Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)]
+        for row in rows
+    )
+    return fitted(cells, width, header=columns[:shown])
+
+
 def _trials(trials: TrialSection, width: int) -> RenderableType:
     """Return what was measured as a table, without the step, which the reports have."""
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
-    rows = [[shorten(cell, 240) for cell in line.cells] for line in trials.lines]
-    change, *others = (Text(column, style="dim") for column in trials.grid.columns)
-    longest = max((len(word) for what, *_ in rows for word in what.split()), default=0)
-    least, most = (int(share * width) for share in CHANGE_WIDTHS)
-    grid.add_column(change, width=min(max(longest, least), most), overflow="fold")
-    for column, share in zip(others, TRIAL_WIDTHS, strict=False):
-        grid.add_column(column, ratio=share, overflow="fold")
-    for what, *cells in rows:
-        grid.add_row(Text(what, style="bold"), *map(Text, cells[: len(TRIAL_WIDTHS)]))
+    rows = (line.cells for line in trials.lines)
+    grid = _named(trials.grid.columns, rows, TRIAL_COLUMNS, width)
     notes = [Text(shorten(sentence, 240)) for sentence in trials.notes]
     return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
 

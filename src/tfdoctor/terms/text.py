@@ -111,3 +111,8 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun, small ones in words: ``three changes``, ``20 steps``."""
     amount = _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
     return f"{amount} {singular if count == 1 else plural or singular + 's'}"
+
+
+def unbroken(sentence: str, space: str = "\N{NO-BREAK SPACE}") -> str:
+    """Return a sentence in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=(?:ms|s|µs)\b|%)", space, sentence)

@@ -45,7 +45,8 @@ def _sections(view: ComparisonView, width: int) -> Iterator[RenderableType]:
         if grid is view.findings:
             yield _findings(grid, view.states)
         else:
-            yield grid_table(title, grid, len(grid.rows) if grid is view.phases else ROWS)
+            rows = len(grid.rows) if grid is view.phases else ROWS
+            yield grid_table(title, grid, rows, width)
     yield Text("\n".join(view.notes))
 
 

@@ -21,22 +21,22 @@ SERIES = 5
 def render(history: History, *, width: int | None = None, color: bool | None = None) -> str:
     """Return the history; width and color default to those of the terminal."""
     view = HistoryView.of(history)
-    return capture(lambda _: _sections(view), width=width, color=color)
+    return capture(lambda columns: _sections(view, columns), width=width, color=color)
 
 
-def _sections(view: HistoryView) -> Iterator[RenderableType]:
+def _sections(view: HistoryView, width: int) -> Iterator[RenderableType]:
     yield Text(view.headline, style="bold")
     for series in view.series[:SERIES]:
-        yield from _series(series)
+        yield from _series(series, width)
     yield Text("\n".join(view.notes))
     yield from more(len(view.series) - SERIES, "series in the files")
 
 
-def _series(series: SeriesView) -> Iterator[RenderableType]:
+def _series(series: SeriesView, width: int) -> Iterator[RenderableType]:
     yield Group(Text(series.title, style="bold"), Text(series.about, style="dim"))
     yield Text("\n".join(series.sentences))
     for title, grid in series.tables:
-        yield grid_table(title, _narrow(grid) if title == RUNS else grid, ROWS)
+        yield grid_table(title, _narrow(grid) if title == RUNS else grid, ROWS, width)
 
 
 def _narrow(grid: Grid) -> Grid:

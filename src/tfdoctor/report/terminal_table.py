@@ -1,0 +1,78 @@
+"""Tables on a terminal, whose columns share the width so that words stay whole and rows stay low."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from tfdoctor.report.terminal_words import held
+
+GAP = 2
+"""Characters between two columns."""
+
+LONG_WORD = 0.65
+"""Share of the width from which on a word is broken, so that one long name leaves room for other columns."""
+
+BROKEN_WORD = 1 / 3
+"""Share of the width that such a word asks for."""
+
+
+def fitted(
+    rows: Iterable[Sequence[Text]],
+    width: int,
+    *,
+    header: Sequence[str] = (),
+    numbers: Iterable[int] = (),
+) -> Table:
+    """Return rows as a table of at most so many characters; ``numbers`` are the right-aligned columns."""
+    cells, right = list(rows), frozenset(numbers)
+    heads = [Text(name, style="dim") for name in header]
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, show_header=bool(header))
+    columns = list(zip(*([heads] if header else []), *cells, strict=True))
+    room = width - GAP * (len(columns) - 1)
+    least, most = ([max(map(size, column)) for column in columns] for size in (_word, _line))
+    for at, characters in enumerate(widths(least, most, room)):
+        table.add_column(
+            heads[at] if header else "",
+            width=characters,
+            justify="right" if at in right else "left",
+            overflow="fold",
+        )
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def natural_width(rows: Sequence[Sequence[Text]]) -> int:
+    """Return the characters of a table in which no line is wrapped."""
+    columns = list(zip(*rows, strict=True))
+    return sum(max(map(_line, column)) for column in columns) + GAP * (len(columns) - 1)
+
+
+def widths(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns by their longest words and their longest lines, in characters.
+
+    Without room for all words, the longest of them are broken. What is left goes to the columns of most lines.
+    """
+    broken = int(BROKEN_WORD * room)
+    words = [max(1, word if word <= LONG_WORD * room else broken) for word in least]
+    limits = range(max(words, default=1), 1, -1)
+    limit = next((one for one in limits if sum(min(one, word) for word in words) <= room), 1)
+    found = [min(limit, word) for word in words]
+    for _ in range(room - sum(found)):
+        lines = [line / width for line, width in zip(most, found, strict=True)]
+        tallest = max(lines, default=0)
+        if tallest <= 1:
+            break
+        found[lines.index(tallest)] += 1
+    return found
+
+
+def _word(cell: Text) -> int:
+    """Return the cells of the longest word."""
+    return max((Text(word).cell_len for word in held(cell).plain.split()), default=0)
+
+
+def _line(cell: Text) -> int:
+    """Return the cells of the longest line."""
+    return max((Text(line).cell_len for line in cell.plain.splitlines()), default=0)
