@@ -571,6 +571,24 @@ def test_keyboard_reaches_the_skip_link_first(browser: Browser, files: dict[str,
     page.close()
 
 
+ON_PAPER = """() => {
+    const style = (name) => getComputedStyle(document.querySelector(name));
+    const bars = [".scale .range", ".share i"].map((name) => style(name).printColorAdjust);
+    return [style(".group > summary").breakAfter, ...bars];
+}"""
+"""Whether a title may stand on the page before its chart, and whether bars without text are printed."""
+
+
+def test_on_paper_titles_stay_with_their_charts_and_bars_have_colours(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = browser.new_page()
+    page.goto(files["tried"].as_uri())
+    page.emulate_media(media="print")
+    assert page.evaluate(ON_PAPER) == ["avoid", "exact", "exact"]
+    page.close()
+
+
 def test_printing_unfolds_and_folds_again(browser: Browser, files: dict[str, Path]) -> None:
     page = browser.new_page()
     Visit(page, files["full"])

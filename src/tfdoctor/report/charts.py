@@ -31,6 +31,9 @@ GAPS_UP_TO = 100
 LABELLED_OUTLIERS = 4
 """More of them would write over each other on a phone; all have their time on hovering."""
 
+TIMES_SIDE_BY_SIDE = 6
+"""Times that fit above the steps in a row on a phone, each about 60 of 350 pixels wide."""
+
 _LABEL = 26
 """Characters of a stage name in the chart: what fits on a phone."""
 
@@ -59,10 +62,11 @@ def _steps(steps: StepsSummary) -> Figure | None:
         return None
     figure = go.Figure(list(_part_bars(rows)))
     outliers = [row for row in rows if not row.steady]
+    told = _apart(outliers, len(rows)) if len(outliers) <= LABELLED_OUTLIERS else []
     for row in outliers:
-        time = f" {milliseconds(row.total_ms)}" if len(outliers) <= LABELLED_OUTLIERS else ""
+        time = f"{milliseconds(row.total_ms)}<br>" if row in told else ""
         figure.add_annotation(
-            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"▲{time}", showarrow=False
+            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"{time}▲", showarrow=False
         )
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
     if median > 0:
@@ -75,7 +79,16 @@ def _steps(steps: StepsSummary) -> Figure | None:
     top = min(tallest, max(TALLEST_OUTLIER * median, usual))
     figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
     description, table = _steps_description(steps), steps_grid(steps.rows)
-    return Figure("steps", "Step by step", description, figure_json(figure), table)
+    return Figure("steps", "Step by step", description, figure_json(figure, top=40), table)
+
+
+def _apart(outliers: Sequence[StepRow], steps: int) -> list[StepRow]:
+    """Return the outliers whose times fit side by side, the longest first."""
+    told: list[StepRow] = []
+    for row in sorted(outliers, key=lambda row: -row.total_ms):
+        if all(abs(row.number - other.number) * TIMES_SIDE_BY_SIDE >= steps for other in told):
+            told.append(row)
+    return told
 
 
 def _part_bars(rows: Sequence[StepRow]) -> Iterator[go.Bar]:

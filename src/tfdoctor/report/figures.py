@@ -27,12 +27,12 @@ def as_text(value: str) -> str:
     return value.translate(MARKUP)
 
 
-def figure_json(figure: go.Figure, height: int = 340, left: int = 48) -> str:
+def figure_json(figure: go.Figure, height: int = 340, left: int = 48, top: int = 24) -> str:
     """Return the figure without colours of its own for text and page: the page gives them."""
     layout: dict[str, Any] = {
         "template": "none",
         "height": height,
-        "margin": {"l": left, "r": 0, "t": 24, "b": 40 if left else 0},
+        "margin": {"l": left, "r": 0, "t": top, "b": 40 if left else 0},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hoverlabel": {"align": "left"},
