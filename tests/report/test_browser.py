@@ -353,6 +353,8 @@ def test_bars_of_the_step_are_named_by_operation_layer_and_block(
     assert names[0] == "gradient_tape/net_1/block6a_dwconv_1/depthwise/DepthwiseBackprop"
     assert names[-3:] == ["block6a_dwconv_1", "depthwise", "DepthwiseBackprop"]
     assert page.evaluate("layerAndBlock", DEPTHWISE) == ["block6a_dwconv_1", "block6a"]
+    numbered = "mobilenet/block_1_expand_BN_1/moments/mean (Mean)"
+    assert page.evaluate("layerAndBlock", numbered) == ["block_1_expand_BN_1", "block_1"]
     assert page.evaluate("layerAndBlock", "net/dense_1/MatMul") == ["dense_1", ""]
     assert page.evaluate("layerAndBlock", "adam/Sqrt") == ["", ""]
     page.close()

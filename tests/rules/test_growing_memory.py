@@ -111,6 +111,13 @@ def test_the_remedy_follows_what_grows_along(what: Grows, name: str, words: str)
     assert words in as_finding(check(RESIDENT, counts)).remedies[0].action
 
 
+def test_graphs_that_are_traced_again_and_again_explain_the_blocks_of_python() -> None:
+    functions = replace(TENSORS, what=Grows.FUNCTIONS, name="", first=46, last=138)
+    blocks = replace(TENSORS, what=Grows.BLOCKS, name="", first=1e6, last=2e6)
+    (remedy,) = as_finding(check(RESIDENT, functions, blocks)).remedies
+    assert remedy.action == "Trace each tf.function once"
+
+
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 
 

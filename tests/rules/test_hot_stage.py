@@ -36,6 +36,11 @@ def test_the_function_is_named_and_at_most_the_wait_promised() -> None:
     assert (effect.bound, effect.of and effect.of.value) == (Bound.AT_MOST, 5.0)
 
 
+def test_the_generator_of_a_user_is_named_as_such() -> None:
+    finding = as_finding(example(StageTime.of("Root::Prefetch::Generator", 20.0)))
+    assert finding.remedies[0].action.startswith("Do less in the Python generator")
+
+
 def test_a_stage_beside_the_slowest_segment_is_not_blamed() -> None:
     beside = StageTime.of("Root::Prefetch::ParallelMapV2", 8.0)
     slow = StageTime.of("Root::Prefetch::ParallelMapV2::Filter", 14.0)

@@ -48,7 +48,9 @@ def _said(account: Account, profiled: frozenset[str]) -> str:
         of = " of the stack samples" if one.amount.unit is Unit.RATIO else ""
         seen.append(f"{text.name(one.what)}{at} ({quantity(one.amount)}{of})")
     left = milliseconds(account.unexplained_ms)
-    partly = f", the rest {named}" if named else ""
+    # Of the rest, necessary work may be a part, which the reasons name.
+    partly = f"; part of the rest is {named}" if why else f", the rest {named}"
+    partly = partly if named else ""
     found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
     told = [] if account.part in profiled else [found]
     return " ".join([f"{left} without a finding{partly}.", *why, *told])

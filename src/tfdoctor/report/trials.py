@@ -205,7 +205,9 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
     if result is None or share <= max((promise(row.promised) or 0.0 for row in ran), default=0.0):
         return ""
     promised = f"{sentences.promised(result.saving)} of the step"
-    return f"{text.name(result.rule.name)}, which promises {promised}, was not tried."
+    name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
+    patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
+    return f"{name}, which promises {promised}, was not tried{patch}."
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:

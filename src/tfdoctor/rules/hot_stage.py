@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime, stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -124,6 +124,11 @@ def _remedy(stage: StageTime) -> Remedy:
             f"Cache the output of {stage.title} where it is the same in every epoch; else let its function work on "
             "whole batches, on less data or on more threads",
             at=stage.dataset.function_at,
+        )
+    if stage.kind == GENERATOR:
+        return Remedy(
+            "Do less in the Python generator that makes the batches, or make them by operations of tf.data",
+            at=stage.at,
         )
     return Remedy(f"Let {stage.title} handle fewer or smaller elements", at=stage.at)
 

@@ -126,12 +126,12 @@ function shortNames(name) {
   return [...ends.slice(0, -1), ...parts.slice(-3)];
 }
 
-// The layer of an operation below its model, and the block in whose name layers agree up to a digit: "block6a_dwconv"
-// of "block6a". An optimizer's operations have none, and are between those of layers.
+// The layer of an operation below its model, and the block in whose name layers agree up to a number: "block6a_dwconv"
+// of "block6a", "block_1_expand" of "block_1". An optimizer's operations have none, and are between those of layers.
 function layerAndBlock(name) {
   const parts = name.replace(/ \(.*\)$/, "").split("/").filter((part) => part !== "gradient_tape");
   const layer = parts.length > 2 ? parts[1] : "";
-  return [layer, /^[^_]*\d[^_]*(?=_)/.exec(layer)?.[0] ?? ""];
+  return [layer, /^(?:[A-Za-z]+_)*?[^_]*\d[^_]*(?=_)/.exec(layer)?.[0] ?? ""];
 }
 
 // The bars of one lane on a canvas; bars are sorted and do not overlap, so those in view are found by bisection.

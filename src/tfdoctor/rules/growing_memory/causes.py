@@ -41,13 +41,15 @@ def _of_counts(
     types = {trend.name.rpartition(".")[2] for trend in counts if trend.what is Grows.OBJECTS}
     if Grows.GRAPH in kinds:
         yield Remedy("Make all operations once, before the loop", GRAPH, makes)
+    if Grows.FUNCTIONS in kinds:
+        yield Remedy("Trace each tf.function once", ONCE)
     if types & MODELS:
         yield Remedy("Forget each model before the next one is built", SESSION)
-    if keeps or types & TENSORS or Grows.BLOCKS in kinds:
+    # Traced graphs are Python's memory, too.
+    blocks = Grows.BLOCKS in kinds and Grows.FUNCTIONS not in kinds
+    if keeps or types & TENSORS or blocks:
         action = "Keep numbers or arrays of fixed size, not the tensors of each step"
         yield Remedy(action, NUMBERS, keeps.at if keeps else None)
-    if Grows.FUNCTIONS in kinds:
-        yield Remedy("Create each tf.function once, outside of the loop", ONCE)
     if Grows.FILES in kinds:
         yield Remedy("Close the files that are opened in the loop", CLOSE)
 
@@ -68,8 +70,8 @@ losses.append(float(loss))  # a number; a kept tensor keeps its memory alive
 outputs[start:end] = model(batch, training=False).numpy()  # into an array of fixed size"""
 
 ONCE = """\
-@tf.function  # once, outside of the loop: each new function object keeps its graphs
-def train_step(x, y): ..."""
+@tf.function  # each graph that it traces stays in memory: make it once, outside of the loop,
+def train_step(x, y): ...  # and call it with tensors of the same shapes, and no changing numbers of Python"""
 
 CLOSE = """\
 with open(path, "rb") as file:  # closes it, also after an error

@@ -101,7 +101,7 @@ SHAPED = re.compile(r"TensorSpec\(shape=\((\w+(?:, \w+)*),?\)(?:, dtype=(tf\.\w+
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
-TENSOR = "loss = {}(x, y, tf.constant({}))  # one graph for all values"
+TENSOR = "{}(..., tf.constant({}))  # one graph for all values"
 
 TEXT = """\
 @tf.function
