@@ -181,7 +181,7 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
 
 
 HEAD = (
-    "| script | report | step | change | promised | measured | by turns | trains the same? |",
+    "| script | report | step | change | promised | measured | step by step | trains the same? |",
     "|---|---|--:|---|--:|---|---|---|",
 )
 
@@ -251,7 +251,7 @@ def _intervals() -> Iterator[str]:
 
 
 def _beside_turns() -> Iterator[str]:
-    """Yield how far the promises are from what was measured by turns, in points of the step."""
+    """Yield how far the promises are from what was measured step by step, in points of the step."""
     found = [
         (row.promised, turns[row.name]["share"])
         for entry in ENTRIES
@@ -264,9 +264,9 @@ def _beside_turns() -> Iterator[str]:
     if apart:
         most, usual = _points(max(apart)), _points(median(apart))
         promises = counted(len(apart), "promise differs", "promises differ")
-        yield f"By turns, {promises} from the saving by {usual} (median) and at most {most}."
+        yield f"Step by step, {promises} from the saving by {usual} (median) and at most {most}."
     if kept:
-        yield f"Upper bounds that hold by turns: {sum(kept)} of {len(kept)}."
+        yield f"Upper bounds that hold step by step: {sum(kept)} of {len(kept)}."
 
 
 def _points(share: float) -> str:
