@@ -585,3 +585,12 @@ def test_a_change_that_fails_beside_others_is_run_alone(clock: Callable[[float],
     found, _ = beside_itself(machine, "a", "it was killed")
     assert row(found, "a").measured is not None
     assert found.rounds_by_turns == found.rounds
+
+
+def test_a_round_by_turns_without_a_figure_counts_as_none(clock: Callable[[float], None]) -> None:
+    """The program as it is trains too few steps in its second round."""
+    few = TrialRun(NoTimes("only 3 steps came after the warm-up"), seconds=15.0)
+    machine = Machine({"a": 0.7}, tick=clock, at_once=9, late={AS_IS: few})
+    trials, _ = conduct(machine, ["a"])
+    assert machine.order[:4] == [AS_IS, AS_IS, "a", AS_IS]
+    assert trials.rounds_by_turns == trials.rounds > 0

@@ -76,7 +76,7 @@ class Runs:
         if len(self.rounds) % 2:
             turn.reverse()
         number = len(self.rounds) + 1
-        self._take_turns([ORIGINAL, *turn, ORIGINAL], number)
+        turns = self._take_turns([ORIGINAL, *turn, ORIGINAL], number)
         before = self._original(number)
         if not isinstance(before, TrialTimes):
             self.spoiled += 1
@@ -97,6 +97,7 @@ class Runs:
             if isinstance(times, TrialTimes) and not self._other_steps(name, times, before)
         }
         self.rounds.append(_round(before, after, comparable))
+        self.turns += turns
 
     def _original(self, number: int) -> TrialTimes | NoTimes:
         run = self._run(ORIGINAL, f"round {number}, as it is")
@@ -145,18 +146,18 @@ class Runs:
         )
         return True
 
-    def _take_turns(self, order: Sequence[Variant], number: int) -> None:
-        """Do the runs of a round at once where there is room for them; not again if that fails as it is."""
+    def _take_turns(self, order: Sequence[Variant], number: int) -> bool:
+        """Do the runs of a round at once, and say whether: where there is room, until that fails as it is."""
         self.ready = []
         if self.alone or self.at_once() < len(order):
-            return
+            return False
         names = [variant.name for variant in order[1:-1]]
         self._tell(f"round {number}, as it is and with {', '.join(names)} by turns")
         runs = self.by_turns(order, self.enough, self.number + 1)
         self._note(runs)
         self.alone = bool(runs[0].error or runs[-1].error)
-        self.turns += not self.alone
         self.ready = [] if self.alone else list(runs)
+        return not self.alone
 
     def _run(self, variant: Variant, what: str) -> TrialRun:
         """Return a run that has taken its turns, or run now: one that failed beside others may not fail alone."""
