@@ -31,3 +31,13 @@ def test_every_plan_can_be_fulfilled(step_s: float, calls_of: int) -> None:
 def test_short_steps_are_compared_after_twenty() -> None:
     plan = Enough.of(0.01, 0.01, START_S)
     assert (plan.compare_at, plan.fewest, plan.steps) == (20, 15, 50)
+
+
+def test_a_run_beside_others_has_as_much_time_of_its_own() -> None:
+    """The agent's clock goes on while the run is stopped; the limit is of the time in which it computes."""
+    alone = Enough.of(0.1, 0.1, 10.0)
+    beside = alone.beside(4)
+    assert beside.seconds == 4 * alone.seconds
+    assert beside.most_seconds == 4 * alone.most_seconds
+    assert (beside.steps, beside.limit_s) == (alone.steps, alone.limit_s)
+    assert alone.beside(1) == alone

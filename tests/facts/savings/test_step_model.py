@@ -22,6 +22,7 @@ from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
+from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
@@ -446,6 +447,9 @@ def test_an_input_of_many_elements_may_keep_up_untraced(
     segment = PipelineSegment({"Root::Prefetch::Batch": 45.0}, overlapped=True)
     run = replace(model(input=45.0 - device, device=device), segments=(segment,), elements=elements)
     assert run.doubts_input is doubted
+    cost = TracingCost.of(run.exposed, {}, 1.2)
+    assert replace(run, tracing=cost, slowdown=1.2).doubts_input is doubted
+    assert not replace(run, tracing=cost, slowdown=1.6).doubts_input
 
 
 def test_a_step_without_a_pipeline_has_no_doubt() -> None:
