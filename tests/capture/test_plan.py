@@ -1,5 +1,6 @@
 """What cannot be recorded is refused in one sentence, before anything is created."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import pytest
 
 from tests.capture.running import profiled
 from tfdoctor.capture import Kind, Plan, profile
-from tfdoctor.capture.interpreter import RECEIPTS
+from tfdoctor.capture.interpreter import RECEIPTS, UVX, notice
+from tfdoctor.own_python import MARK
 from tfdoctor.terms.errors import CaptureError, OutputError
 
 
@@ -143,37 +145,68 @@ def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], n
     assert plan.name == name
 
 
-def test_an_activated_environment_with_tensorflow_comes_first(
+def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
+    """Write a program that answers whether TensorFlow is there by its exit code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\nexit {code}\n")
+    (folder / name).chmod(0o755)
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("code", [0, 1], ids=["with TensorFlow", "without"])
+def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `python train.py` would; whatever that has, no other one runs the script."""
+    users, own = tmp_path / "users", tmp_path / "own"
+    python, program = fake_python(users, code=code), fake_python(own, "tfdoctor")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(users), str(own)]))
+    monkeypatch.setenv(MARK, program)
+    assert Plan("train.py").interpreter() == python
+    lacks = ", which has no TensorFlow," if code else ""
+    assert notice(python) == f"runs it with {python}{lacks} (choose with --python)"
+    assert Plan("train.py", python=sys.executable).interpreter() == sys.executable
+
+
+@pytest.mark.parametrize("called", ["elsewhere/tfdoctor", "tfdoctor/__main__.py", ""])
+def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its path, by `python -m` or inside of the user's process: the user has chosen its environment."""
+    fake_python(tmp_path)
+    fake_python(tmp_path, "tfdoctor")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv(MARK, called)
+    assert Plan("train.py").interpreter() == sys.executable
+    assert bool(notice(sys.executable)) == called.endswith(
+        "tfdoctor"
+    )  # said where PATH has another
+
+
+def test_the_python_of_the_same_environment_is_not_worth_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.symlink_to(sys.executable)
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
-    assert Plan("train.py").interpreter() == sys.executable  # it has no TensorFlow
-    package = tmp_path / "lib" / "python3.11" / "site-packages" / "tensorflow"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    assert Plan("train.py").interpreter() == str(python)
-    assert Plan("train.py", python="python3").interpreter() != str(python)
+    program = fake_python(tmp_path, "tfdoctor")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(tmp_path)]))
+    monkeypatch.setenv(MARK, program)
+    python = Plan("train.py").interpreter()
+    assert Path(python).parent == Path(sys.executable).parent
+    assert notice(python) == ""
 
 
-@pytest.mark.parametrize("receipt", RECEIPTS)
+@pytest.mark.parametrize("made", [*RECEIPTS, UVX])
 def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
-    receipt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment of the tool has TensorFlow, but none of the packages of the script."""
-    first, second = tmp_path / "without", tmp_path / "with"
-    for folder, code in ((first, 1), (second, 0)):
-        folder.mkdir()
-        (folder / "python3").write_text(f"#!/bin/sh\nexit {code}\n")
-        (folder / "python3").chmod(0o755)
-    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    monkeypatch.setenv("PATH", str(second))
-    assert Plan("train.py").interpreter() == sys.executable  # tfdoctor is beside the script
-
-    (tmp_path / receipt).touch()
-    monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(tmp_path))
-    assert Plan("train.py").interpreter() == str(second / "python3")
-    monkeypatch.setenv("PATH", str(first))
-    assert Plan("train.py").interpreter() == sys.executable  # that one has no TensorFlow
+    """The environment of the tool has TensorFlow, but none of the packages of the script; uvx puts it first."""
+    own = tmp_path / UVX / "own" if made == UVX else tmp_path / "own"
+    fake_python(own / "bin")
+    (own / made).touch()
+    python = fake_python(tmp_path / "users", "python3")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(own / "bin"), str(tmp_path / "users")]))
+    monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(own))
+    assert Plan("train.py").interpreter() == python
+    assert notice(python) == f"runs it with {python} (choose with --python)"
+    monkeypatch.setenv("PATH", str(own / "bin"))
+    with pytest.raises(CaptureError, match="no python on PATH"):
+        Plan("train.py").interpreter()

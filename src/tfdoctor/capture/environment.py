@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tfdoctor import own_python
 from tfdoctor.capture.plan import Kind, Plan
 
 SITE = str(Path(__file__).parent / "site")
@@ -16,7 +17,9 @@ PLAN = "TFDOCTOR_PLAN"
 def environment(plan: Plan, processes: Path) -> dict[str, str]:
     """Return the environment for the run; each agent creates its folder below `processes`."""
     hidden = plan.kind is not Kind.COMMAND
-    return agent_environment(os.environ, agent_plan(plan, processes), hidden=hidden)
+    return agent_environment(
+        own_python.users(os.environ), agent_plan(plan, processes), hidden=hidden
+    )
 
 
 def agent_environment(

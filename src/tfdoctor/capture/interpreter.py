@@ -1,12 +1,12 @@
-"""Which Python runs the script: the one that `python train.py` would use, where tfdoctor is not beside it."""
+"""Which Python runs the script: the one that `python train.py` would use, whatever it has."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from tfdoctor import own_python
 from tfdoctor.terms.errors import CaptureError
 
 PREFIX = sys.prefix
@@ -14,6 +14,9 @@ PREFIX = sys.prefix
 
 RECEIPTS = ("pipx_metadata.json", "uv-receipt.toml")
 """What pipx and `uv tool` leave in an environment that they made for one program."""
+
+UVX = "archive-v0"
+"""The folder of uv's cache that has the environments of `uvx`, which puts them first on PATH."""
 
 HAS_TENSORFLOW = (
     "import sys, importlib.util; sys.exit(importlib.util.find_spec('tensorflow') is None)"
@@ -25,24 +28,42 @@ ASK_S = 30.0
 def interpreter(named: str | None) -> str:
     """Return the Python that runs the script; `named` is that of `--python`.
 
-    An activated virtual environment with TensorFlow comes first, since `python train.py` would use it. A tfdoctor
-    that pipx or uv has installed for itself takes `python` from PATH for the same reason. Otherwise ours runs it.
+    A tfdoctor that a shell has found on PATH takes the `python` that is found there, that of an activated
+    environment for example. One that was named by its path or as `python -m tfdoctor`, or runs inside of the user's
+    process, is of the environment that the user has chosen, unless pipx or uv made that environment for it alone.
 
     Raises:
         CaptureError: there is no such interpreter.
     """
     if named is not None:
         return _executable(named)
-    if users := _activated() or (_on_path() if is_alone() else None):
-        return users
-    if importlib.util.find_spec("tensorflow") is not None:
-        return sys.executable
-    return _executable("python3")
+    users = _on_path()
+    if is_alone() and users is None:
+        raise CaptureError("There is no python on PATH: name the script's with --python.")
+    on_path = _called() and _called() == shutil.which("tfdoctor")
+    return users if users and (on_path or is_alone()) else sys.executable
+
+
+def notice(python: str) -> str:
+    """Return what is to be said of the interpreter that was chosen: "" where it is the obvious one."""
+    users = _on_path()
+    if _is_ours(python) and (
+        users is None or _is_ours(users) or Path(_called()).name != "tfdoctor"
+    ):
+        return ""
+    lacks = "" if _is_ours(python) or _has_tensorflow(python) else ", which has no TensorFlow,"
+    return f"runs it with {python}{lacks} (choose with --python)"
 
 
 def is_alone() -> bool:
-    """Say whether pipx or `uv tool` made this environment, where no user's script has its packages."""
-    return any(Path(PREFIX, receipt).is_file() for receipt in RECEIPTS)
+    """Say whether pipx or uv made this environment, where no user's script has its packages."""
+    made = any(Path(PREFIX, receipt).is_file() for receipt in RECEIPTS)
+    return made or Path(PREFIX).parent.name == UVX
+
+
+def _called() -> str:
+    """Return how tfdoctor was called; "" inside of the user's process."""
+    return os.environ.get(own_python.MARK, "")
 
 
 def _executable(name: str) -> str:
@@ -52,24 +73,31 @@ def _executable(name: str) -> str:
     return path
 
 
-def _activated() -> str | None:
-    """Return the Python of the activated environment if it has TensorFlow and is not ours."""
-    folder = os.environ.get("VIRTUAL_ENV")
-    if not folder or Path(folder).resolve() == Path(sys.prefix).resolve():
-        return None
-    packages = Path(folder).glob("lib/python3*/site-packages/tensorflow/__init__.py")
-    return shutil.which(str(Path(folder, "bin", "python"))) if any(packages) else None
-
-
 def _on_path() -> str | None:
-    """Return the first of `python` and `python3` on PATH that has TensorFlow."""
-    for path in filter(None, map(shutil.which, ("python", "python3"))):
-        try:
-            asked = subprocess.run(  # noqa: S603 - the user's interpreter
-                [path, "-c", HAS_TENSORFLOW], capture_output=True, timeout=ASK_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):  # no program, or one that waits for something
-            continue
-        if asked.returncode == 0:
-            return path
-    return None
+    """Return `python` of PATH, or `python3` where there is none; not that of an environment for tfdoctor alone."""
+    alone = Path(PREFIX, "bin").resolve() if is_alone() else None
+    folders = [folder for folder in os.get_exec_path() if Path(folder).resolve() != alone]
+    path = os.pathsep.join(folders)
+    return shutil.which("python", path=path) or shutil.which("python3", path=path)
+
+
+def _is_ours(python: str) -> bool:
+    """Whether an interpreter is that of tfdoctor's environment: the same program, in the same folder."""
+    ours, other = Path(sys.executable), Path(python)
+    return (ours.parent.resolve(), ours.resolve()) == (other.parent.resolve(), other.resolve())
+
+
+def _has_tensorflow(python: str) -> bool:
+    """Whether an interpreter finds TensorFlow; one that does not answer is given the benefit of the doubt."""
+    try:
+        asked = subprocess.run(  # noqa: S603 - the user's interpreter
+            [python, "-c", HAS_TENSORFLOW],
+            env=own_python.users(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return asked.returncode == 0

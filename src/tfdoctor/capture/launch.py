@@ -12,7 +12,7 @@ from tfdoctor.capture import manifest, run_times
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
-from tfdoctor.capture.interpreter import is_alone
+from tfdoctor.capture.interpreter import notice
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.progress import Title, fresh_line
 from tfdoctor.capture.result_line import is_poor, sentence
@@ -50,8 +50,9 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     _begin(folder, state)
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
     variables = environment(plan, folder.processes)
-    if is_alone() and plan.python is None and plan.kind is not Kind.COMMAND and not plan.quiet:
-        print(f"tfdoctor: runs it with {command[0]} (choose with --python)", file=stderr)
+    chosen = plan.python is None and plan.kind is not Kind.COMMAND
+    if chosen and not plan.quiet and (said := notice(command[0])):
+        print(f"tfdoctor: {said}", file=stderr)
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet, traces=plan.trace):
             returncode, state = _run(command, variables, samples, forwarder, folder, state)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import tfdoctor
+from tfdoctor import own_python
 from tfdoctor.capture import machine, missing_data
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
@@ -68,7 +69,8 @@ RANK …) is recorded only as a worker's rank and the number of workers."""
 def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) -> Manifest:
     """Return the manifest of a run that is about to start."""
     command = list(command)
-    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    users = own_python.users(os.environ)
+    environment = {name: users[name] for name in ENVIRONMENT if name in users}
     return Manifest(
         tfdoctor=tfdoctor.__version__,
         command=tuple(masked(command)),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tfdoctor import own_python
 from tfdoctor.capture import machine
 from tfdoctor.capture.cgroup import memory_limit
 from tfdoctor.capture.interpreter import interpreter
@@ -85,7 +86,12 @@ def _frameworks(python: str) -> Iterator[Ability]:
         return
     try:
         ran = subprocess.run(  # noqa: S603 - the user's interpreter
-            [path, "-c", ASK], capture_output=True, text=True, timeout=ASK_S, check=True
+            [path, "-c", ASK],
+            env=own_python.users(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=ASK_S,
+            check=True,
         )
         found = json.loads(ran.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:

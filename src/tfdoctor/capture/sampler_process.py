@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from tfdoctor import own_python
 from tfdoctor.recording.manifest import Sampling
 from tfdoctor.recording.typed import Misfit, read
 
@@ -48,6 +49,7 @@ class SamplerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
+                env=own_python.own(os.environ),
                 start_new_session=True,
             )
             self.process.wait()

@@ -1,6 +1,8 @@
 """A rule is a module or a package: its name is its id, its docstring is its documentation."""
 
+import ast
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -72,6 +74,11 @@ class RuleDoc:
         return cls(title.strip().removesuffix("."), sections)
 
 
+def _docstring(module: ModuleType) -> str:
+    """Return the docstring of a module that was compiled without (``python -OO``), from its source."""
+    return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False) or ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One problem that a training run can have, and how to detect it."""
@@ -112,7 +119,7 @@ class Rule:
             name=module.__name__.rpartition(".")[2].replace("_", "-"),
             topic=module.TOPIC,
             since=getattr(module, "SINCE", ""),
-            doc=RuleDoc.parse(module.__doc__ or ""),
+            doc=RuleDoc.parse(module.__doc__ or _docstring(module)),
             needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),
             check=module.check,
             sick=module.sick,

@@ -11,7 +11,7 @@ from typing import IO, Self
 from distributed import get_worker
 from distributed.system import MEMORY_LIMIT
 
-from tfdoctor import __version__
+from tfdoctor import __version__, own_python
 from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 
@@ -35,7 +35,7 @@ class ForkServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={**own_python.own(os.environ), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # Ctrl-C is the command's business
         )
         assert process.stdin  # noqa: S101 - for mypy: both are pipes

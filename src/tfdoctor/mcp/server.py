@@ -118,7 +118,7 @@ def _new(runs: ServedRuns, out: str) -> Path:
 async def _tfdoctor(folder: Path, *words: str) -> None:
     """Run a command of tfdoctor; what it and the program print is told if it fails."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tfdoctor", *words, cwd=folder,
+        sys.executable, "-P", "-m", "tfdoctor", *words, cwd=folder,  # -P: a tfdoctor.py may lie there
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     said, _ = await process.communicate()

@@ -5,6 +5,7 @@ does not check whether the cache belongs to it.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Self
 
+from tfdoctor import own_python
 from tfdoctor.trace.xprof_opinion import Answer, Opinion, opinion
 
 LARGEST_BYTES = 32_000_000
@@ -91,7 +93,11 @@ class _Child:
             # -P: this folder has an xprof.py too
             command = [sys.executable, "-P", str(CHILD), str(path), private, str(limit)]
             self._process = subprocess.Popen(  # noqa: S603 - our own child
-                command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._errors
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._errors,
+                env=own_python.own(os.environ),
             )
             self._open = opened.pop_all()
 

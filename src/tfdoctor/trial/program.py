@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tfdoctor import own_python
 from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording import Recording
@@ -78,4 +79,4 @@ def _kind(kind: str) -> Kind:
 
 def variables(program: RecordedProgram, changes: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a run: ours, what was recorded, and what a variant sets."""
-    return {"PYTHONHASHSEED": "0", **os.environ, **program.environment, **changes}
+    return {"PYTHONHASHSEED": "0", **own_python.users(os.environ), **program.environment, **changes}

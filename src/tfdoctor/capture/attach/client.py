@@ -4,6 +4,7 @@ The client is xprof's, since TensorFlow's ignores every option. Its C++ code pri
 and can abort, so it runs in a process.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfdoctor import own_python
 from tfdoctor.capture.attach.address import Address
 
 CHILD = Path(__file__).with_name("client_child.py")
@@ -78,6 +80,7 @@ def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=own_python.own(os.environ),
         encoding="utf-8",
         errors="replace",
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from tfdoctor import own_python
 from tfdoctor.capture.sampler.pci import DEVICES
 from tfdoctor.capture.sampler.tpu import chips
 from tfdoctor.capture.sampler.unavailable import NoDevice, SamplerUnavailable
@@ -47,7 +48,7 @@ class TpuSdkSampler:
         """Start the child, if this machine has a TPU and the run's Python has libtpu."""
         if not chips(self.devices):
             raise NoDevice("this machine has no TPU")
-        environment = {**os.environ, "TPU_SKIP_MDS_QUERY": "1"}
+        environment = {**own_python.users(os.environ), "TPU_SKIP_MDS_QUERY": "1"}
         self.child = subprocess.Popen(  # noqa: S603  # the run's own interpreter
             [_python_with_libtpu(pid, environment), "-c", ASK],
             env=environment,

@@ -1,0 +1,119 @@
+"""What is set for the script's Python does not reach tfdoctor's own, and the script gets it as it was."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import SOURCES, environment
+from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.own_python import HOME, MARK, own, users
+from tfdoctor.rules import zero_factor
+
+SHOW = (
+    "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"
+)
+SHADOWS = ("json", "numpy", "profile", "typer", "re", "enum", "typing", "psutil")
+
+
+def tfdoctor(*words: str, cwd: Path, flags: Iterable[str] = (), **variables: Any) -> str:
+    """Run `python -m tfdoctor` where it is found by itself; return its standard output."""
+    done = subprocess.run(
+        [sys.executable, *flags, "-m", "tfdoctor", *words],
+        cwd=cwd,
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def shadows(tmp_path: Path) -> Path:
+    """Return a folder of modules that must not be imported."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    for name in SHADOWS:
+        (folder / f"{name}.py").write_text(f"raise ImportError('{name} of another')\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"PYTHONPATH": ""},
+        {"PYTHONPATH": "/a:/b", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "1"},
+        {"PYTHONSAFEPATH": "1", "PYTHON_VERSION": "3.11"},
+    ],
+)
+def test_the_settings_of_the_script_wait_for_it(variables: dict[str, str]) -> None:
+    ours = own(variables)
+    assert ours["PYTHONSAFEPATH"] == "1"
+    assert ours.get("PYTHONPATH", HOME) == HOME
+    assert {"PYTHONOPTIMIZE", "PYTHONINSPECT"}.isdisjoint(ours)
+    assert ours.get("PYTHONUTF8") == variables.get("PYTHONUTF8")
+    assert own(ours) == ours
+    assert users(ours) == users(variables) == variables
+
+
+def test_the_folder_of_tfdoctor_stays_on_the_path() -> None:
+    assert own({"PYTHONPATH": f"/other:{HOME}"})["PYTHONPATH"] == HOME
+
+
+def test_packages_that_are_only_on_the_path_stay_on_it() -> None:
+    """As Bazel has them: a folder each."""
+    needed = [folder for folder in sys.path if Path(folder, "typer").is_dir()]
+    given = os.pathsep.join([HOME, *needed])
+    assert own({"PYTHONPATH": given})["PYTHONPATH"] == given
+    assert MARK in own({"PYTHONPATH": given})
+
+
+@pytest.mark.parametrize("flags", [(), ("-OO",)])
+def test_an_optimized_python_has_the_pages_of_rules(flags: tuple[str, ...], tmp_path: Path) -> None:
+    shown = tfdoctor("explain", "zero-factor", cwd=tmp_path, flags=flags, PYTHONOPTIMIZE="2")
+    assert "What it checks" in shown
+
+
+def test_a_rule_has_its_page_in_an_optimized_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `tfdoctor.record` reports in the process of the user."""
+    page = Rule.from_module(zero_factor).doc
+    monkeypatch.setattr(zero_factor, "__doc__", None)
+    assert Rule.from_module(zero_factor).doc == page
+
+
+@pytest.mark.parametrize("where", ["PYTHONPATH", "cwd"])
+def test_modules_of_the_script_are_not_imported(where: str, shadows: Path, tmp_path: Path) -> None:
+    """Nor anything else of a shell's settings; tfdoctor itself may be on PYTHONPATH."""
+    settings = {"PYTHONINSPECT": "1", "PYTHONWARNINGS": "error", "PYTHONPROFILEIMPORTTIME": "1"}
+    path = os.pathsep.join([str(SOURCES), str(shadows)]) if where == "PYTHONPATH" else str(SOURCES)
+    cwd = shadows if where == "cwd" else tmp_path
+    assert "zero-factor" in tfdoctor("rules", cwd=cwd, PYTHONPATH=path, **settings)
+
+
+def test_the_script_has_its_settings(tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(SHOW)
+    given = {"PYTHONOPTIMIZE": "2", "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
+    words = ("profile", "--no-report", "--out", "rec", str(script))
+    seen, level, first = json.loads(tfdoctor(*words, cwd=tmp_path, **given))
+    bare = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment(**given),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [seen, level, first] == json.loads(bare.stdout)
+    assert level == 2
+    recorded = json.loads((tmp_path / "rec" / "tfdoctor.json").read_text())["environment"]
+    assert recorded["PYTHONOPTIMIZE"] == "2"
