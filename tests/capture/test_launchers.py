@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -303,29 +303,6 @@ while not numbers:
 time.sleep(0.5)
 print(numbers, flush=True)
 """
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to tfdoctor alone", "to all"])
-def test_a_signal_arrives_once(
-    tmp_path: Path, number: signal.Signals, send: Callable[[int, int], None]
-) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(COUNTS)
-    process = subprocess.Popen(
-        command(script, tmp_path / "out", sample_every_ms=0),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    send(process.pid, number)
-    assert process.stdout.read() == f"[{int(number)}]\n"
-    assert process.wait() == 0
-    process.stdout.close()
 
 
 def test_ctrl_c_of_a_terminal_arrives_once(tmp_path: Path) -> None:

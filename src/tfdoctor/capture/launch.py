@@ -106,12 +106,12 @@ def _run(
         (folder.out / MANIFEST).unlink()
         folder.drop()
         raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
-    forwarder.started(child.send_signal)
+    forwarder.started(child.pid)
     samples.start(child.pid)
     times = run_times.begun(since, child.pid)
     with contextlib.suppress(OSError):  # a full disk: the end of the run says so
         manifest.write(folder.out, replace(state, times=times))
-    returncode = child.wait()
+    returncode = child.returncode = forwarder.wait(child.pid)
     return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
 
 

@@ -1,27 +1,35 @@
-"""Forwards signals from tfdoctor to the script, so that each reaches it exactly once.
+"""Forwards signals from tfdoctor to the script, so that each reaches it exactly once, and outlives them.
 
-Ctrl-C goes to every process of the terminal's group, including the script; `kill` may go to tfdoctor
-alone. A witness distinguishes the two: a process of the same group that blocks these signals, so that
-the kernel shows them as pending if they were sent to the whole group.
+Ctrl-C goes to every process of the terminal's group, including the script, and so do the signals of many
+schedulers; `kill` may go to tfdoctor alone. A witness distinguishes the two: a process of the same group that
+blocks these signals, so that the kernel shows them as pending if they were sent to the whole group.
 """
 
+import contextlib
 import os
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+"""Signals of an error in our own code, after which nothing can go on."""
+
+JOB = (signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD)
+"""Signals to a job in the background, which stops at once, and of its children."""
+
+WATCHED = frozenset(signal.valid_signals()) - {*FAULTS, *JOB, signal.SIGKILL, signal.SIGSTOP}
+"""What a script may handle. Python ignores SIGPIPE and SIGXFSZ, and so do we."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What ends tfdoctor while no script runs."""
 
 SPREAD_S = 0.02
 """The kernel signals the processes of a group within microseconds; a program that signals each process of a
 job by its number takes a little longer."""
-
-REPEAT_S = 1.0
-"""A signal this soon after one to the group counts as sent to the group too: Ctrl-C pressed twice."""
 
 
 class Witness:
@@ -30,7 +38,6 @@ class Witness:
     def __init__(self) -> None:
         self.program = shutil.which("cat")
         self.pid, self.pipe = 0, -1
-        self.spread: dict[int, float] = {}
         self._start()
 
     def _start(self) -> None:
@@ -51,19 +58,8 @@ class Witness:
             os.close(self.pipe)
         os.close(reading)
 
-    def saw(self, number: int) -> bool:
-        """Return whether a signal that we received was sent to the whole group."""
-        if self.pid and time.monotonic() < self.spread.get(number, 0.0):
-            return True
-        time.sleep(SPREAD_S)
-        if number not in self._pending():
-            return False
-        self.spread[number] = time.monotonic() + REPEAT_S
-        self.dismiss()  # the signal stays pending: the next one needs a new witness
-        self._start()
-        return True
-
-    def _pending(self) -> set[int]:
+    def pending(self) -> set[int]:
+        """Return what was sent to the whole group since this process was started."""
         try:
             status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
         except OSError:  # no witness: forwarding Ctrl-C twice is worse than not at all
@@ -71,6 +67,11 @@ class Witness:
         line = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
         bits = int(line.split()[1], 16)
         return {number for number in WATCHED if bits >> (number - 1) & 1}
+
+    def renew(self) -> None:
+        """Start another one: what is pending stays so."""
+        self.dismiss()
+        self._start()
 
     def dismiss(self) -> None:
         """End the witness; it also ends when tfdoctor does, even by SIGKILL."""
@@ -81,46 +82,106 @@ class Witness:
 
 
 class Forwarder:
-    """Forwards signals that were sent only to tfdoctor to the script."""
+    """Forwards signals that were sent only to tfdoctor to the script, and stops and goes on with it."""
 
-    def __init__(self, saw: Callable[[int], bool]) -> None:
-        self.saw = saw
-        self.send: Callable[[int], None] | None = None
-        self.early: list[int] = []
+    def __init__(self, witness: Witness | None = None) -> None:
+        self.witness = witness
+        self.script: int | None = None
+        self.arrived: list[int] = []
+        self.spread: set[int] = set()  # seen by a witness that has gone, before they reached us
+        self.busy = self.stopping = self.stopped = False
 
     def handle(self, number: int, _frame: object) -> None:
-        """Forward a signal, or queue it until the script runs."""
-        if self.send is None:
-            self.early.append(number)  # the script does not run yet, so it did not receive it
-        elif not self.saw(number):
-            self.send(number)
+        """Take a signal; one that comes before the script runs, or while others are looked at, waits."""
+        self.arrived.append(number)
+        if self.script and not self.busy:
+            self.busy = True
+            while self.arrived:
+                time.sleep(SPREAD_S)
+                self._forward()
+            self.busy = False
 
-    def started(self, send: Callable[[int], None]) -> None:
-        """Set the function that signals the script, which runs now, and forward the queued signals."""
-        self.send = send
-        for number in self.early:
-            send(number)
+    def _forward(self) -> None:
+        numbers, self.arrived = self.arrived, []
+        pending = self.witness.pending() if self.witness else set()
+        for number in numbers:
+            if number in self.spread:
+                self.spread.remove(number)
+            elif number not in pending:
+                self._send(number)
+        if pending and self.witness:
+            self.witness.renew()
+            self.spread |= pending.difference(numbers, self.arrived)
+            for number in pending:  # meanwhile there was no witness
+                while number in self.arrived:
+                    self.arrived.remove(number)
+        if signal.SIGTSTP in numbers:
+            self.stopping = True
+            self._stop_too()
+
+    def _send(self, number: int) -> None:
+        if self.script:
+            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+                os.kill(self.script, number)
+
+    def _stop_too(self) -> None:
+        """Stop where Ctrl-Z has reached us and stopped the script, so that a shell sees its job stop."""
+        if self.stopping and self.stopped:
+            self.stopping = self.stopped = False
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTSTP)
+            signal.signal(signal.SIGTSTP, self.handle)
+
+    def started(self, pid: int) -> None:
+        """Forward signals to the script, which runs now; those that came before have not reached it."""
+        self.script = pid
+        if self.arrived and self.witness:
+            self.witness.renew()
+        for number in self.arrived:
+            self._send(number)
+        self.arrived.clear()
+
+    def wait(self, pid: int) -> int:
+        """Wait until the script ends; return its return code."""
+        ended = False
+        while not ended:
+            _, status = os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)
+            self.stopped = os.WIFSTOPPED(status)
+            self._stop_too()
+            ended = os.WIFEXITED(status) or os.WIFSIGNALED(status)
+        self.script = None
+        return os.waitstatus_to_exitcode(status)
 
 
 @contextmanager
 def forwarded() -> Iterator[Forwarder]:
-    """Survive the signals that end the script, and forward them.
+    """Survive the signals that the script may handle, and forward them.
 
     Uses handlers, not SIG_IGN, which the script would inherit so that Ctrl-C could not stop it.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield Forwarder(lambda _number: True)
+        yield Forwarder()
         return
     witness = Witness()
-    forwarder = Forwarder(witness.saw)
+    forwarder = Forwarder(witness)
     previous = {
         number: signal.signal(number, forwarder.handle)
         for number in WATCHED
         if signal.getsignal(number) is not signal.SIG_IGN  # nohup: keep it ignored
     }
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # nobody would learn how the script ends
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         yield forwarder
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
         witness.dismiss()
+        outlive()
+
+
+def outlive() -> None:
+    """Survive what a scheduler sends to a script that does not run, or no more: a report may be written."""
+    for number in WATCHED.difference(ENDING, {signal.SIGTSTP}):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda *_: None)

@@ -183,7 +183,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
 
     The files of the program are never written: its runs see changed copies.
     """
-    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.capture.signals import outlive  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
     from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), rules.settings()
@@ -202,6 +203,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     stored.must_be_writable(recording)
     gates.check(program_of(recording))
     diagnosis = gates.applied(untried(recording, recording.title(Path()), applied))
+    outlive()
     tried = of_recording.conduct(recording, diagnosis, request)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(

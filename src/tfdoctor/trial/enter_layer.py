@@ -104,6 +104,9 @@ def run(command: list[str]) -> int:
     """Run the program in a process group, end what it leaves behind, and return its exit code."""
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
+    for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # the program may signal its group
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, whose end is waited for
     signal.signal(signal.SIGHUP, end_all)
     end_with_parent(signal.SIGHUP)

@@ -7,9 +7,10 @@ turns, but for what changes within a few seconds.
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +37,8 @@ class TurningRun:
     start: Callable[[], subprocess.Popen[bytes]]
     limit_s: float  # of computing
     child: subprocess.Popen[bytes] | None = None  # None before its first turn
-    turns: list[tuple[float, float]] = field(default_factory=list)  # in s of the monotonic clock
+    began: float = 0.0  # of the present turn, in s of the monotonic clock
+    turns: list[tuple[float, float]] = field(default_factory=list)  # same
     stopped: list[psutil.Process] = field(default_factory=list)
 
     @property
@@ -57,25 +59,27 @@ class TurningRun:
 
     def compute(self, seconds: float) -> None:
         """Go on for so long and stop, or to the end of the process or of its time."""
-        begin = time.monotonic()
         self.resume()
         self.child = self.child or self.start()
         try:
             self.child.wait(min(seconds, self.limit_s - self.seconds))
         except subprocess.TimeoutExpired:
-            self._stop(self.child.pid)
-        self.turns.append((begin, time.monotonic()))
+            self.stop(self.child.pid)
+            return
+        self.turns.append((self.began, time.monotonic()))
 
-    def _stop(self, number: int) -> None:
+    def stop(self, number: int) -> None:
         """Stop the program and all that it has started, but not what ends them when tfdoctor is gone."""
         with suppress(psutil.NoSuchProcess):
             self.stopped = psutil.Process(number).children(recursive=True)
         for one in self.stopped:
             with suppress(psutil.NoSuchProcess):
                 one.suspend()
+        self.turns.append((self.began, time.monotonic()))
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Let it go on: a turn begins."""
+        self.began = time.monotonic()
         for one in self.stopped:
             with suppress(psutil.NoSuchProcess):
                 one.resume()
@@ -97,13 +101,39 @@ def take_turns(processes: Sequence[TurningRun], turn_s: float = TURN_S) -> None:
     However this ends, all of them have ended after it.
     """
     try:
-        while going := [one for one in processes if one.going]:
-            for one in going:
-                one.compute(turn_s if len(going) > 1 else one.limit_s)
+        with _stopping_with_us(processes):
+            while going := [one for one in processes if one.going]:
+                for one in going:
+                    one.compute(turn_s if len(going) > 1 else one.limit_s)
     finally:
         for one in processes:
             one.resume()
         _end([one.child for one in processes if one.child])
+
+
+@contextmanager
+def _stopping_with_us(processes: Sequence[TurningRun]) -> Iterator[None]:
+    """Stop the runs while tfdoctor is stopped: Ctrl-Z does not reach their sessions."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: object) -> None:
+        computing = [one for one in processes if one.child and not one.stopped]
+        for one in computing:
+            if one.child:
+                one.stop(one.child.pid)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+        for one in computing:
+            one.resume()
+        signal.signal(number, stop)
+
+    before = signal.signal(signal.SIGTSTP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, before)
 
 
 def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
