@@ -14,7 +14,6 @@ from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.fleet import fleet
 from tfdoctor.cli.history import history
-from tfdoctor.cli.leaving_reader import tolerate_leaving_readers
 from tfdoctor.cli.mcp import mcp
 from tfdoctor.cli.messages import say
 from tfdoctor.cli.option_groups import grouped
@@ -24,6 +23,7 @@ from tfdoctor.cli.profile import profile
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
+from tfdoctor.cli.streams import prepare
 from tfdoctor.cli.trying import try_
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError
@@ -45,7 +45,7 @@ USAGE: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main() -> None:
     """Run the command line; an error the user can fix is one sentence and an exit code."""
-    tolerate_leaving_readers()
+    prepare()
     try:
         sys.exit(_run())
     except USAGE as error:

@@ -1,0 +1,86 @@
+"""Whatever the standard streams are, the files and the exit code are the same."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import SOURCES, environment
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
+
+
+@pytest.mark.parametrize("which", ["stdout", "stderr"])
+def test_a_reader_who_leaves_changes_nothing(which: str, tmp_path: Path) -> None:
+    """The read end of the pipe is closed before the command writes."""
+    words = ["report", str(SAMPLE), "--out", str(tmp_path), "--fail-on", "note"]
+    words += ["--write-baseline", str(tmp_path / "b.json")] if which == "stderr" else []
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfdoctor", *words],
+        stdout=subprocess.PIPE if which == "stdout" else subprocess.DEVNULL,
+        stderr=subprocess.PIPE if which == "stderr" else subprocess.DEVNULL,
+    ) as command:
+        pipe = command.stdout or command.stderr
+        assert pipe is not None
+        pipe.close()
+        code = command.wait(timeout=120)
+    assert code == (0 if which == "stderr" else 3)  # --write-baseline accepts what is there
+    assert (tmp_path / "report.html").stat().st_size > 0
+    assert (tmp_path / "b.json").exists() == (which == "stderr")
+
+
+def shell(
+    redirected: str, cwd: Path, *words: str, **variables: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run `python -m tfdoctor WORDS` with its streams redirected by a shell."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "tfdoctor", *words],
+        cwd=cwd,
+        env=environment(PYTHONPATH=str(SOURCES), **variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_the_script_has_the_same_streams_and_gives_the_exit_code(
+    closed: str, tmp_path: Path
+) -> None:
+    """A closed stream is closed for the script too, and no file gets its number."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, sys\nopen('seen', 'w').write(str([sys.stdin, sys.stdout, sys.stderr].count(None)))\n"
+        "sys.exit(5)\n"
+    )
+    done = shell(closed, tmp_path, "profile", "--no-report", "--out", "rec", "train.py")
+    assert done.returncode == 5
+    assert (tmp_path / "seen").read_text() == str(closed.count("&-"))
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_a_command_does_without_its_streams(closed: str, tmp_path: Path) -> None:
+    assert shell(closed, tmp_path, "explain", "zero-factor").returncode == 0
+
+
+def test_output_to_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    done = shell(">/dev/full", tmp_path, "explain", "zero-factor")
+    assert done.stderr == b"tfdoctor: output: No space left on device.\n"
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_characters_that_the_output_lacks_are_replaced(encoding: str) -> None:
+    text = "4.0\N{MULTIPLICATION SIGN} \N{FULL BLOCK} \udce4"
+    code = (
+        f"import typer; from tfdoctor.cli.streams import prepare; prepare(); typer.echo({text!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(PYTHONPATH=str(SOURCES), PYTHONIOENCODING=encoding),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.strip() == text.encode(encoding, "replace")
