@@ -3,6 +3,7 @@
 `tfdoctor report ... | head` writes the same files and ends with the same code, as does `tfdoctor profile ... >&-`.
 """
 
+import codecs
 import errno
 import io
 import os
@@ -26,6 +27,12 @@ class Unread:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
         return getattr(self._stream, name)
+
+    @property
+    def encoding(self) -> str | None:
+        """That of the stream; click would write UTF-8 to one that calls itself ASCII."""
+        name: str | None = self._stream.encoding
+        return "latin-1" if name and codecs.lookup(name).name == "ascii" else name
 
     def write(self, text: str | bytes) -> int:
         """Write a text, or bytes; return the length.
