@@ -2,6 +2,7 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.capture.running import profiled
 from tfdoctor.capture import Kind, Plan, profile
+from tfdoctor.capture.folder import claim
 from tfdoctor.capture.interpreter import RECEIPTS, UVX, notice
 from tfdoctor.own_python import MARK
 from tfdoctor.terms.errors import CaptureError, OutputError
@@ -107,6 +109,27 @@ def test_the_default_folder_is_named_after_the_script(
     assert outcome.recording.root is not None
     assert outcome.recording.root.parent == tmp_path / "runs"
     assert outcome.recording.root.name.startswith("train-2")
+
+
+def test_runs_of_one_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("time.strftime", lambda _: "20261129-040000")
+    plan = Plan(script=f"{'long' * 99}.py")
+    with ThreadPoolExecutor(4) as at_once:
+        made = {claimed.out.name for claimed in at_once.map(claim, [plan] * 4)}
+    first = f"{'long' * 12}lo-20261129-040000"
+    assert made == {first, *(f"{first}-{number}" for number in (2, 3, 4))}
+
+
+def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OutputError, match="cannot be written"):
+        claim(Plan(script="train.py"))
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

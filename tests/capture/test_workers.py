@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture import Plan, assemble, folder, manifest
-from tfdoctor.capture.agent.process.rank import rank
+from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, processes
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.errors import OutputError
@@ -87,12 +87,37 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ),
         ({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
         ({"TF_CONFIG": "[1]"}, None),
+        ({"TF_CONFIG": "[" * 9000, "RANK": "1"}, ("worker-1", 1, None)),
+        ({"CLUSTER_SPEC": 9000 * '{"a":' + "1" + 9000 * "}"}, None),
+        ({"TF_CONFIG": cluster("worker", 10**20)}, None),
+        ({"TF_CONFIG": cluster("w" * 5000, 0)}, None),
+        ({"TF_CONFIG": cluster("worker", 0, {"worker": "a:1,b:1"})}, None),
+        ({"TF_CONFIG": '{"cluster": {"worker": ["a", "b"]}, "task": {"index": 1e999}}'}, None),
+        ({"RANK": "9" * 5000, "WORLD_SIZE": "2"}, None),
+        ({"RANK": "1", "WORLD_SIZE": "9" * 5000}, ("worker-1", 1, None)),
+        ({"SM_HOSTS": "[" * 9000, "SM_CURRENT_HOST": "a"}, None),
         ({"TF_CONFIG": '{"cluster": {}}'}, None),
     ],
 )
 def test_launchers_name_a_worker(given: dict[str, str], found: tuple[str, int, int] | None) -> None:
     expected = dict(zip(("name", "rank", "size"), found, strict=True)) if found else None
     assert rank(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "ignored"),
+    [
+        ({"TF_CONFIG": "[" * 9000, "RANK": "gold"}, ["TF_CONFIG", "RANK"]),
+        ({"CLUSTER_SPEC": cluster("worker", 0, {"worker": "a:1,b:1"})}, ["CLUSTER_SPEC"]),
+        ({"SM_HOSTS": "a,b", "WORLD_SIZE": "9" * 5000}, ["SM_HOSTS", "WORLD_SIZE"]),
+        ({"TF_CONFIG": "{}", "RANK": "", "SLURM_PROCID": "3"}, []),
+        ({"TF_CONFIG": cluster("worker", 0), "SM_HOSTS": '["a"]'}, []),
+    ],
+)
+def test_what_no_launcher_sets_is_ignored_with_a_note(
+    given: dict[str, str], ignored: list[str]
+) -> None:
+    assert unreadable(given) == ignored
 
 
 # What is left is arranged

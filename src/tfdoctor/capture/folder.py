@@ -14,6 +14,9 @@ from tfdoctor.recording.workers import WORKERS
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import NotEmptyError, OutputError
 
+MOST_LETTERS = 50
+"""Of a script's name in that of a folder, which has at most 255 bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -44,10 +47,10 @@ def claim(plan: Plan) -> Folder:
     """
     ranks = rank(os.environ) if plan.out else None
     worker = WorkerRank(**ranks) if ranks else None
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    out = plan.out or Path("runs", f"{plan.name}-{stamp}")
+    out = plan.out or Path("runs")
     UPLOADS.must_lack((out / WORKERS / worker.name if worker else out) / MANIFEST)
     try:
+        out = plan.out or new_run(plan.name)
         folder = _workers(out, worker) if worker else _single(out)
         folder.processes.mkdir()
         probe = folder.processes / "probe"
@@ -59,6 +62,25 @@ def claim(plan: Plan) -> Folder:
         why = "a folder cannot be created there" if refused else error.strerror
         raise OutputError(f"{out} cannot be written ({why}): choose another folder.") from error
     return folder
+
+
+def new_run(name: str) -> Path:
+    """Create a folder for a run below ``runs``, named after the time; of several in one second, each has its own.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    runs, number = Path("runs"), 1
+    runs.mkdir(exist_ok=True)
+    named = f"{name[:MOST_LETTERS]}-{time.strftime('%Y%m%d-%H%M%S')}"
+    while True:
+        folder = runs / (f"{named}-{number}" if number > 1 else named)
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
 
 
 def _single(out: Path) -> Folder:

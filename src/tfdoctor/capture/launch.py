@@ -1,6 +1,7 @@
 """Runs the user's script as without tfdoctor, with the agent inside and samplers in this process."""
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tfdoctor.capture import manifest, run_times
+from tfdoctor.capture.agent.process.rank import unreadable
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
@@ -50,6 +52,8 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     _begin(folder, state)
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
     variables = environment(plan, folder.processes)
+    for name in unreadable(os.environ) if plan.out and not plan.quiet else ():
+        print(f"tfdoctor: note: {name} is not what a launcher sets, and is ignored", file=stderr)
     chosen = plan.python is None and plan.kind is not Kind.COMMAND
     if chosen and not plan.quiet and (said := notice(command[0])):
         print(f"tfdoctor: {said}", file=stderr)

@@ -6,7 +6,6 @@ per worker asks, all at the same moment, so that an unreachable worker does not 
 
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -14,6 +13,7 @@ from typing import TextIO
 from tfdoctor.capture.attach.address import Address
 from tfdoctor.capture.attach.assemble import assemble
 from tfdoctor.capture.attach.client import Answer, ask
+from tfdoctor.capture.folder import new_run
 from tfdoctor.capture.progress import line
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, OutputError
@@ -34,6 +34,7 @@ class _Request:
     addresses: tuple[Address, ...]
     seconds: float
     out: Path
+    made: bool  # for this trace
 
 
 def attach(
@@ -62,17 +63,21 @@ def _checked(text: str, seconds: float, out: Path | None) -> _Request:
         raise CaptureError(
             f"--for must be 1ms to {LONGEST_S / 60:.0f}m, since the job keeps the whole trace in memory."
         )
-    out = out or Path("runs", f"attach-{time.strftime('%Y%m%d-%H%M%S')}")
+    if out is None:
+        try:
+            return _Request(addresses, seconds, new_run("attach"), made=True)
+        except OSError as error:
+            raise OutputError(f"runs cannot be written ({error.strerror}): use --out.") from error
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise NotEmptyError(
             f"{out} is not empty: choose another folder with --out, or remove it first."
         )
-    return _Request(addresses, seconds, out)
+    return _Request(addresses, seconds, out, made=not out.exists())
 
 
 def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
     """Trace the jobs and write the recording; return the answer of each worker."""
-    out, existed = request.out, request.out.is_dir()
+    out = request.out
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".attach-", dir=out) as private:
@@ -83,7 +88,7 @@ def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
             f"{out} cannot be written ({error.strerror}): choose another folder with --out."
         ) from error
     finally:
-        if not existed and out.is_dir() and not any(out.iterdir()):  # the recording never began
+        if request.made and out.is_dir() and not any(out.iterdir()):  # the recording never began
             out.rmdir()
     return answers
 

@@ -21,6 +21,9 @@ PORT = "8431"
 PORTS = "TPU_RUNTIME_METRICS_PORTS"
 """One port for each process that uses TPUs, separated by commas."""
 
+MOST_PORTS = 64
+"""A machine has at most 8 chips; a longer list is no list of ports."""
+
 EVERY_S = 1.0
 
 FAILURES = 20
@@ -56,11 +59,12 @@ class TpuSampler:
         """Search for chips and for the ports of their runtime."""
         if not chips(self.devices):
             raise NoDevice("this machine has no TPU")
-        ports = environment(pid).get(PORTS) or PORT
+        given = environment(pid).get(PORTS, "").split(",")
+        ports = [port.strip() for port in given if port.strip().isdecimal()][:MOST_PORTS] or [PORT]
         # gRPC takes a tenth of a second to load: import it only on a machine with TPUs.
         from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415
 
-        self.runtimes = [Runtime(port.strip()) for port in ports.split(",") if port.strip()]
+        self.runtimes = list(map(Runtime, ports))
 
     def read(self) -> dict[str, Any]:
         """Return one sample of every device, or nothing without an answer or within EVERY_S."""

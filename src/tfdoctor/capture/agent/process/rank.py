@@ -8,7 +8,7 @@ import re
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import TypedDict
+    from typing import Any, TypedDict
 
     class Rank(TypedDict):
         """A worker's place in its job; None is unknown."""
@@ -38,6 +38,12 @@ INDEX = "JOB_COMPLETION_INDEX"
 STEP = "SLURM_STEP_ID"
 """Slurm's sign that this is one of the tasks that `srun` started."""
 
+HOSTS = "SM_HOSTS"
+"""JSON with the names of the machines of a training job of SageMaker."""
+
+DIGITS, LETTERS = 9, 60
+"""Longest number of a worker, and longest name of a kind of tasks: they become the name of a folder."""
+
 FIRST = ("chief", "master", "worker")
 """Kinds of tasks that train, in the order of their numbers; others come after them."""
 
@@ -58,33 +64,62 @@ def rank(environment: Mapping[str, str]) -> Rank | None:
     return _of_hosts(environment) or _of_numbers(environment.get(INDEX) or "", "")
 
 
+def unreadable(environment: Mapping[str, str]) -> list[str]:
+    """Return the variables of launchers that are set to something else than launchers set them to."""
+    given = {name: value for name, value in environment.items() if value}
+    numbers = [name for pair in NUMBERS for name in pair] + [INDEX]
+    found = [name for name in CLUSTERS if name in given and _tasks(given[name]) == ()]
+    if HOSTS in given and not isinstance(_json(given[HOSTS]), list):
+        found.append(HOSTS)
+    return found + [name for name in numbers if name in given and _number(given[name]) is None]
+
+
+def _json(text: str | None) -> Any:  # noqa: ANN401 - what is in it
+    try:
+        return json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= DIGITS else None
+
+
 def _of_hosts(environment: Mapping[str, str]) -> Rank | None:
     """Return the place of this host among those of a training job of SageMaker."""
-    try:
-        hosts = json.loads(environment["SM_HOSTS"])
-        number = hosts.index(environment["SM_CURRENT_HOST"])
-    except (ValueError, KeyError, AttributeError):
+    hosts, own = _json(environment.get(HOSTS)), environment.get("SM_CURRENT_HOST")
+    if not isinstance(hosts, list) or own not in hosts:
         return None
-    return _of_numbers(str(number), str(len(hosts)))
+    return _of_numbers(str(hosts.index(own)), str(len(hosts)))
 
 
 def _of_numbers(number: str, size: str) -> Rank | None:
-    if not number.isdecimal():
+    own, known = _number(number), _number(size)  # an unknown size: there may be others
+    if own is None or known in (0, 1):  # a job of one is no worker among several
         return None
-    known = int(size) if size.isdecimal() else None  # unknown: there may be others
-    if known in (0, 1):  # a job of one is no worker among several
-        return None
-    return {"name": f"worker-{int(number)}", "rank": int(number), "size": known}
+    return {"name": f"worker-{own}", "rank": own, "size": known}
+
+
+def _tasks(text: str | None) -> tuple[str, int, dict[str, Any]] | tuple[()] | None:
+    """Return the kind and the number of a task, and all tasks: () where they cannot be read, None without any."""
+    spec = _json(text)
+    if not isinstance(spec, dict) or not spec.get("task") or not spec.get("cluster"):
+        return None if isinstance(spec, dict) else ()
+    try:
+        kind, index = str(spec["task"]["type"]), _number(str(spec["task"]["index"]))
+        tasks = {str(name): hosts for name, hosts in spec["cluster"].items() if hosts is not None}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ()
+    whole = all(isinstance(hosts, (list, dict)) for hosts in tasks.values())
+    return () if index is None or not whole or len(kind) > LETTERS else (kind, index, tasks)
 
 
 def _of_cluster(text: str | None) -> Rank | None:
-    try:
-        spec = json.loads(text or "")
-        kind, index = str(spec["task"]["type"]), int(spec["task"]["index"])
-        tasks = {str(name): hosts for name, hosts in spec["cluster"].items() if hosts is not None}
-        counts = {name: len(hosts) for name, hosts in tasks.items()}
-    except (ValueError, TypeError, KeyError, AttributeError):
+    found = _tasks(text)
+    if not found:
         return None
+    kind, index, tasks = found
+    counts = {name: len(hosts) for name, hosts in tasks.items()}
     name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
     if any(isinstance(hosts, dict) for hosts in tasks.values()):  # the others are not told to it
         return {"name": f"{name}-{index}", "rank": index if kind in FIRST else None, "size": None}
