@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.capture import manifest
-from tfdoctor.capture.agent.process.masking import masked
+from tfdoctor.capture.agent.process.masking import clean, cleaned_begin, masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import processes
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
@@ -69,6 +69,108 @@ def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]
     assert masked(arguments) == shown
 
 
+LETTERS, DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
+TOKENS = [  # made up here, so that no file contains one
+    *(f"{prefix}_{LETTERS}{DIGITS}" for prefix in ("hf", "npm", "gho", "ghs", "ghu", "ghr", "gsk")),
+    *(
+        f"{prefix}_{DIGITS * 4}"
+        for prefix in ("github_pat", "dckr_pat", "sk_live", "rk_test", "dop_v1")
+    ),
+    *(
+        f"{prefix}-{LETTERS}"
+        for prefix in ("glpat", "nvapi", "xoxb", "xoxp", "sk", "sk-ant", "sk-proj")
+    ),
+    *("AKIA" + "A1B2" * 4, "ASIA" + "A1B2" * 4, f"AIza{LETTERS}{DIGITS}", f"ya29.a0{LETTERS}"),
+    *(
+        f"pypi-AgEI{LETTERS}",
+        f"SG.{LETTERS}.{LETTERS}",
+        f"hvs.{LETTERS}",
+        f"eyJ{LETTERS}.{DIGITS}.a-b_c",
+    ),
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_tokens_of_issuers_are_masked_wherever_they_stand(token: str) -> None:
+    assert masked([token]) == ["***"]
+    assert masked([f"--x={token}"]) == ["--x=***"]
+    assert clean(f"cannot fetch '{token}': 401") == "cannot fetch '***': 401"
+    assert (
+        cleaned_begin(f"{'x' * 90}: {token}", 95) == f"{'x' * 90}: ***"
+    )  # cut after it was masked
+
+
+KEY = "-----BEGIN {}PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("end", ["", "\n-----END {}PRIVATE KEY-----"])
+def test_private_keys_are_masked(kind: str, end: str) -> None:
+    head = KEY.format(kind)
+    key = f"{head}\nProc-Type: 4,ENCRYPTED\n\nMIIEpA+/=\nMIIEpB{end.format(kind)}"
+    assert masked(["train.py", key, "--lr", "1"]) == ["train.py", f"{head}***", "--lr", "1"]
+    assert "MII" not in " ".join(masked(["train.py", *key.split()]))  # without quotes
+    assert clean(f"not a key: {key}") == f"not a key: {head}***"
+    assert clean(key.replace("PRIVATE", "PUBLIC")) == key.replace("PRIVATE", "PUBLIC")
+
+
+HASH = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["wandb", "login", HASH], ["wandb", "login", "***"]),
+        (["sh", "-c", f"wandb login {HASH}; x"], ["sh", "-c", "wandb login ***; x"]),
+        (["X-Api-Key: abc"], ["X-Api-Key: ***"]),
+        (["PRIVATE-TOKEN: abc"], ["PRIVATE-TOKEN: ***"]),
+        (["{'api_key': 'a b', 'lr': 1}"], ["{'api_key': '***', 'lr': 1}"]),
+        (["https://hooks.slack.com/services/T0/B0/abc"], ["https://hooks.slack.com/services/***"]),
+    ],
+)
+def test_credentials_are_known_by_what_stands_before_them(
+    arguments: list[str], shown: list[str]
+) -> None:
+    assert masked(arguments) == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            HASH,
+            f"/data/{HASH}/x.tfrecord",
+            f"--commit={HASH}",
+            f"git checkout {HASH}",
+            HASH + HASH,
+        ),
+        *(
+            "/cache/hf_transformers_cache_directory_v2",
+            "sk-learn-training-image-2024",
+            "npm_install.py",
+        ),
+        *(
+            "pypi-mirror-requirements-file.txt",
+            "gs://b/ghp_data",
+            "SG.model.h5",
+            "eyJ.txt",
+            "sk-25",
+        ),
+        *(
+            "models--bert-base-uncased",
+            "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+            "xoxo",
+            "AKIA",
+            "hvs.py",
+        ),
+        *("x-axis: key", "login", "glossary-of-terms-and-names", "-----BEGIN CERTIFICATE-----MII"),
+    ],
+)
+def test_names_and_hashes_are_shown(name: str) -> None:
+    assert masked(["train.py", name, f"--x={name}"]) == ["train.py", name, f"--x={name}"]
+    assert clean(f"no such file: {name}") == f"no such file: {name}"
+
+
 ORDINARY = """
 --data_dir=/data --model_dir=gs://bucket/run1 --path x --pattern *.tfrecord --patience 5 --passes 3
 --pw_layers=3 --signatures=2 --sigma 0.1 --sigmoid --patch-size=16 --epochs=3 --batch_size 64 --lr 1e-3
@@ -85,7 +187,16 @@ def test_what_ordinary_scripts_are_given_is_shown() -> None:
     assert masked(ORDINARY.split()) == ORDINARY.split()
 
 
-@pytest.mark.parametrize("long", ["x" * 500_000, "a_key-" * 50_000, '"' * 9_000, "-u" * 9_000])
+@pytest.mark.parametrize(
+    "long",
+    [
+        "x" * 500_000,
+        "a_key-" * 50_000,
+        '"' * 9_000,
+        "-u" * 9_000,
+        "'a" * 9_000,
+    ],
+)
 def test_a_long_argument_is_read_once(long: str) -> None:
     assert masked([long, f"{long}; TOKEN=abc"])[1].endswith("; TOKEN=***")
 

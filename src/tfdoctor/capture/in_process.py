@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from tfdoctor.capture import manifest, run_times
 from tfdoctor.capture.agent.process.frames import clean_error
-from tfdoctor.capture.agent.process.masking import clean
+from tfdoctor.capture.agent.process.masking import cleaned_begin
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import agent_plan
 from tfdoctor.capture.folder import Folder, claim
@@ -148,7 +148,7 @@ class InProcessRecording:
         ended = manifest.end(self.state, _code(error), samplings, recorded)
         outcome = ended.outcome
         if error is not None:
-            outcome = replace(outcome, error=clean(f"{type(error).__name__}: {error}"[:500]))
+            outcome = replace(outcome, error=cleaned_begin(f"{type(error).__name__}: {error}", 500))
         if reason == "unfinished":
             outcome = replace(outcome, exit_code=None)
         faults = tuple(AgentError("record", fault) for fault in self.faults)
@@ -161,7 +161,7 @@ class InProcessRecording:
         try:
             yield
         except Exception as error:  # noqa: BLE001  # any fault of ours
-            self.faults.append(f"{where}: {type(error).__name__}: {error}"[:500])
+            self.faults.append(cleaned_begin(f"{where}: {type(error).__name__}: {error}", 500))
 
 
 def _end_abandoned() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import tfdoctor
 from tfdoctor import own_python
 from tfdoctor.capture import machine, missing_data
-from tfdoctor.capture.agent.process.masking import masked
+from tfdoctor.capture.agent.process.masking import clean, masked
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
@@ -95,7 +95,7 @@ def _revision(plan: Plan) -> Revision | None:
 def _plan(plan: Plan) -> CapturePlan:
     return CapturePlan(
         kind=plan.kind.value,
-        script=plan.script,
+        script=clean(plan.script),
         steps=plan.steps,
         warmup=plan.warmup,
         seconds=plan.seconds,

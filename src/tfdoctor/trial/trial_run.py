@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.agent.process.masking import MASK
+from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
@@ -133,4 +133,4 @@ def _error(code: int, log: Path) -> str:
 def _last_line(log: Path) -> str:
     lines = log.read_text("utf-8", errors="replace").strip().splitlines()
     errors = [line for line in lines if line and not line[0].isspace()]
-    return errors[-1][:300] if errors else "it printed nothing"
+    return cleaned_begin(errors[-1], 300) if errors else "it printed nothing"

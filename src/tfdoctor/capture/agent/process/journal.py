@@ -69,7 +69,10 @@ class Journal:
         if _is_of_handler(error):
             raise error
         if len(self.errors) < MOST_ERRORS:
-            self.errors.append({"where": where, "error": f"{type(error).__name__}: {error}"[:500]})
+            from .masking import cleaned_begin  # same as in `write`
+
+            text = cleaned_begin(f"{type(error).__name__}: {error}", 500)
+            self.errors.append({"where": where, "error": text})
 
     def missing(self, what: str, why: str) -> None:
         """Note what this recording lacks, and what the user can do about it."""

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 MASK = "***"
 
+LONGEST = 50_000
+"""Characters of a text that are read to show its beginning."""
+
 
 def _after_none(words: str, then: str) -> str:
     """Return a pattern of `then`, but not where one of the words stands before it."""
@@ -56,19 +59,50 @@ PATTERNS = tuple(
         rf"({NAME}=)(?:\"[^\"]*\"|'[^']*'|[^\s&;]+)",  # TOKEN=…, ?api_key=…
         rf"((?:^|\s)(?=-){NAME}\s+)(?!-)\S+",  # inside `bash -c "train --token …"`
         rf"(\"(?=[^\"]*?(?:{WORDS}))[^\"]*\"\s*:\s*\")[^\"]*(?=\")",  # {"api_key": "…"}
-        rf"(\"(?=[^\"]*?(?:{WORDS}))[^\"]*\"\s*:\s*)[\w.-]+",  # {"pin_token": 123}
+        rf"('(?=[^']*?(?:{WORDS}))[^']*'\s*:\s*')[^']*(?=')",  # {'api_key': '…'}
+        rf"([\"'](?=[^\"']*?(?:{WORDS}))[^\"']*[\"']\s*:\s*)[\w.-]+",  # {"pin_token": 123}
         r"(\b(?:authorization|cookie)\s*:\s*(?:\w+\s+)?)[^\"'\n]+",  # Authorization: Token …
+        r"(\b(?:x|private|proxy)-[\w-]{0,40}(?:key|token|auth|secret)\s*:\s*)[^\"'\n]+",  # X-Api-Key: …
+        r"(\bhooks\.slack\.com/services/|\bdiscord(?:app)?\.com/api/webhooks/)[\w/-]+",
+        r"(\bwandb\s+login\s+(?:-\S+\s+)*)[0-9a-f]{40}\b",
         r"(\b(?:bearer|basic)\s+)[\w.~+/=-]+",  # Authorization: Bearer …
         # -u name:password; not 1000:1000, host:8080 or http://host
         rf"((?:^|\s)(?:-u[\s=]*|--(?:proxy-)?user[\s=]+)(?!{PORT})[^:/\s]+:)(?!//)[^\s\"']+",
     )
 )
 
-KNOWN = re.compile(
-    r"\b(hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|sk-[\w-]{20,}|AKIA[0-9A-Z]{16}"
-    r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]+\.[\w-]+)"
+ISSUERS = (
+    r"(?:hf_|api_org_|gh[oprsu]_|npm_|gsk_|r8_|pplx-|xai-|sbp_|glsa_|lin_api_)[A-Za-z0-9]{30,}",
+    r"(?:github_pat_|wandb_v\d_|(?:dckr|sntry|sntrys)_(?:pat_|oat_)?)\w{20,}",
+    r"gl(?:pat|dt|rt|ptt|agent|oas|cbt|ft|imt|soat)-[\w-]{20,}|dckr_[op]at_[\w-]{20,}",
+    r"sk-(?:(?:ant|proj|svcacct|admin|or)-[\w-]{20,}|[A-Za-z0-9]{20,})",
+    r"[prs]k_(?:live|test)_\w{16,}|shp(?:at|ss|ca|pa)_[0-9a-fA-F]{32}|whsec_\w{20,}",
+    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}",
+    r"xox[abceoprs]-[\w-]{10,}|xapp-\d-[\w-]{10,}|nvapi-[\w-]{20,}|pypi-AgE[\w-]{10,}|do[opr]_v1_[0-9a-f]{32,}",
+    r"SG\.[\w-]{16,}\.[\w-]{16,}|hv[bs]\.[\w-]{20,}|dapi[0-9a-f]{32}|ATATT3[\w=-]{20,}|rubygems_[0-9a-f]{40,}",
+    r"eyJ[\w-]{10,}\.[\w-]+\.[\w-]+|AGE-SECRET-KEY-1[0-9A-Z]{50,}",
 )
-"""Tokens that show what they are: Hugging Face, GitHub, GitLab, OpenAI, AWS, Slack, Google, a JWT."""
+"""Tokens that show what they are, by their issuers' prefixes: Hugging Face, GitHub, npm, Groq, Replicate, Supabase,
+Grafana; Weights & Biases, Docker, Sentry; GitLab; OpenAI, Anthropic; Stripe, Shopify; AWS, Google; Slack, NVIDIA,
+PyPI, DigitalOcean; SendGrid, Vault, Databricks, Atlassian, RubyGems; a JWT, age. Each with as much after the prefix
+as keeps names of files and of packages (`sk-learn-image`, `hf_transformers_cache`)."""
+
+KNOWN = re.compile(rf"\b(?:{'|'.join(ISSUERS)})")
+
+BETWEEN = "\x1f"
+"""Between arguments while a key is looked for that a shell has split: white space that nobody types."""
+
+
+def _private_key(space: str) -> re.Pattern[str]:
+    """Return the pattern of a private key, to its end or that of the text, with this between its words."""
+    head = f"-{{4,5}}{space}?BEGIN[{space}A-Z0-9]{{0,40}}PRIVATE{space}+KEY(?:{space}+BLOCK)?{space}?-{{4,5}}"
+    return re.compile(rf"({head})[\s\S]*?(?:-{{4,5}}{space}?END[{space}A-Z0-9]*-{{4,5}}|\Z)")
+
+
+PEM, SPLIT_PEM = _private_key(r"\s"), _private_key(BETWEEN)
+
+HEX_KEY = re.compile(r"[0-9a-f]{40}")
+"""A key of Weights & Biases after `login`; elsewhere, it looks like a hash."""
 
 
 def masked(arguments: Iterable[str]) -> list[str]:
@@ -82,17 +116,26 @@ def masked(arguments: Iterable[str]) -> list[str]:
             shown.append(MASK)
         elif equals and secret and "://" not in name:
             shown.append(f"{name}={MASK}")
+        elif before == "login" and HEX_KEY.fullmatch(argument):
+            shown.append(MASK)
         elif before in USER:
             shown.append(clean(f"-u {argument}").removeprefix("-u "))
         else:
             shown.append(clean(argument))
         before = argument
         hide = secret and argument.startswith("-") and not equals
-    return shown
+    text = BETWEEN.join(shown)
+    return SPLIT_PEM.sub(rf"\g<1>{MASK}", text).split(BETWEEN) if SPLIT_PEM.search(text) else shown
 
 
 def clean(text: str) -> str:
     """Return a text without the credentials that are written out in it."""
+    text = PEM.sub(rf"\g<1>{MASK}", text)
     for pattern, shown in PATTERNS:
         text = pattern.sub(shown, text)
     return KNOWN.sub(MASK, text)
+
+
+def cleaned_begin(text: str, length: int) -> str:
+    """Return the beginning of a text without credentials: masked before it is cut, for half a token has no form."""
+    return clean(text[:LONGEST])[:length]

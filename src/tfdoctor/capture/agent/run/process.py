@@ -50,17 +50,20 @@ def of_end(error: BaseException | None) -> dict[str, object]:
 
 def of_error(error: BaseException) -> dict[str, object]:
     """Return an exception's class, its message as far as it is kept, and the user's line that raised it."""
-    from ..process.masking import clean  # takes 10 ms of CPU to import, and few processes need it
+    from ..process.masking import LONGEST, clean  # takes 10 ms of CPU, and few processes need it
 
     try:
         text = str(error).strip()
     except Exception:  # of the user's own class
         text = ""
+    if len(text) > 2 * LONGEST:
+        text = f"{text[:LONGEST]}{text[-LONGEST:]}"
+    text = clean(text)  # before it is cut: half a token has no form
     if len(text) > BEGIN + END:
         text = f"{text[:BEGIN]} … {text[-END:]}"
     return {
         "error": type(error).__name__,
-        "message": clean(text),
+        "message": text,
         "at": _line(error.__traceback__),
     }
 
