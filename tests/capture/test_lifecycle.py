@@ -318,7 +318,7 @@ def test_a_full_disk_is_a_fault_of_the_recording_only(script: Path) -> None:
         )
         assert (done.returncode, done.stdout) == (code, "full\n")
         assert own_lines(done.stderr) == ""
-        assert "can no longer be written (No space left on device): make room" in done.stderr
+        assert "cannot be written (No space left on device): make room" in done.stderr
         log = account(disk / "out")
         assert lasted(log) > 0.5
 

@@ -1,11 +1,13 @@
 """Several processes that train: which are shown, under which names, and that none is lost."""
 
+import errno
 import json
 import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -259,12 +261,14 @@ def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
     assert said(other).steps.seen == 20
 
 
-def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(tmp_path: Path) -> None:
+def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     leave(tmp_path, "vm.6", 30, trace=True)
     begun = end(tmp_path, finish=False)
-    (tmp_path / "tfdoctor.json.tmp").mkdir()
     left = processes.read(tmp_path)
-    with pytest.raises(IsADirectoryError):
+    monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
         assemble.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
     recording = Recording.open(tmp_path)
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"

@@ -15,8 +15,8 @@ from tfdoctor.diagnosis.comparison import PartChange
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal, words
 from tfdoctor.report.comparison.view import ComparisonView
-from tfdoctor.report.files import replace_file
 from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.files import replace_file
 
 Compare = Callable[[str, str], None]
 

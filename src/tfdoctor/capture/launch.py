@@ -26,6 +26,7 @@ from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
+from tfdoctor.terms.files import unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,7 @@ def _begin(folder: Folder, state: Manifest) -> None:
         manifest.write(folder.out, state)
     except OSError as error:
         folder.drop()
-        raise OutputError(
-            f"{folder.out} cannot be written ({error.strerror}): choose another folder."
-        ) from error
+        raise OutputError(unwritten(folder.out, error)) from error
 
 
 def _samplers(plan: Plan) -> list[Sampler]:
@@ -130,7 +129,6 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
     except OSError as error:
         code = manifest.exit_code(returncode)
         raise LostRecordingError(
-            f"{folder.out} can no longer be written ({error.strerror}): make room for it, then run "
-            f"`tfdoctor report {folder.out}`.",
+            unwritten(folder.out, error, f"make room, then run `tfdoctor report {folder.out}`"),
             code,
         ) from error

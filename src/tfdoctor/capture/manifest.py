@@ -26,6 +26,7 @@ from tfdoctor.recording.manifest import (
     fold,
 )
 from tfdoctor.recording.processes import Process
+from tfdoctor.terms.files import replace_file
 
 ENVIRONMENT = [
     "CUDA_DEVICE_ORDER",
@@ -112,18 +113,12 @@ def clock() -> Clock:
 
 
 def write(out: Path, manifest: Manifest) -> None:
-    """Write the manifest to a temporary file and rename it, so that a reader never gets half of it.
+    """Write the manifest, so that a reader never gets half of it.
 
     Raises:
         OSError: it cannot be written; the one before is still there.
     """
-    temporary = out / f"{MANIFEST}.tmp"
-    try:
-        temporary.write_text(json.dumps(manifest.to_json(), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(out / MANIFEST)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(out / MANIFEST, json.dumps(manifest.to_json(), indent=1) + "\n")
 
 
 def end(

@@ -51,7 +51,7 @@ def check_target(path: Path) -> None:
     Raises:
         OutputError: it has content other than a patch, or cannot be read.
     """
-    from tfdoctor.report.files import why_unwritable  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.files import why_unwritable  # noqa: PLC0415 - keeps --help fast
 
     try:
         content = path.read_bytes() if path.exists() else b""
@@ -71,9 +71,11 @@ def write_file(path: Path, patch: bytes, folder: str = "") -> None:
     Raises:
         OutputError: it cannot be written.
     """
+    from tfdoctor.terms.files import replace_file  # noqa: PLC0415 - keeps --help fast
+
     check_target(path)
     try:
-        path.write_bytes(patch)
+        replace_file(path, patch, named=True)
     except OSError as error:
         raise _unwritable(path, error) from error
     where = folder or "the folder of the run"
@@ -81,9 +83,9 @@ def write_file(path: Path, patch: bytes, folder: str = "") -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"{path} cannot be written ({error.strerror}): choose another file for the patch."
-    )
+    from tfdoctor.terms.files import unwritten  # noqa: PLC0415 - keeps --help fast
+
+    return OutputError(unwritten(path, error, "choose another file for the patch"))
 
 
 def _left_out(diagnosis: "Diagnosis") -> list[str]:

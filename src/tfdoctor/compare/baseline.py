@@ -13,10 +13,10 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
-from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.files import replace_file, unwritten, why_unwritable
 from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 
 BASELINE_SCHEMA = 1
@@ -166,11 +166,9 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
     found |= {_known_as(diagnosis, one) for one in _findings(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
     try:
-        replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n")
+        replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n", named=True)
     except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror}): choose another file for the baseline."
-        ) from error
+        raise OutputError(unwritten(path, error, "choose another file for the baseline")) from error
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:

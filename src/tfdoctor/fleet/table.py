@@ -15,9 +15,9 @@ from pyarrow import parquet
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.diagnosis.fleet_report import FleetRun, PricedRun
 from tfdoctor.recording.typed import Misfit, read
-from tfdoctor.report.files import replace_file
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.files import replace_file, replaced, unwritten
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
 
@@ -93,9 +93,7 @@ class FleetTable:
                 f"Another `tfdoctor fleet` writes to {self.folder}: wait for it, or choose another folder."
             ) from error
         except OSError as error:
-            raise OutputError(
-                f"{self.folder} cannot be written ({error.strerror}): choose another folder."
-            ) from error
+            raise OutputError(unwritten(self.folder, error)) from error
         self._read(self._file)
         return self
 
@@ -136,9 +134,8 @@ class FleetTable:
         rows = [_columns(run) for run in runs]
         rows += [_columns(PricedRun(run=run, job="")) for run in failed]
         rows.sort(key=lambda row: str(row["place"]))
-        temporary = self.folder / f".{PARQUET}"
-        parquet.write_table(pa.Table.from_pylist(rows, SCHEMA), temporary)
-        temporary.replace(self.folder / PARQUET)
+        with replaced(self.folder / PARQUET) as temporary:
+            parquet.write_table(pa.Table.from_pylist(rows, SCHEMA), temporary)
         replace_file(self.path, "".join(map(_line, rows)))
         self.reports = {str(row["report"]) for row in rows}
         for page in (self.folder / PAGES).glob("*.html"):

@@ -7,8 +7,8 @@ from pathlib import Path
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
-from tfdoctor.report.files import replace_file
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.files import replace_file, unwritten
 
 SCHEMA = 1
 
@@ -76,8 +76,6 @@ def write(kept: KeptHistory, path: Path) -> None:
         OutputError: it cannot be written.
     """
     try:
-        replace_file(path, json.dumps(asdict(kept), indent=2) + "\n")
+        replace_file(path, json.dumps(asdict(kept), indent=2) + "\n", named=True)
     except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror}): choose another file."
-        ) from error
+        raise OutputError(unwritten(path, error, "choose another file")) from error

@@ -1,18 +1,12 @@
-"""Writes reports to files, each completely or not at all."""
+"""Writes reports to files."""
 
-import errno
-import os
-import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import formats
 from tfdoctor.terms.errors import OutputError
-
-READABLE = 0o644
-"""Mode of a new file: a report is to be read."""
+from tfdoctor.terms.files import replace_file, unwritten
 
 
 def write(
@@ -55,38 +49,4 @@ def write_texts(folder: Path, texts: Mapping[Path, str]) -> None:
         for path, text in texts.items():
             replace_file(path, text)
     except OSError as error:
-        raise OutputError(
-            f"{folder} cannot be written ({error.strerror}): choose another folder."
-        ) from error
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write to a temporary file and rename it, so that an interrupted write leaves the old file.
-
-    A link stays one, and a file keeps its mode.
-
-    Raises:
-        OSError: it cannot be written, or is no file.
-    """
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is not a file", str(path))
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else READABLE
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
-    ) as file:
-        file.write(text)
-    os.chmod(file.name, mode)  # noqa: PTH101 - NamedTemporaryFile made it private
-    Path(file.name).replace(path)
-
-
-def why_unwritable(path: Path) -> str:
-    """Return why a folder takes no new file, or a file no new text; "" where it does. Nothing changes there."""
-    try:
-        if path.is_dir():
-            with tempfile.TemporaryFile(dir=path):
-                return ""
-        with path.open("ab"):
-            return ""
-    except OSError as error:
-        return error.strerror or type(error).__name__
+        raise OutputError(unwritten(folder, error)) from error

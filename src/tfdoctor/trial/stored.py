@@ -8,9 +8,9 @@ from cattrs import BaseValidationError
 
 from tfdoctor.diagnosis import Diagnosis, Trials
 from tfdoctor.recording import Recording
-from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.stored.converter import plain
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.files import replace_file, unwritten, why_unwritable
 
 FILE = "trials.json"
 
@@ -42,7 +42,7 @@ def keep(trials: Trials | None, recording: Recording) -> bool:
         replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
     except OSError as error:
         raise OutputError(
-            f"{recording.root} cannot be written ({error.strerror}): copy the recording elsewhere."
+            unwritten(recording.root, error, "copy the recording elsewhere")
         ) from error
     return True
 

@@ -17,6 +17,7 @@ from tfdoctor.capture.folder import new_run
 from tfdoctor.capture.progress import line
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, OutputError
+from tfdoctor.terms.files import unwritten
 
 __all__ = ["LONGEST_S", "Address", "attach"]
 
@@ -67,7 +68,9 @@ def _checked(text: str, seconds: float, out: Path | None) -> _Request:
         try:
             return _Request(addresses, seconds, new_run("attach"), made=True)
         except OSError as error:
-            raise OutputError(f"runs cannot be written ({error.strerror}): use --out.") from error
+            raise OutputError(
+                unwritten("runs", error, "choose another folder with --out")
+            ) from error
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise NotEmptyError(
             f"{out} is not empty: choose another folder with --out, or remove it first."
@@ -84,9 +87,7 @@ def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
             answers = _answers(request, Path(private), stderr)
             assemble(out, answers, request.seconds)
     except OSError as error:
-        raise OutputError(
-            f"{out} cannot be written ({error.strerror}): choose another folder with --out."
-        ) from error
+        raise OutputError(unwritten(out, error, "choose another folder with --out")) from error
     finally:
         if request.made and out.is_dir() and not any(out.iterdir()):  # the recording never began
             out.rmdir()

@@ -1,0 +1,87 @@
+"""Files are written completely or not at all, never through a link of somebody else, and nothing is left over."""
+
+import errno
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import SOURCES, environment
+from tfdoctor.terms.files import replace_file, replaced, unwritten
+
+
+@pytest.mark.parametrize("outside", ["home/bashrc", "home/missing", "rec/report.html"])
+def test_a_link_out_of_the_folder_is_replaced_by_the_file(outside: str, tmp_path: Path) -> None:
+    """Also one that leads nowhere, or to itself."""
+    link, target = tmp_path / "rec" / "report.html", tmp_path / outside
+    (tmp_path / "rec").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "bashrc").write_text("precious")
+    link.symlink_to(target)
+    replace_file(link, "page")
+    assert (link.is_symlink(), link.read_text()) == (False, "page")
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["bashrc"]
+    assert (tmp_path / "home" / "bashrc").read_text() == "precious"
+
+
+def test_a_link_that_the_user_has_named_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "own").mkdir()
+    link = tmp_path / "own" / "baseline.json"
+    link.symlink_to(tmp_path / "shared" / "baseline.json")
+    replace_file(link, "after", named=True)
+    assert link.is_symlink()
+    assert (tmp_path / "shared" / "baseline.json").read_text() == "after"
+
+
+def test_a_folder_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    replace_file(tmp_path / "out" / "report.json", b"{}")
+    assert (tmp_path / "real" / "report.json").read_bytes() == b"{}"
+
+
+def write_half(path: Path, error: BaseException) -> None:
+    with replaced(path) as temporary:
+        temporary.write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+def test_nothing_is_left_of_what_was_not_written(error: BaseException, tmp_path: Path) -> None:
+    path = tmp_path / f"{'n' * 250}.json"
+    path.write_text("before")
+    with pytest.raises(type(error)):
+        write_half(path, error)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "before"
+
+
+def test_a_limit_of_the_size_of_files_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tfdoctor.terms.files import replace_file, unwritten\n"
+        "try: replace_file(Path(sys.argv[1], 'report.html'), 'x' * 9000)\n"
+        "except OSError as error: print(unwritten('out', error))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, str(tmp_path)],  # -B: its bytecode would be cut too
+        env=environment(PYTHONPATH=str(SOURCES)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == (
+        "out cannot be written: it is larger than the limit of 4,096 bytes for a file (`ulimit -f`); raise that, "
+        "or make a smaller recording with fewer --steps or --no-trace.\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_any_other_reason_has_the_cure_of_its_place() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert unwritten("out", full) == (
+        "out cannot be written (No space left on device): choose another folder."
+    )
