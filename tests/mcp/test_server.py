@@ -107,6 +107,8 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
 
 @pytest.mark.tensorflow
 def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
+    (folder / "tfdoctor.py").write_text("raise SystemExit(9)\n")  # not what is run
+
     async def asks(session: ClientSession) -> None:
         failed, report = await call(
             session, "profile", script="train.py", out="new", arguments=["; touch owned", "$(id)"]
