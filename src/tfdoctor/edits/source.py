@@ -10,6 +10,7 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.files import NotReadableError, content
 from tfdoctor.terms.verdict import Location
 
 
@@ -81,7 +82,7 @@ class Sources:
         expected = self.hashes[self.recorded(path)]
         exists = False
         for folder in dict.fromkeys((*map(Path, self.folders), Path.cwd())):
-            data = _bytes(folder / path)
+            data = _bytes(folder / path, path)
             exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
                 # Its name is that below the folder, with links resolved, as git needs it.
@@ -122,8 +123,15 @@ def within_repository(folder: Path) -> str:
     return "" if top == real else f"{real.relative_to(top).as_posix()}/"
 
 
-def _bytes(path: Path) -> bytes | None:
+def _bytes(file: Path, path: str) -> bytes | None:
+    """Return what is in a file, or None of one that is gone or may not be read.
+
+    Raises:
+        Declined: it is no file of a program.
+    """
     try:
-        return path.read_bytes()
-    except OSError:  # gone, a folder, or without permission to read
+        return content(file.resolve())
+    except NotReadableError as error:
+        raise Declined(f"{path} is no file of a program ({error.strerror})") from error
+    except OSError:
         return None

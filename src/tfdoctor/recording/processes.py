@@ -12,6 +12,7 @@ from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
+from tfdoctor.terms.files import is_below
 
 PROCESSES = "processes"
 
@@ -64,9 +65,8 @@ class Process:
 
 def read(out: Path) -> tuple[Process, ...]:
     """Return a run's processes: those that trained first, by rank and number of steps."""
-    folders = {
-        file.parent for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}")
-    }
+    files = (file for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}"))
+    folders = {file.parent for file in files if is_below(file, out)}
     return tuple(sorted(map(_read, sorted(folders)), key=_order))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tfdoctor.recording.files import rows
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_log import (
     RUN_LOG,
@@ -47,10 +48,12 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
     path = folder / RUN_LOG
     if not path.is_file():
         return None
-    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    texts = rows(path, notes)
     now = folder / RUN_NOW
     if now.is_file():
-        texts += now.read_text(encoding="utf-8", errors="replace").splitlines()
+        texts += rows(now, notes)
+    if not texts:
+        return None
     faults: list[str] = []
     lines, dropped = _lines(texts, faults, notes)
     notes.left_out(RUN_LOG, faults)
@@ -79,9 +82,9 @@ def _lines(
     """Return the lines that can be read, and how many calls the agent did not tell one by one."""
     found: list[tuple[type, Any]] = []
     damaged = dropped = 0
-    for text in texts:
+    for line in texts:
         try:
-            data = json.loads(text)
+            data = json.loads(line)
             kind = data[KIND]
             if kind == DROPPED:
                 dropped = int(data[DROPPED])
