@@ -6,6 +6,8 @@ import atexit
 import os
 import sys
 
+import _tfdoctor_children  # type: ignore[import-not-found] # next to this file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +31,8 @@ def _hide(name: str, value: str | None) -> None:
     """Show the script a variable as it would be; programs that it starts still inherit ours.
 
     Only Python's view of the environment changes. What is started with `env=None`, by `os.system`
-    or by multiprocessing gets the environment of the process itself, and with it the agent.
+    or by multiprocessing gets the environment of the process itself, and with it the agent; for what
+    gets another one see `_tfdoctor_children`.
     """
     environ: Any = os.environ
     key, seen = environ.encodekey(name), environ._data  # noqa: SLF001  # no other way
@@ -102,6 +105,7 @@ def let_in() -> None:
     # Before the script registers any handler: so it runs after them.
     atexit.register(_leave, os._exit)
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
+    _tfdoctor_children.follow(os.environb[b"TFDOCTOR_PLAN"], OURS)
     if CHANGED in plan:
         _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))
     if manners == "hidden":
