@@ -103,14 +103,15 @@ class RecordingFiles:
         """Find the files of a process in the unfinished recording of its run."""
         agent = process.state if process else agent_state(path / AGENT, notes)
         process = process or processes.Process(path, agent or AgentState())
-        assembled = path == run and _manifest(run).finished  # as far as the disk had room for it
+        manifest = _manifest(run)
+        assembled = path == run and manifest.finished and not manifest.background
         return cls(
             process.traces or _traces(path),
             path,
             run / MANIFEST,
             process.program if process.program.is_file() else path / PROGRAM,
             run / SAMPLES,
-            None if assembled else agent,
+            None if assembled else agent,  # it may be as far as the disk had room for it
             process.folder if process.account_bytes else path,
         )
 
@@ -124,9 +125,9 @@ def _run_of(path: Path) -> Path | None:
 
 
 def _started(path: Path) -> int | None:
-    """Return the number of the process that tfdoctor started; None is unknown."""
-    times = _manifest(path).times
-    return times.pid if times else None
+    """Return the number of the process that tfdoctor started; None is unknown, or another one went on for it."""
+    manifest = _manifest(path)
+    return manifest.times.pid if manifest.times and not manifest.background else None
 
 
 def _manifest(path: Path) -> Manifest:

@@ -181,6 +181,7 @@ class Manifest:
     written: WrittenFiles | None = None  # None: not recorded
     times: RunTimes | None = None  # None: not recorded
     revision: Revision | None = None  # None: unknown, or not recorded
+    background: tuple[Count, ...] = ()  # processes that went on when the command had ended
 
     @property
     def folders(self) -> tuple[str, ...]:
