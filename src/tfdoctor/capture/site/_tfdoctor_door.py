@@ -20,6 +20,15 @@ OURS = os.path.dirname(os.path.abspath(__file__))
 START = os.getcwd()
 """The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
 
+PART = any(
+    word == "--multiprocessing-fork" or word.startswith("from multiprocessing.")
+    for word in getattr(sys, "orig_argv", sys.argv)
+)
+"""Whether multiprocessing has started this process, which does a part of another one's work."""
+
+MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys.argv[0], "")
+"""What Python names the code of a program that is in no file."""
+
 CHANGED = '"changed"'
 """What a plan has where this process is to read other texts of some files."""
 
@@ -63,7 +72,7 @@ def _agent() -> Any:  # noqa: ANN401  # loaded by its path
         if spec is None or spec.loader is None:
             raise ImportError(folder + " cannot be loaded")
         module: Any = importlib.util.module_from_spec(spec)
-        module.START = START
+        module.START, module.MAIN = START, MAIN
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
@@ -113,10 +122,7 @@ def let_in() -> None:
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
-    elif manners == "visible":
-        # What multiprocessing has started does a part of another process's work.
-        words: list[str] = getattr(sys, "orig_argv", [])
-        if not any("multiprocessing" in word for word in words):
-            _agent().begin(plan, waits=True)
+    elif manners == "visible" and not PART:
+        _agent().begin(plan, waits=True)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))
