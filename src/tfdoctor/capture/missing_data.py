@@ -28,6 +28,13 @@ NO_TENSORFLOW = {
     Kind.COMMAND: "no Python process of the command imported TensorFlow: if another command trains, name that one",
 }
 
+OTHERS = {"jax": "JAX", "torch": "PyTorch"}
+
+TRACES = {
+    "jax": ": trace some of them with `jax.profiler.trace(FOLDER)`, which `tfdoctor report FOLDER` reads"
+}
+"""How to record steps of other frameworks, as the end of a sentence."""
+
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 
 
@@ -77,10 +84,14 @@ def _no_trace(done: Manifest, process: Process) -> str:
         )
     if seen:
         return _too_few(done, process)
-    if "tensorflow" not in done.versions and _abrupt(process):
-        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
     if "tensorflow" not in done.versions:
-        return _no_tensorflow(done, process)
+        attempted = process.state.wanted == "tensorflow"
+        other = process.state.backend or next(filter(done.versions.get, OTHERS), "")
+        if other and not attempted:
+            return _other_framework(other, keras=bool(process.state.backend))
+        if _abrupt(process):
+            return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
+        return _no_tensorflow(done, attempted=attempted)
     return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
 
 
@@ -130,8 +141,8 @@ def _cure_of_early(done: Manifest) -> str:
     return _cure(done)
 
 
-def _no_tensorflow(done: Manifest, process: Process) -> str:
-    failed, attempted = failure(done), process.state.wanted == "tensorflow"
+def _no_tensorflow(done: Manifest, *, attempted: bool) -> str:
+    failed = failure(done)
     hiding = _hiding(done) if attempted else ""
     if hiding:
         prefix = f"{failed}: " if failed else ""
@@ -144,6 +155,15 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
     if failed:
         return f"{failed} before it imported TensorFlow: {_cure(done)}"
     return NO_TENSORFLOW[_kind(done)]
+
+
+def _other_framework(name: str, *, keras: bool) -> str:
+    """Return the reason for a program that trains by another framework, as far as it trains."""
+    called = OTHERS.get(name, name)
+    what = (
+        f"Keras runs on {called}" if keras else f"this is no TensorFlow program but one of {called}"
+    )
+    return f"{what}, whose training steps tfdoctor does not record{TRACES.get(name, '')}"
 
 
 def _hiding(done: Manifest) -> str:

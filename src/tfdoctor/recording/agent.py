@@ -226,6 +226,7 @@ class AgentState:
     argv: tuple[str, ...] = ()
     rank: WorkerRank | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    backend: str = ""  # of Keras, where its steps are not recorded: "jax"
     wanted: str = ""  # the module of TensorFlow or Keras that was imported first
     state: str = ""  # of the window: "open", "done", ...
     window: TracedWindow | None = None

@@ -73,13 +73,15 @@ def read(out: Path) -> tuple[Process, ...]:
 def reported(processes: Sequence[Process], pid: int | None = None) -> Process | None:
     """Return the process that a recording is about: the first that trained.
 
-    If none did: the one with this number, which tfdoctor started, else the one with the longest account. A process
-    that replaced itself (`os.execv`) has two folders and one number: the longer account is shown.
+    If none did: one that uses a backend of Keras whose steps are not recorded, else the one with this number, which
+    tfdoctor started, else any; of several the one with the longest account. A process that replaced itself
+    (`os.execv`) has two folders and one number.
     """
     if not processes or processes[0].trained:
         return processes[0] if processes else None
     started = [one for one in processes if pid is not None and one.state.pid == pid]
-    return max(started or processes, key=lambda one: one.account_bytes)
+    other = [one for one in processes if one.state.backend]
+    return max(other or started or processes, key=lambda one: one.account_bytes)
 
 
 def _read(folder: Path) -> Process:

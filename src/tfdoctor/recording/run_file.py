@@ -17,6 +17,7 @@ from tfdoctor.recording.run_log import (
     KeptStatement,
     LongStep,
     ProcessEnd,
+    RunFramework,
     RunLog,
     RunProcess,
     SeenStack,
@@ -36,6 +37,7 @@ KINDS: dict[str, type] = {
     "long": LongStep,
     "census": Census,
     "kept": KeptStatement,
+    "framework": RunFramework,
     "end": ProcessEnd,
 }
 """The dataclass of each kind of line."""
@@ -71,6 +73,7 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
         long_steps=tuple(_of(LongStep, lines)),
         censuses=tuple(_of(Census, lines)),
         kept=tuple(_of(KeptStatement, lines)),
+        frameworks=tuple(_of(RunFramework, lines)),
         end=next(iter(_of(ProcessEnd, lines)), None),
         dropped=dropped,
     )
