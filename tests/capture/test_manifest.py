@@ -152,6 +152,10 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
             "Keras runs on JAX, whose training steps tfdoctor does not record: trace some of them with",
         ),
         (
+            '{"backend": "torch", "versions": {"tensorflow": "2"}, "finished": true}',
+            "Keras runs on PyTorch, whose training steps tfdoctor does not record",
+        ),
+        (
             '{"wanted": "keras", "backend": "numpy", "finished": true}',
             "Keras runs on numpy, whose training steps tfdoctor does not record",
         ),

@@ -84,14 +84,10 @@ def _no_trace(done: Manifest, process: Process) -> str:
         )
     if seen:
         return _too_few(done, process)
+    if other := _other_framework(done, process):
+        return other
     if "tensorflow" not in done.versions:
-        attempted = process.state.wanted == "tensorflow"
-        other = process.state.backend or next(filter(done.versions.get, OTHERS), "")
-        if other and not attempted:
-            return _other_framework(other, keras=bool(process.state.backend))
-        if _abrupt(process):
-            return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
-        return _no_tensorflow(done, attempted=attempted)
+        return _no_tensorflow(done, process)
     return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
 
 
@@ -141,8 +137,10 @@ def _cure_of_early(done: Manifest) -> str:
     return _cure(done)
 
 
-def _no_tensorflow(done: Manifest, *, attempted: bool) -> str:
-    failed = failure(done)
+def _no_tensorflow(done: Manifest, process: Process) -> str:
+    failed, attempted = failure(done), process.state.wanted == "tensorflow"
+    if _abrupt(process):
+        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
     hiding = _hiding(done) if attempted else ""
     if hiding:
         prefix = f"{failed}: " if failed else ""
@@ -157,13 +155,15 @@ def _no_tensorflow(done: Manifest, *, attempted: bool) -> str:
     return NO_TENSORFLOW[_kind(done)]
 
 
-def _other_framework(name: str, *, keras: bool) -> str:
-    """Return the reason for a program that trains by another framework, as far as it trains."""
-    called = OTHERS.get(name, name)
-    what = (
-        f"Keras runs on {called}" if keras else f"this is no TensorFlow program but one of {called}"
-    )
-    return f"{what}, whose training steps tfdoctor does not record{TRACES.get(name, '')}"
+def _other_framework(done: Manifest, process: Process) -> str:
+    """Return the reason for a program that trains by another framework, as far as it trains; "" for any other."""
+    backend, what = process.state.backend, "Keras runs on"
+    name = backend
+    if not backend and "tensorflow" not in (*done.versions, process.state.wanted):
+        name = next(filter(done.versions.get, OTHERS), "")
+        what = "this is no TensorFlow program but one of"
+    unseen = "whose training steps tfdoctor does not record"
+    return f"{what} {OTHERS.get(name, name)}, {unseen}{TRACES.get(name, '')}" if name else ""
 
 
 def _hiding(done: Manifest) -> str:
