@@ -228,14 +228,14 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
 
 
 def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=5.0)))
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=5.0)))
     found = quality(trace([markers(20, 10)]), slowed)
     assert found.level == "low"
     assert found.doubts[0].remedy == "confirm with a timer before you change anything"
 
 
 def test_most_of_the_time_is_tracing_only_above_twice_the_time() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=4.9)))
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=4.9)))
     found = quality(trace([markers(20, 10)]), slowed)
     assert "because most of the traced time is the profiler's own cost" in found.doubts[0].remedy
 

@@ -57,6 +57,7 @@ from tfdoctor.diagnosis.work import (
 )
 from tfdoctor.terms.json_form import (
     AsText,
+    Moment,
     Ms,
     Named,
     OmitDefault,
@@ -148,9 +149,9 @@ class Subject:
     framework: Mapping[str, str] = field(default_factory=dict)  # {"tensorflow": "2.21.0", ...}
     hosts: tuple[str, ...] = ()
     exit_code: Signed | None = None
-    recorded: Annotated[str, OmitDefault()] = ""  # when, ISO 8601 in UTC
+    recorded: Annotated[Moment, OmitDefault()] = ""  # when, ISO 8601 in UTC
     commit: Annotated[str, OmitDefault()] = ""  # of the program in git
-    committed: Annotated[str, OmitDefault()] = ""  # when it was made, as `recorded`
+    committed: Annotated[Moment, OmitDefault()] = ""  # when it was made, as `recorded`
     changed: Annotated[bool | None, OmitDefault()] = (
         None  # whether the program differed from the commit; None is unknown
     )

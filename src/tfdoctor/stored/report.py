@@ -17,6 +17,7 @@ from tfdoctor.stored.check import Checked, JsonFault
 from tfdoctor.stored.converter import converter
 from tfdoctor.stored.results import ResultForms
 from tfdoctor.stored.schema import LIFTED, SCHEMA, schema
+from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json
 
 
@@ -59,6 +60,7 @@ def _faults(content: Mapping[str, Json]) -> Iterator[JsonFault]:
 
 
 def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis:
+    content = legible(content)
     steps = content.get("steps")
     lifted = {name: content[name] for name in LIFTED if name in content}
     whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
@@ -68,6 +70,28 @@ def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis
         first = transform_error(error, path="", format_exception=_expected)[0]
         what, _, where = first.rpartition(" @ ")  # as the library joins them
         raise NoReportError(f"{where.removeprefix('.')}: {what}") from error
+
+
+EXACT = ("patch", "replacements")
+"""Fields with parts of the user's files, which no reader sees as they are."""
+
+DEEPEST = 40
+"""Values within values; those of a report have 12."""
+
+
+def legible(value: Json, depth: int = 0) -> Json:
+    """Return a JSON value whose names and texts have no hidden characters and an end, and none too deep."""
+    if isinstance(value, str):
+        return text.legible(text.shorten(value, text.BLOCK_LIMIT))
+    if isinstance(value, Mapping):
+        return {
+            legible(name): item if name in EXACT else legible(item, depth + 1)
+            for name, item in value.items()
+            if depth < DEEPEST
+        }
+    if isinstance(value, list):
+        return [legible(item, depth + 1) for item in value if depth < DEEPEST]
+    return value
 
 
 def settled(diagnosis: Diagnosis) -> Diagnosis:

@@ -250,6 +250,18 @@ WebAddress = Annotated[
 
 Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
 Share = Annotated[float, Within(0, LARGEST)]
+Amount = Annotated[float, Within(0, LARGEST)]
+"""Of what cannot be negative, such as bytes and FLOPs."""
+
+Moment = Annotated[
+    str,
+    OfPattern(
+        r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$",
+        "a moment as ISO 8601 writes it: 2026-11-28T12:50:31Z",
+    ),
+]
+"""When something was; "" is unknown."""
+
 Signed = Annotated[int, Within(-MOST, MOST)]
 """A whole number that may be negative, which others are not."""
 
