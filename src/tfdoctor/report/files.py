@@ -10,7 +10,14 @@ from pathlib import Path
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import formats
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.text import uncommanding
+from tfdoctor.terms.text import uncommanding, uncommanding_json
+
+UNCOMMANDING = {
+    ".md": uncommanding,
+    ".json": uncommanding_json,
+    ".sarif": uncommanding_json,
+}
+"""What jobs print, by the ends of the names of files: no line of it is to command a CI runner."""
 
 READABLE = 0o644
 """Mode of a new file: a report is to be read."""
@@ -54,7 +61,7 @@ def write_texts(folder: Path, texts: Mapping[Path, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            replace_file(path, uncommanding(text) if path.suffix == ".md" else text)
+            replace_file(path, UNCOMMANDING.get(path.suffix, str)(text))
     except OSError as error:
         raise OutputError(
             f"{folder} cannot be written ({error.strerror}): choose another folder."

@@ -15,8 +15,9 @@ BLOCK_LIMIT = 20_000
 PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
 """Names in lowercase, even at the start of a sentence."""
 
-LONGEST = 10_000
-"""Characters of a text of a recording that are read: no pattern meets a longer one. C++ symbols reach 10 kB."""
+LONGEST = 4096
+"""Characters of a text of a recording that are read: no pattern meets a longer one, and no number in it has more
+digits than Python converts."""
 
 _LINE_BREAKS = re.compile(r"(?<!\s)\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
@@ -34,7 +35,8 @@ _HIDDEN = re.compile(
 _COLOR = r"\x1b\[[\d;]{0,40}m"
 _HIDDEN_BUT_COLORS = re.compile(rf"(?!{_COLOR})(?:{_HIDDEN.pattern})")
 
-_COMMANDS = re.compile(rf"^(?:[^\S\n]|{_COLOR})*:(?=:)|(?<=#)#(?=\w*\[)", re.MULTILINE)
+_MARKS = r"(?<=#)#(?=\w*\[)"
+_COMMANDS = re.compile(rf"^(?:[^\S\n]|{_COLOR})*:(?=:)|{_MARKS}", re.MULTILINE)
 """What CI runners obey in a line of output: GitHub's ``::error::`` at its start, and anywhere in it ``##[group]``
 as well as ``##vso[`` (Azure) and ``##teamcity[``. GitLab's sections begin with a control character."""
 
@@ -65,6 +67,11 @@ def legible(text: str) -> str:
 def uncommanding(text: str) -> str:
     """Return output in which no line is a command to a CI runner: a backslash parts its sign."""
     return _COMMANDS.sub(lambda sign: f"{sign[0][:-1]}\\{sign[0][-1]}", text)
+
+
+def uncommanding_json(text: str) -> str:
+    """Return the same JSON without such signs; no line of it begins with a text."""
+    return re.sub(_MARKS, r"\\u0023", text)
 
 
 def harmless(text: str, *, colored: bool = False) -> str:

@@ -17,7 +17,7 @@ from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.trace import EventType, Intervals, Line
 from tfdoctor.trace.hlo import HOST_SPACE
 
-DONE = re.compile(r"[\w.-]*-done[\w.-]*\(.*%([\w.-]+)\)")
+DONE = re.compile(r"[^(]*-done[\w.-]*\((?:.*\()?.*%([\w.-]+)\)")
 """The end of asynchronous work in HLO text, and the operation that began it (its last operand)."""
 
 
