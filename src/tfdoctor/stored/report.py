@@ -6,6 +6,7 @@ The forms of the fields are those of the types' annotations (see ``json_form``).
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from cattrs import BaseValidationError, Converter, transform_error
 
@@ -29,7 +30,7 @@ def write(diagnosis: Diagnosis) -> dict[str, Json]:
     """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
     found = _writer().unstructure(diagnosis)
     lifted = {name: found["steps"].pop(name) for name in LIFTED}
-    return {"schema": SCHEMA, **found, **lifted}
+    return legible({"schema": SCHEMA, **found, **lifted})
 
 
 def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
@@ -41,7 +42,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     fault = next(_faults(content), None)
     if fault is not None:
         raise NoReportError(f"{fault.path}: {fault.what}")
-    found = _structured(content, rules)
+    found = _structured(legible(content), rules)
     # Reports of earlier versions rate a finding by its promise alone.
     return replace(found, results=rated_by_trial(found.results))
 
@@ -60,7 +61,6 @@ def _faults(content: Mapping[str, Json]) -> Iterator[JsonFault]:
 
 
 def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis:
-    content = legible(content)
     steps = content.get("steps")
     lifted = {name: content[name] for name in LIFTED if name in content}
     whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
@@ -79,10 +79,10 @@ DEEPEST = 40
 """Values within values; those of a report have 12."""
 
 
-def legible(value: Json, depth: int = 0) -> Json:
+def legible(value: Json, depth: int = 0) -> Any:  # noqa: ANN401 - the same JSON value
     """Return a JSON value whose names and texts have no hidden characters and an end, and none too deep."""
     if isinstance(value, str):
-        return text.legible(text.shorten(value, text.BLOCK_LIMIT))
+        return text.shorten(text.legible(value), text.BLOCK_LIMIT)
     if isinstance(value, Mapping):
         return {
             legible(name): item if name in EXACT else legible(item, depth + 1)

@@ -22,7 +22,12 @@ def number(value: float | None) -> float | None:
     """Return a number with the digits that mean something; None for those that JSON does not have."""
     if value is None or not math.isfinite(value):
         return None
-    return float(f"{value:.{DIGITS}g}")
+    return _noticeable(float(f"{value:.{DIGITS}g}"))
+
+
+def _noticeable(value: float) -> float:
+    """Return a number, 0 for one so small that what is computed of it may be 0."""
+    return 0.0 if abs(value) < LEAST else value
 
 
 class Form(Protocol):
@@ -225,6 +230,9 @@ LONGEST_MS = 1e15
 LARGEST = 1e24
 """The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it."""
 
+LEAST = 1 / LARGEST
+"""The smallest number that differs from 0."""
+
 MOST = 2**53
 """The largest whole number: JSON's readers in other languages keep no larger one exactly."""
 
@@ -295,4 +303,4 @@ def expect_number(value: Json) -> float:
     """
     if value is None:
         return math.nan
-    return float(expect(value, int if isinstance(value, int) else float, "a number"))
+    return _noticeable(float(expect(value, int if isinstance(value, int) else float, "a number")))
