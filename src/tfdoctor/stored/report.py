@@ -30,7 +30,8 @@ def write(diagnosis: Diagnosis) -> dict[str, Json]:
     """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
     found = _writer().unstructure(diagnosis)
     lifted = {name: found["steps"].pop(name) for name in LIFTED}
-    return legible({"schema": SCHEMA, **found, **lifted})
+    report: dict[str, Json] = legible({"schema": SCHEMA, **found, **lifted})
+    return report
 
 
 def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:

@@ -95,7 +95,7 @@ def _copy(line: Line, kind: EventType, ends: NDArray[np.intp], rounds: int) -> C
     if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
         where = HOST
     # Those of its result, else those that the profiler counted.
-    nbytes = float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))
+    nbytes = float(moved[0].nbytes if moved else max(0, kind.stats.get("bytes_accessed", 0)))
     return Copy(
         name_of(kind),
         category,
