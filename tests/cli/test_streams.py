@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
+from typing import TextIO, cast
 
 import pytest
 
 from tests.capture.running import SOURCES, environment
+from tfdoctor.cli.messages import draw
+from tfdoctor.cli.streams import Unread
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 
@@ -42,6 +46,17 @@ def shell(
         capture_output=True,
         timeout=60,
         check=False,
+    )
+
+
+def test_what_is_printed_commands_nothing_but_what_is_ours() -> None:
+    printed = StringIO()
+    stream = cast("TextIO", Unread(printed, lost=False))
+    print("tfdoctor: a\x1b[31m\n ::error::x\u202e\ud800", file=stream)
+    draw("\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x", stream)
+    assert printed.getvalue() == (
+        "tfdoctor: a\\x1b[31m\n \\::error::x\\u202e\\ud800\n"
+        "\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x\n"
     )
 
 

@@ -16,7 +16,7 @@ from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal, words
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.files import replace_file
+from tfdoctor.terms.replacement import replace_file
 
 Compare = Callable[[str, str], None]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from tfdoctor.capture import manifest, run_times
+from tfdoctor.capture import background, manifest, run_times
 from tfdoctor.capture.agent.process.rank import unreadable
 from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.environment import environment
+from tfdoctor.capture.environment import PLAN, environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.interpreter import notice
 from tfdoctor.capture.plan import Kind, Plan
@@ -26,7 +26,7 @@ from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
-from tfdoctor.terms.files import unwritten
+from tfdoctor.terms.replacement import unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet, traces=plan.trace):
             returncode, state = _run(command, variables, samples, forwarder, folder, state)
-        done = _record(folder, state, returncode, samples)
+        done = _record(folder, state, returncode, samples, variables[PLAN])
     recording = Recording.open(folder.out)
     recorded = recording.run is not None
     if not plan.quiet or is_poor(done, recorded=recorded):
@@ -118,10 +118,14 @@ def _run(
     return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
 
 
-def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread) -> Manifest:
+def _record(
+    folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str
+) -> Manifest:
     """Write the recording of the ended run; return its manifest."""
     try:
         recorded = processes.read(folder.out)
+        pid = state.times.pid if state.times else None
+        state = replace(state, background=background.going_on(PLAN, plan, recorded, pid))
         ended = manifest.end(state, returncode, samples.stop(), recorded)
         began_ns = state.clock[0].unix_ns
         written = written_since(Path(state.cwd), began_ns, folder.shared or folder.out)

@@ -26,7 +26,7 @@ from tfdoctor.recording.manifest import (
     fold,
 )
 from tfdoctor.recording.processes import Process
-from tfdoctor.terms.files import replace_file
+from tfdoctor.terms.replacement import replace_file
 
 ENVIRONMENT = [
     "CUDA_DEVICE_ORDER",

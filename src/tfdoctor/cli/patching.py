@@ -51,7 +51,7 @@ def check_target(path: Path) -> None:
     Raises:
         OutputError: it has content other than a patch, or cannot be read.
     """
-    from tfdoctor.terms.files import why_unwritable  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.replacement import why_unwritable  # noqa: PLC0415 - keeps --help fast
 
     try:
         content = path.read_bytes() if path.exists() else b""
@@ -71,7 +71,7 @@ def write_file(path: Path, patch: bytes, folder: str = "") -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    from tfdoctor.terms.files import replace_file  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.replacement import replace_file  # noqa: PLC0415 - keeps --help fast
 
     check_target(path)
     try:
@@ -83,7 +83,7 @@ def write_file(path: Path, patch: bytes, folder: str = "") -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
-    from tfdoctor.terms.files import unwritten  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.terms.replacement import unwritten  # noqa: PLC0415 - keeps --help fast
 
     return OutputError(unwritten(path, error, "choose another file for the patch"))
 

@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any
 
+from tfdoctor.terms.text import Drawn, harmless
+
 GONE = (errno.EPIPE, errno.EIO, errno.EBADF)
 """Errors of a stream that nobody reads any more: of a pipe, of a terminal, and of one that was closed."""
 
@@ -35,13 +37,13 @@ class Unread:
         return "latin-1" if name and codecs.lookup(name).name == "ascii" else name
 
     def write(self, text: str | bytes) -> int:
-        """Write a text, or bytes; return the length.
+        """Write a text, harmless whatever names are in it, or bytes; return the length.
 
         Raises:
             OSError: it cannot be written, as to a full disk; the rest is dropped.
         """
         try:
-            self._stream.write(text)
+            self._stream.write(text if isinstance(text, bytes | Drawn) else harmless(text))
         except OSError as error:
             self._drop(error)
         return len(text)

@@ -16,7 +16,7 @@ from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
-from tfdoctor.terms.files import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
 from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 
 BASELINE_SCHEMA = 1

@@ -17,7 +17,7 @@ from tfdoctor.diagnosis.fleet_report import FleetRun, PricedRun
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.files import replace_file, replaced, unwritten
+from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
 

@@ -6,7 +6,15 @@ from pathlib import Path
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import formats
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.files import replace_file, unwritten
+from tfdoctor.terms.replacement import replace_file, unwritten
+from tfdoctor.terms.text import uncommanding, uncommanding_json
+
+UNCOMMANDING = {
+    ".md": uncommanding,
+    ".json": uncommanding_json,
+    ".sarif": uncommanding_json,
+}
+"""What jobs print, by the ends of the names of files: no line of it is to command a CI runner."""
 
 
 def write(
@@ -47,6 +55,6 @@ def write_texts(folder: Path, texts: Mapping[Path, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            replace_file(path, text)
+            replace_file(path, UNCOMMANDING.get(path.suffix, str)(text))
     except OSError as error:
         raise OutputError(unwritten(folder, error)) from error

@@ -17,7 +17,7 @@ from tfdoctor.capture.folder import new_run
 from tfdoctor.capture.progress import line
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, OutputError
-from tfdoctor.terms.files import unwritten
+from tfdoctor.terms.replacement import unwritten
 
 __all__ = ["LONGEST_S", "Address", "attach"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.terms.files import replace_file, replaced, unwritten
+from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 
 @pytest.mark.parametrize("outside", ["home/bashrc", "home/missing", "rec/report.html"])
@@ -61,7 +61,7 @@ def test_nothing_is_left_of_what_was_not_written(error: BaseException, tmp_path:
 
 def test_a_limit_of_the_size_of_files_is_named(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tfdoctor.terms.files import replace_file, unwritten\n"
+        "import sys; from pathlib import Path; from tfdoctor.terms.replacement import replace_file, unwritten\n"
         "try: replace_file(Path(sys.argv[1], 'report.html'), 'x' * 9000)\n"
         "except OSError as error: print(unwritten('out', error))\n"
     )
