@@ -21,6 +21,12 @@ START = os.getcwd()
 CHANGED = '"changed"'
 """What a plan has where this process is to read other texts of some files."""
 
+TAKEN = {name: dict(vars(sys.modules[name])) for name in ("_thread", "io", "os", "time")}
+"""Python's functions as they are now: the agent may come after the script has replaced them."""
+
+MAIN = TAKEN["_thread"]["get_ident"]()
+"""The main thread."""
+
 FIRST = ("tensorflow", "keras", "tf_keras")
 """Where the modules that the agent patches begin."""
 
@@ -60,7 +66,7 @@ def _agent() -> Any:  # noqa: ANN401  # loaded by its path
         if spec is None or spec.loader is None:
             raise ImportError(folder + " cannot be loaded")
         module: Any = importlib.util.module_from_spec(spec)
-        module.START = START
+        module.START, module.TAKEN, module.MAIN = START, TAKEN, MAIN
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]

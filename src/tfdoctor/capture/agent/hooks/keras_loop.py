@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from threading import get_ident
 
 from ..process.frames import hide
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from ..process.stack import here, way_here
 from ..window.steps import StepKind
@@ -202,7 +202,7 @@ class Trainers:
             caller, part = sys._getframe(1), clock.running
             again, outer = False, None
             try:  # from here on: a handler of a signal may raise between any two lines
-                again = clock.thread == get_ident() and repeats.again(marked, caller)
+                again = clock.thread == threads.get_ident() and repeats.again(marked, caller)
                 if not again:
                     kind = BATCHES if caller.f_code.co_name == "train_on_batch" else FITS
                     outer = run.step_begins(caller, kind, k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
+import os as scripts_os
 import sys
 
 from ..process.frames import clean_error, without_ours
@@ -54,7 +54,7 @@ def install(installed: Installed) -> None:
 
 def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> None:
     """`os._exit` runs no handlers, and multiprocessing's forks end by it: what was seen would be lost."""
-    leave = os._exit
+    leave = scripts_os._exit
 
     @functools.wraps(leave)
     def _exit(status: int) -> NoReturn:
@@ -63,7 +63,7 @@ def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> Non
         installed.recorder.end()
         leave(status)
 
-    os._exit = _exit
+    scripts_os._exit = _exit
 
 
 def _hide_our_frames() -> None:

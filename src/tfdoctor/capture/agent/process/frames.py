@@ -7,9 +7,9 @@ failed operations would name it. TensorFlow and Keras leave out what lies in `te
 from __future__ import annotations
 
 import importlib.machinery
-import os
 import sys
 
+from .kept import os
 from .stack import HERE
 
 TYPE_CHECKING = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from functools import cache
 
 from .installed_files import is_installed
+from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ only until a second thread of the script is seen.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-from threading import get_ident
+
+from ..process.kept import os, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class SwitchInterval:
     def look(self, frames: dict[int, FrameType], thread: int | None) -> None:
         """Look at the stacks of all threads: the one that is followed has to be alone."""
         if self.short and any(
-            ident not in (thread, get_ident()) and not _is_ours(frame)
+            ident not in (thread, threads.get_ident()) and not _is_ours(frame)
             for ident, frame in frames.items()
         ):
             self.alone = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import os
 
+from ..process.kept import os
 from . import process
 from .recorder import RunRecorder
 

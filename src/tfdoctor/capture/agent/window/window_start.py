@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from ..process.kept import time
 from . import state_file
 from .captures import Capture
 from .collectives import UnsafeError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 
 from ..process.frames import hide
+from ..process.kept import os
 from ..process.keras_dialects import KERAS_2
 from . import missing_files
 
