@@ -23,7 +23,6 @@ REPLACED = {"_thread", "io", "json", "os", "time"}
 OF_THE_SCRIPT = {
     "hooks/run_end.py": "os",  # patched
     "run/followed_thread.py": "threading",  # its files and its table of threads are read
-    "run/switching.py": "threading",
     "window/stack_samples.py": "threading",
 }
 """Modules of the script that the agent looks at."""

@@ -6,7 +6,7 @@ import functools
 import sys
 
 from ..process import by_identity, tensorflow_api
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
 from ..process.kept import time
@@ -104,7 +104,7 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
         own = not loops.depth  # else it is Keras's
         if own:
             loops.function = window.calling = self
-            loops.caller = sys._getframe(1)
+            loops.caller = sys._getframe(UP)
         if own and arguments.wanted and registry.trainer() is self:
             arguments.note(args, kwargs, self)
         if own and lengths.calls_left and window.state is WAITING and registry.trainer() is self:
@@ -140,7 +140,7 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
             return original(self, *args, **kwargs)
         loops.running, failed = True, True
         try:
-            loops.calls.enter(marks, loops.caller or sys._getframe(1))
+            loops.calls.enter(marks, loops.caller or sys._getframe(UP))
             result = original(self, *args, **kwargs)
             failed = False
         finally:

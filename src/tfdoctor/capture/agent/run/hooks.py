@@ -6,7 +6,7 @@ import functools
 import sys
 
 from ..process import tensorflow_api
-from ..process.frames import MARK, hide
+from ..process.frames import MARK, UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
 from ..process.kept import threads
@@ -80,7 +80,7 @@ class RunHooks:
             call = beneath if window.quiet else original
             if (clock.thread != threads.get_ident() and not clock.follows()) or clock.inside:
                 return call(function, *args, **kwargs)
-            part, frame = clock.running, sys._getframe(1)  # of a step of Keras
+            part, frame = clock.running, sys._getframe(UP)  # of a step of Keras
             again, entered = False, None
             try:  # from here on: a handler of a signal may raise between any two lines
                 again = not part and repeats.again(function, frame)
@@ -148,7 +148,7 @@ class RunHooks:
             if inside or not trains:
                 return original(function, *args, **kwargs)
             try:
-                outer = self.step_begins(sys._getframe(1), source, 1)
+                outer = self.step_begins(sys._getframe(UP), source, 1)
                 return original(function, *args, **kwargs)
             except BaseException as error:
                 self.step_fails(outer, error, part=False)
@@ -240,7 +240,7 @@ class RunHooks:
         def gradient(tape: object, *args: object, **kwargs: object) -> object:
             ours = clock.thread == threads.get_ident() or clock.follows()
             if ours and not clock.inside and not clock.running and eager():
-                note(self, sys._getframe(1))
+                note(self, sys._getframe(UP))
             return original(tape, *args, **kwargs)
 
         kind.gradient = hide(gradient)

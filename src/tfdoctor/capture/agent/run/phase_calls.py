@@ -7,7 +7,7 @@ import sys
 import weakref
 
 from ..process import by_identity, tensorflow_api
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
 from ..process.kept import threads
@@ -163,7 +163,7 @@ class PhaseCalls:
                 clock.adopt() if trains else clock.follows()
             ):
                 return original(*args, **kwargs)
-            entered = self.enter(kind, label, sys._getframe(1))
+            entered = self.enter(kind, label, sys._getframe(UP))
             if entered is None:
                 return original(*args, **kwargs)
             told = self._told(args, kwargs) if tells else adapted(args, kwargs) if adapts else None

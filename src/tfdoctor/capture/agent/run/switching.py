@@ -11,7 +11,6 @@ only until a second thread of the script is seen.
 from __future__ import annotations
 
 import sys
-import threading
 
 from ..process.kept import os, threads
 
@@ -60,11 +59,6 @@ class SwitchInterval:
 def _is_ours(frame: FrameType) -> bool:
     """Say whether a thread runs, or waits in, our code alone; hooks run below the script's."""
     at: FrameType | None = frame
-    ours = False
-    while at is not None:
-        name = at.f_code.co_filename
-        ours = ours or name.startswith(OURS)
-        if name != threading.__file__ and not name.startswith(OURS):
-            return False
+    while at is not None and at.f_code.co_filename.startswith(OURS):
         at = at.f_back
-    return ours
+    return at is None

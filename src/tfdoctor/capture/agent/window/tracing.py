@@ -100,6 +100,7 @@ class Tracing:
         self.capture: Capture | None = None  # the one under way
         self.kept: Capture | None = None  # the best one so far
         self.captures = self.refusals = 0
+        self.lent = 0  # calls of the script's under way that have the profiler
         self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop: int = NEVER  # the step at which to close
         self.deadline: float | None = None  # or the time
