@@ -120,3 +120,12 @@ def test_the_account_goes_on_where_greenlets_replace_threads(
     monkeypatch.setattr(threading, "main_thread", lambda: mock.Mock(ident=7))
     assert clock.follows()
     assert clock.thread == kept.main_thread()
+
+
+def test_a_double_of_the_stacks_is_not_called() -> None:
+    with (
+        mock.patch("sys._current_frames") as double,
+        agent.load("process.other_threads").OtherThreads() as found,
+    ):
+        assert threading.get_ident() in found
+    assert not double.called

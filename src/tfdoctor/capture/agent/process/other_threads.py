@@ -60,6 +60,8 @@ collector = Collector()
 class OtherThreads:
     """A context in which the stacks of all threads can be read."""
 
+    read = staticmethod(sys._current_frames)  # as it was before the script, which may put a double there
+
     def __init__(self) -> None:
         self.frames: dict[int, FrameType] = {}
 
@@ -67,7 +69,7 @@ class OtherThreads:
         if FRAGILE:
             collector.stop()
         try:
-            self.frames = sys._current_frames()
+            self.frames = self.read()
         except BaseException:
             self.__exit__()
             raise
