@@ -12,7 +12,7 @@ import importlib.machinery
 import sys
 
 from .kept import os
-from .stack import HERE
+from .stack import OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def leave(error: BaseException) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name.endswith(MARK) or name.startswith(HERE + os.sep)
+    return name.endswith(MARK) or name.startswith(OURS)
 
 
 def named_apart(wrapper: F) -> F:

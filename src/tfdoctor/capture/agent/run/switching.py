@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import sys
 
-from ..process.kept import os, threads
+from ..process.kept import threads
+from ..process.stack import OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 USUAL_S, SHORT_S = 0.005, 0.0005
 """The interval of Python, and while one thread of the script runs alone: what a sample may be late by."""
-
-OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class SwitchInterval:
