@@ -129,3 +129,15 @@ def test_a_double_of_the_stacks_is_not_called() -> None:
     ):
         assert threading.get_ident() in found
     assert not double.called
+
+
+def test_files_of_ours_have_the_permissions_of_their_folder(tmp_path: Path) -> None:
+    """Trap: a script's `umask` that allows nothing would make the recording unreadable."""
+    tmp_path.chmod(0o750)
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    before = os.umask(0o777)
+    try:
+        log.write()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "agent.json").stat().st_mode & 0o777 == 0o640

@@ -45,8 +45,28 @@ def _unix_ns() -> int:
     return exact - round((exact - time.clock_gettime_ns(COARSE)) / SECOND) * SECOND
 
 
+def _create(path: str, flags: int) -> int:
+    """Open a file of ours, with the permissions of its folder: a script may have a `umask` that allows nothing."""
+    number = os.open(path, flags, 0o666)
+    try:
+        os.fchmod(number, os.stat(os.path.dirname(path)).st_mode & 0o666)
+    except OSError:  # a file system without permissions, or another user's file
+        return number
+    return number
+
+
+def _opens(plain: Any) -> Any:  # noqa: ANN401  # functions as `open` is
+    def opened(path: str, mode: str = "r", **options: Any) -> Any:  # noqa: ANN401  # same
+        if mode[0] in "wa":
+            options["opener"] = _create
+        return plain(path, mode, **options)
+
+    return opened
+
+
 if not TYPE_CHECKING:
     io, json, os, threads, time = map(_copy, ("io", "json", "os", "_thread", "time"))
+    io.open = _opens(io.open)
     try:
         if sys.platform == "linux" and abs(_unix_ns() - time.time_ns()) < SECOND:
             time.time_ns, time.time = _unix_ns, lambda: _unix_ns() / SECOND
