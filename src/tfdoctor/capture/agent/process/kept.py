@@ -86,6 +86,6 @@ def _forked() -> None:
 
 
 _main.append(
-    getattr(AGENT, "MAIN", None) or importlib.import_module("threading").main_thread().ident
+    getattr(AGENT, "MAIN_THREAD", None) or importlib.import_module("threading").main_thread().ident
 )
 os.register_at_fork(after_in_child=_forked)
