@@ -200,7 +200,9 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
 ) -> None:
     clock = iter([0, 9_000, 9_010, 9_022, 9_034, 9_044, 9_054])  # ms at which each call begins
     monkeypatch.setattr(
-        agent.load("window.steps"), "perf_counter_ns", lambda: next(clock) * 1_000_000 + 1
+        agent.load("window.steps"),
+        "time",
+        SimpleNamespace(perf_counter_ns=lambda: next(clock) * 1_000_000 + 1),
     )
     for number in range(7):
         if number == 4:

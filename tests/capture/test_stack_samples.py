@@ -105,38 +105,41 @@ def test_the_loop_is_read_only_by_the_thread_that_trains(
     assert (sampler.makers is not None) == (closing is None)
 
 
-def ours() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name == "tfdoctor-stack-samples"]
+def ended(thread: Any) -> bool:
+    until = time.monotonic() + 60
+    while thread.is_alive() and time.monotonic() < until:
+        time.sleep(0.001)
+    return not thread.is_alive()
 
 
 def test_the_thread_that_is_ready_samples_the_window(sampler: Any) -> None:
-    here = training()
+    here, before = training(), threading.enumerate()
     sampler.prepare(here)
-    (ready,) = ours()
+    ready = sampler.ready.thread
     assert sampler.describe()["places"] == []
     sampler.begin(here, more_to_come=False)
-    assert ours() == [ready]
+    assert ready.is_alive()
+    assert threading.enumerate() == before  # a script sees none of ours
     until = time.monotonic() + 60
     while not sampler.places and time.monotonic() < until:
         time.sleep(0.001)
     sampler.measured()
     sampler.end()
-    ready.join(timeout=60)
+    assert ended(ready)
     assert sampler.describe()["places"]
 
 
 def test_a_thread_that_is_ready_for_something_else_is_replaced(sampler: Any) -> None:
     """Trap: another recording of the process has other loops."""
     sampler.prepare(training())
-    (former,) = ours()
+    former = sampler.ready.thread
     here = training()
     sampler.prepare(here)
-    former.join(timeout=60)
-    (ready,) = ours()
+    assert ended(former)
+    ready = sampler.ready.thread
     assert sampler.ready.training is here
     sampler.release()
-    ready.join(timeout=60)
-    assert ours() == []
+    assert ended(ready)
 
 
 def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +147,11 @@ def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(agent.load("window.stack_samples"), "AT_MOST", 0)
     here = training()
     sampler.prepare(here)
-    sampler.ready.thread.join(timeout=60)
+    former = sampler.ready.thread
+    assert ended(former)
+    sampler.prepare(here)
+    assert sampler.ready.thread is not former
     sampler.begin(here, more_to_come=True)
-    assert len(ours()) == 1
     sampler.measured()
     sampler.end()
 

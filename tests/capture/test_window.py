@@ -221,7 +221,9 @@ def test_the_end_of_a_window_is_no_work_of_a_step(
 ) -> None:
     """Writing the trace takes seconds."""
     loop, now = source(window, "keras-fit"), [0]
-    monkeypatch.setattr(agent.load("window.steps"), "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(
+        agent.load("window.steps"), "time", SimpleNamespace(perf_counter_ns=lambda: now[0])
+    )
 
     def arrive(*_: object) -> None:
         now[0] += 5_000_000_000

@@ -14,6 +14,7 @@ from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.locate import RecordingFiles
 from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
 from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.possible_times import possible
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import RunLog
@@ -97,6 +98,7 @@ class Recording:
         program = files.program(located.program, notes) if located.program else None
         samples = files.samples(located.samples, notes) if located.samples else ()
         run = run_log(located.process, notes) if located.process else None
+        run = possible(run, manifest, notes)
         opened = cls(
             located.root,
             manifest,

@@ -17,7 +17,7 @@ from tests.capture import agent
 buckets = agent.load("run.buckets")
 clocks: Any = agent.load("run.clock")
 log_file = agent.load("run.log_file")
-TIMED = [clocks, *(agent.load(f"run.{name}") for name in ("call_times", "snapshot"))]
+kept: Any = agent.load("process.kept").time
 """The modules that look at the time."""
 stacks = agent.load("run.stacks")
 kinds = agent.load("run.kinds")
@@ -36,8 +36,7 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    for module in TIMED:
-        monkeypatch.setattr(module, "perf_counter_ns", time)
+    monkeypatch.setattr(kept, "perf_counter_ns", time)
     return time
 
 
@@ -67,9 +66,8 @@ def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
     )
 )
 def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, float, bool]]) -> None:
-    before, time = clocks.perf_counter_ns, Time()
-    for module in TIMED:
-        module.perf_counter_ns = time
+    before, time = kept.perf_counter_ns, Time()
+    kept.perf_counter_ns = time
     try:
         told = made(time)
         clock, lines, calls = told.clock, [], 0
@@ -84,8 +82,7 @@ def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, floa
         time.now += 1
         lines.append(told.bucket(closes=True))
     finally:
-        for module in TIMED:
-            module.perf_counter_ns = before
+        kept.perf_counter_ns = before
     assert lines[0]["start"] == 0.2
     assert lines[-1]["end"] == pytest.approx(told.seconds(time.now))
     for one, following in itertools.pairwise(lines):

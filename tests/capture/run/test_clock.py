@@ -19,11 +19,8 @@ clocks: Any = agent.load("run.clock")
 times: Any = agent.load("run.call_times")
 elsewhere: Any = agent.load("run.other_thread_traces")
 kinds = agent.load("run.kinds")
-TIMED: list[Any] = [
-    agent.load(f"run.{name}")
-    for name in ("clock", "call_times", "followed_thread", "repeated", "snapshot")
-]
-"""The modules that look at the time."""
+kept: Any = agent.load("process.kept").time
+"""Where the agent's modules look at the time."""
 
 
 class BrokenError(Exception):
@@ -51,14 +48,11 @@ class Time:
 
 @contextlib.contextmanager
 def fake_time() -> Iterator[Time]:
-    before, time = clocks.perf_counter_ns, Time()
-    for module in TIMED:
-        module.perf_counter_ns = time
+    before, kept.perf_counter_ns = kept.perf_counter_ns, Time()
     try:
-        yield time
+        yield kept.perf_counter_ns
     finally:
-        for module in TIMED:
-            module.perf_counter_ns = before
+        kept.perf_counter_ns = before
 
 
 def started() -> Any:

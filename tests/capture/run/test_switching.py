@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,17 +45,24 @@ def test_a_second_thread_of_the_script_ends_that_for_good(interval: Any) -> None
 
 def test_a_thread_of_ours_that_waits_is_none_of_the_script(interval: Any) -> None:
     pace = agent.load("window.stack_samples").Pace()
-    thread = threading.Thread(target=pace.rest, args=(0.0,))
-    thread.start()
-    frame = sys._current_frames()[thread.ident or 0]  # noqa: SLF001 - as a sample does
-    while frame.f_code.co_filename != threading.__file__:
-        frame = sys._current_frames()[thread.ident or 0]  # noqa: SLF001 - same
+    started: list[int] = []
+
+    def run() -> None:
+        started.append(threading.get_ident())
+        pace.rest(0.0)
+
+    run.__code__ = run.__code__.replace(co_filename=str(switching.__file__))
+    thread = agent.load("process.own_threads").OwnThread(run)
+    while not started:
+        time.sleep(0.001)
+    frame = sys._current_frames()[started[0]]  # noqa: SLF001 - as a sample does
     interval.begin()
-    interval.look({thread.ident: frame}, threading.get_ident())
+    interval.look({started[0]: frame}, threading.get_ident())
     assert sys.getswitchinterval() == pytest.approx(switching.SHORT_S)
     interval.end()
     pace.end()
-    thread.join()
+    while thread.is_alive():
+        time.sleep(0.001)
 
 
 def test_it_is_not_short_while_modules_are_imported(interval: Any) -> None:

@@ -8,9 +8,8 @@ is recorded and never raised.
 
 from __future__ import annotations
 
-import json
-
 from .process import early_end, journal
+from .process.kept import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import array
-import json
-import os
-import time
 
 from .process.journal import guarded
+from .process.kept import io, json, os, time
 from .process.runner_settings import RunnerSettings
 from .program import training_state
 from .window.steps import NEVER, StepKind
@@ -212,7 +210,7 @@ class TimedWindow(TraceWindow):
     @guarded("times")
     def _write(self, reason: str) -> None:
         path = os.path.join(self.log.out, TIMING)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
+        with io.open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump(
                 {
                     "ended_by": reason,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _frozen_importlib_external as external  # what Python has loaded already
+import _imp
 import atexit
 import os
 import sys
@@ -12,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any
 
 OURS = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +33,12 @@ MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys
 
 CHANGED = '"changed"'
 """What a plan has where this process is to read other texts of some files."""
+
+TAKEN = {name: dict(vars(sys.modules[name])) for name in ("_thread", "io", "os", "time")}
+"""Python's functions as they are now: the agent may come after the script has replaced them."""
+
+MAIN_THREAD = TAKEN["_thread"]["get_ident"]()
+"""The main thread."""
 
 FIRST = ("tensorflow", "keras", "tf_keras")
 """Where the modules that the agent patches begin."""
@@ -60,19 +68,37 @@ def _users_path() -> str | None:
     return "" if len(entries) > 1 else None
 
 
+NO_FILE = "<tfdoctor>"
+"""Stands for the files of our code, so that what measures the script's coverage, or debugs it, passes that over."""
+
+
+class Loader(external.SourceFileLoader):
+    """Loads a module of the agent."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the module's code, which is of no file."""
+        code = super().get_code(fullname)
+        _imp._fix_co_filename(code, NO_FILE + fullname)  # type: ignore[attr-defined]  # noqa: SLF001
+        return code
+
+
 def _agent() -> Any:  # noqa: ANN401  # loaded by its path
     """Load the agent from its folder, under a name that no user has."""
     import importlib.util  # noqa: PLC0415  # costs, and few processes get here
 
     name, folder = "_tfdoctor_agent", os.path.join(os.path.dirname(OURS), "agent")
     if name not in sys.modules:
+        for inside, _, _ in os.walk(folder):
+            sys.path_importer_cache[inside] = external.FileFinder(inside, (Loader, [".py"]))
+        path = os.path.join(folder, "__init__.py")
         spec = importlib.util.spec_from_file_location(
-            name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+            name, path, loader=Loader(name, path), submodule_search_locations=[folder]
         )
         if spec is None or spec.loader is None:
             raise ImportError(folder + " cannot be loaded")
         module: Any = importlib.util.module_from_spec(spec)
         module.START, module.MAIN = START, MAIN
+        module.TAKEN, module.MAIN_THREAD = TAKEN, MAIN_THREAD
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
@@ -126,3 +152,7 @@ def let_in() -> None:
         _agent().begin(plan, waits=True)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))
+
+
+for _late in (_agent, _leave, Door.find_spec, Loader.get_code):  # what runs within the script
+    _late.__code__ = _late.__code__.replace(co_filename=NO_FILE)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from ..process import other_threads
 from ..process.journal import quietly
+from ..process.kept import os
 from ..process.runtime import in_use
 
 TYPE_CHECKING = False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from threading import get_ident
 
-from ..process.frames import hide
+from ..process.frames import UP, hide, named_apart
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from ..process.stack import here, way_here
 from ..window.steps import StepKind
@@ -68,7 +68,7 @@ class Trainers:
         def make(model: Model, force: bool = False) -> object:  # noqa: FBT001, FBT002  # Keras's signature
             result = original(model, force=force)
             function = wrap_train_function(model, self.training)
-            self.announce(model, sys._getframe(1))
+            self.announce(model, sys._getframe(UP))
             return result if result is None else function
 
         trainer.make_train_function = hide(make)
@@ -191,7 +191,7 @@ class Trainers:
                 window.returned(result)
             return result
 
-        return _own(self._accounted(hide(marked), function, k))
+        return _own(self._accounted(named_apart(marked), function, k))
 
     def _accounted(self, marked: Marked, function: TrainFunction, k: int) -> TrainFunction:
         """Return the train function, each call of which is a step of the account of the run."""
@@ -199,10 +199,10 @@ class Trainers:
         clock, repeats, window = run.clock, run.clock.repeats, self.window
 
         def stepped(iterator: object) -> object:
-            caller, part = sys._getframe(1), clock.running
+            caller, part = sys._getframe(UP), clock.running
             again, outer = False, None
             try:  # from here on: a handler of a signal may raise between any two lines
-                again = clock.thread == get_ident() and repeats.again(marked, caller)
+                again = clock.thread == threads.get_ident() and repeats.again(marked, caller)
                 if not again:
                     kind = BATCHES if caller.f_code.co_name == "train_on_batch" else FITS
                     outer = run.step_begins(caller, kind, k)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 
-from ..process.frames import clean_error, without_ours
+from ..process.frames import STRIPS, clean_error, without_ours
 from ..process.journal import guarded
 from ..run.whole import before_hard_exit
 
@@ -47,7 +47,8 @@ def install(installed: Installed) -> None:
     # Handlers run last in, first out: this one must run before those of TensorFlow.
     installed.window.before_open.append(lambda: atexit.register(finish))
     _before_hard_exit(installed, finish)
-    _hide_our_frames()
+    if not STRIPS:
+        _hide_our_frames()
 
 
 def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> None:

@@ -6,12 +6,13 @@ import functools
 import sys
 import weakref
 
-from ..process.frames import hide
+from ..process.frames import UP, hide, named_apart
 from ..process.journal import guarded
 from ..process.nested import leaves
 from ..process.stack import here
 from ..window.steps import StepKind
 from ..window.tracing import WAITING
+from .users_profiler import Lending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 MODULE = "tensorflow.python.client.session"
 
 SESSION = StepKind.SESSION
+
+HARDWARE_TRACE = 2
+"""The level of `RunOptions` from which on TensorFlow profiles a step; a full trace is above it."""
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """How the operations are called that change weights by gradients: ApplyAdam, ResourceApplyAdam …"""
@@ -43,15 +47,13 @@ def hooks(installed: Installed) -> Hooks:
 def patch(module: SessionModule, installed: Installed) -> None:
     """Notice the steps in `run`, which every kind of session calls in the end."""
     original, window, fetched = module.BaseSession.run, installed.window, Fetches(installed)
-    account = installed.run
+    account, lending = installed.run, Lending(window)
 
-    @functools.wraps(original)
-    def run(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
-        module._tfdoctor_made = True
+    def counted(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
         if installed.local.loops.depth:
             return original(session, fetches, *args, **kwargs)
         key = fetched.key(session.graph, fetches)
-        begun = account.session_begins(session.graph, sys._getframe(1), trains=key is not None)
+        begun = account.session_begins(session.graph, sys._getframe(UP + 1), trains=key is not None)
         try:
             if key is None or window.quiet:
                 return original(session, fetches, *args, **kwargs)
@@ -62,8 +64,31 @@ def patch(module: SessionModule, installed: Installed) -> None:
         finally:
             account.session_ends(begun)
 
-    step = hide(_step(original, installed))
+    alone = lending.alone(counted)
+
+    @functools.wraps(original)
+    def run(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
+        module._tfdoctor_made = True
+        options = args[1] if len(args) > 1 else kwargs.get("options")
+        return (alone if profiles(options) else counted)(session, fetches, *args, **kwargs)
+
+    def made(session: Foreign, callable_options: Foreign) -> object:
+        if profiles(callable_options.run_options):
+            lending.give_way()
+            window.lent += 1  # for good: each call of what is made here may be a step
+        return make(session, callable_options)
+
+    make = module.BaseSession._make_callable_from_options
+    module.BaseSession._make_callable_from_options = hide(functools.wraps(make)(made))
+    named_apart(counted)
+    step = named_apart(_step(original, installed))
     module.BaseSession.run = hide(run)
+
+
+def profiles(options: object) -> bool:
+    """Say whether a step that is run with these options opens a session of the profiler."""
+    level: int = getattr(options, "trace_level", 0)
+    return level >= HARDWARE_TRACE
 
 
 def _step(original: Run, installed: Installed) -> Run:

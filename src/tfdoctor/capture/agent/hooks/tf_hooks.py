@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from time import perf_counter_ns
 
 from ..process import by_identity, tensorflow_api
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
+from ..process.kept import time
 from ..process.marks import LOOPS, TRAINS, while_traced
 from ..window.tracing import OPEN, WAITING
 
@@ -104,12 +104,12 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
         own = not loops.depth  # else it is Keras's
         if own:
             loops.function = window.calling = self
-            loops.caller = sys._getframe(1)
+            loops.caller = sys._getframe(UP)
         if own and arguments.wanted and registry.trainer() is self:
             arguments.note(args, kwargs, self)
         if own and lengths.calls_left and window.state is WAITING and registry.trainer() is self:
             lengths.call(args, kwargs)
-        loops.calling, began_ns = True, perf_counter_ns()
+        loops.calling, began_ns = True, time.perf_counter_ns()
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -140,7 +140,7 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
             return original(self, *args, **kwargs)
         loops.running, failed = True, True
         try:
-            loops.calls.enter(marks, loops.caller or sys._getframe(1))
+            loops.calls.enter(marks, loops.caller or sys._getframe(UP))
             result = original(self, *args, **kwargs)
             failed = False
         finally:

@@ -14,13 +14,20 @@ from ..window.tracing import OPEN, WAITING
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from ..installed import Installed
-    from ..process.declared import ProfilerModule
+    from ..process.declared import Foreign, ProfilerModule
     from ..process.imports import Hooks
     from ..window.window import TraceWindow
 
 PROFILER = "tensorflow.python.profiler.profiler_v2"
+CLIENT = "tensorflow.python.profiler.profiler_client"
+
+ENDED_EARLY = (
+    "the trace ended early, for the script profiled by itself (a profiler of its own, or RunOptions.FULL_TRACE): "
+    "for a longer one, run it without that"
+)
 
 
 class Lending:
@@ -32,8 +39,25 @@ class Lending:
     @guarded("user's profiler")
     def give_way(self) -> None:
         """The user starts a profiler: ours stops."""
-        self.window.interrupted |= self.window.state is OPEN
+        if self.window.state is OPEN:
+            self.window.interrupted = True
+            self.log.missing("window", ENDED_EARLY)
         self.window.close("user-profiler")
+
+    def alone(self, call: Callable[..., object]) -> Callable[..., object]:
+        """Return a function that profiles as it runs, with no profiler of ours beside it."""
+        window = self.window
+
+        @functools.wraps(call)
+        def users_call(*args: object, **kwargs: object) -> object:
+            self.give_way()
+            window.lent += 1  # of the steps in it, none opens a window
+            try:
+                return call(*args, **kwargs)
+            finally:
+                window.lent -= 1
+
+        return hide(users_call)
 
     @guarded("user's profiler")
     def lent(self, logdir: str | os.PathLike[str]) -> None:
@@ -53,6 +77,8 @@ class Lending:
         session = self.window.session
         if session is not None and self.window.borrowed():
             session.finish()
+        else:
+            self.window.close("user-profiler")  # they have none, and shall hear that
 
     @guarded("user's profiler")
     def ended(self) -> None:
@@ -71,12 +97,17 @@ def hooks(installed: Installed) -> Hooks:
         if window.plan.get("seconds"):
             installed.watch.begin()
 
-    return {PROFILER: [found]}
+    def found_client(module: Foreign) -> None:
+        module.trace = Lending(window).alone(module.trace)
+
+    return {PROFILER: [found], CLIENT: [found_client]}
 
 
 def _patch(module: ProfilerModule, window: TraceWindow) -> None:
     """Notice the user's calls, before and after."""
     start, stop, lending = module.start, module.stop, Lending(window)
+    session = module._pywrap_profiler.ProfilerSession
+    session.start = lending.alone(session.start)  # what all ways to one within Python come to
 
     @functools.wraps(start)
     def users_start(logdir: str | os.PathLike[str], *args: object, **kwargs: object) -> object:

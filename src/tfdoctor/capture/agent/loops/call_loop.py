@@ -6,9 +6,7 @@ taken while it was traced. When a loop over a dataset contains the calls, that l
 
 from __future__ import annotations
 
-import threading
-import time
-
+from ..process.kept import threads, time
 from ..process.marks import LOOPS
 from ..process.stack import here, way_here, way_of
 from ..window.steps import StepKind
@@ -68,7 +66,7 @@ class CallLoops:
         window, self.called = self.window, None
         try:  # not `guarded`, here and in `leave`: each call of Python shows in a step of 2 ms
             if LOOPS in marks:
-                window.looping = time.monotonic(), threading.get_ident()
+                window.looping = time.monotonic(), threads.get_ident()
             if self.loops.current is not None:
                 return
             if LOOPS in marks:

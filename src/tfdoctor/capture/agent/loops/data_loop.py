@@ -8,10 +8,10 @@ loops over validation data are not.
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.stack import here
 from ..window.steps import StepKind
 from .call_loop import PATIENCE, CallLoops
@@ -31,7 +31,7 @@ KEY = DATA, None
 """All loops over datasets are one source."""
 
 
-class ThreadLoops(threading.local):
+class ThreadLoops(threads._local):
     """Each thread's own loops: generators of tf.data iterate in threads of TensorFlow's."""
 
     def __init__(self, window: TraceWindow) -> None:

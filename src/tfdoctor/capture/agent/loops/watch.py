@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 from ..process.journal import guarded
+from ..process.kept import time
 from ..process.other_threads import OtherThreads
+from ..process.own_threads import OwnThread
 from ..process.runtime import in_use
 from ..process.stack import user_line, way_of
 from ..window.steps import StepKind
@@ -31,15 +30,14 @@ class Watch:
 
     def __init__(self, window: TraceWindow) -> None:
         self.window, self.log = window, window.log
-        self.thread: threading.Thread | None = None
+        self.thread: OwnThread | None = None
         self.graphs = False  # there are functions with a training loop inside
         self.working_since: float | None = None
 
     def begin(self) -> None:
         """Start the thread, once."""
         if self.thread is None or not self.thread.is_alive():
-            self.thread = threading.Thread(target=self._run, name="tfdoctor", daemon=True)
-            self.thread.start()
+            self.thread = OwnThread(self._run)
 
     def begin_for_graphs(self) -> None:
         """A function with a training loop inside is known: its calls may be long."""

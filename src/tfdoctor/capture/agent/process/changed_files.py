@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import builtins
 import functools
-import io
-import os
 import sys
+
+from .kept import io, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def install(changed: Mapping[str, str], runner: str) -> None:
     files = ChangedFiles(changed)
     if files.instead(sys.argv[0]) is not None:
         options: list[str] = getattr(sys, "orig_argv", sys.argv)[1 : -len(sys.argv)]
-        os.execv(sys.executable, [sys.executable, *options, runner, *sys.argv])  # noqa: S606  # the same program
+        os.execv(sys.executable, [sys.executable, *options, runner, *sys.argv])  # the same program
     _patch_open(files)
     _patch_bytecode(files)
 

@@ -52,6 +52,7 @@ class SessionClass(Protocol):
     """`BaseSession` of TensorFlow 1: what every kind of session runs by."""
 
     run: Callable[..., object]
+    _make_callable_from_options: Callable[..., object]
 
 
 class TrainerClass(Protocol):
@@ -114,6 +115,7 @@ class ProfilerModule(Protocol):
     start: Callable[..., object]
     stop: Callable[..., object]
     _profiler: object | None
+    _pywrap_profiler: Foreign
 
 
 # What is read

@@ -8,8 +8,9 @@ which no thread gets any more by then.
 from __future__ import annotations
 
 import gc
-import io
 import sys
+
+from .kept import io
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,16 +1,18 @@
-"""Frames of ours on the user's stack: hidden wherever TensorFlow and Keras hide their own.
+"""Frames of ours on the user's stack: taken out of tracebacks, and hidden wherever others hide their own.
 
-A wrapper is on the stack while the user's code runs below it, so tracebacks and the messages of
-failed operations would name it. TensorFlow and Keras leave out what lies in `tensorflow/python`.
+A wrapper is on the stack while the user's code runs below it, so the messages of failed operations would name it,
+and warnings be of it. TensorFlow and Keras leave out what lies in `tensorflow/python`, Python's warnings what is
+a part of its import system, as far as the name of a file tells.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
-import os
 import sys
 
-from .stack import HERE
+from .kept import os
+from .stack import OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,17 +24,54 @@ if TYPE_CHECKING:
 
 MARK = "(tfdoctor)"
 
+STRIPS = sys.version_info >= (3, 11)
+"""Earlier ones raise an exception again with the traceback that it had, whatever that is by then."""
+
+UP = 2 if STRIPS else 1
+"""How far above a function that is hidden its caller is."""
+
 
 def hide(wrapper: F) -> F:
-    """Give a function's frames a file name that says whose they are and is left out: in TensorFlow's folder."""
+    """Return a function as it is, and no frame of which is in the traceback of what it raises."""
+    function: Any = named_apart(wrapper)
+
+    @functools.wraps(function)
+    def hidden(*args: object, **kwargs: object) -> object:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            leave(error)
+            raise
+
+    own: Any = hidden
+    del own.__wrapped__
+    own.__dict__.update(function.__dict__)  # what it stands for is what `wraps` says there
+    own.__code__ = own.__code__.replace(co_name=function.__code__.co_name)
+    return named_apart(own) if STRIPS else wrapper
+
+
+def leave(error: BaseException) -> None:
+    """Take the frames of ours at the head of its traceback out of an exception that is about to be raised again."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+
+
+def _is_ours(name: str) -> bool:
+    return name.endswith(MARK) or name.startswith(OURS)
+
+
+def named_apart(wrapper: F) -> F:
+    """Give a function's frames a file name that says whose they are and is left out."""
     # Keras may be imported before TensorFlow, or without it.
     known = getattr(sys.modules.get("tensorflow"), "__spec__", None)
     spec = known or importlib.machinery.PathFinder.find_spec("tensorflow")
     origin = spec.origin if spec is not None else None
     folder = os.path.dirname(os.path.abspath(origin)) if origin else "tensorflow"
     function: Any = wrapper  # a plain function, whatever its declared type
-    code = function.__code__
-    function.__code__ = code.replace(co_filename=os.path.join(folder, "python", MARK))
+    name = os.path.join(folder, "python", "importlib_bootstrap", MARK)
+    function.__code__ = function.__code__.replace(co_filename=name)
     return wrapper
 
 
@@ -43,8 +82,7 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
         entries.append(trace)
         trace = trace.tb_next
     for entry in reversed(entries):
-        name = entry.tb_frame.f_code.co_filename
-        if not name.startswith(HERE + os.sep) and not name.endswith(MARK):
+        if not _is_ours(entry.tb_frame.f_code.co_filename):
             entry.tb_next = kept
             kept = entry
     return kept

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from .frames import leave
 from .journal import quietly
 
 TYPE_CHECKING = False
@@ -66,7 +67,11 @@ class Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module, leave no trace of us on it, then patch it."""
-        self.loader.exec_module(module)
+        try:
+            self.loader.exec_module(module)
+        except BaseException as error:
+            leave(error)
+            raise
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader

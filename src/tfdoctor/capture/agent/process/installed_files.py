@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from .kept import io, os
 
 _names: dict[str, frozenset[str]] = {}
 """The packages and modules that were installed into each folder met so far."""
@@ -41,7 +42,7 @@ def _listed(folder: str) -> set[str]:
         return names
     for record in records:
         try:
-            with open(os.path.join(folder, record, "RECORD"), encoding="utf-8") as lines:
+            with io.open(os.path.join(folder, record, "RECORD"), encoding="utf-8") as lines:
                 names.update(line.split(",", 1)[0].strip('"').split("/", 1)[0] for line in lines)
         except (OSError, ValueError):  # installed in another way: its files are the user's
             continue

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # built in: no file of the user's hides it
 import functools
-import json
-import os
 import sys
-import threading
 
+from .kept import io, json, os, threads
 from .rank import rank
 
 TYPE_CHECKING = False
@@ -40,7 +38,7 @@ class Journal:
 
     def begin(self, out: str | None = None) -> None:
         """Begin with nothing noted yet, in this folder or in a new one below `processes`."""
-        self.lock = threading.RLock()
+        self.lock = threads.RLock()
         self.folder = out
         self.pid: int | None = os.getpid()
         self.errors: list[dict[str, str]] = []
@@ -96,7 +94,7 @@ class Journal:
 
                     words = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
                     self.state["argv"] = masked(list(words))
-                with open(temporary, "w", encoding="utf-8") as file:
+                with io.open(temporary, "w", encoding="utf-8") as file:
                     json.dump(self.state, file)
                 os.replace(temporary, os.path.join(self.out, "agent.json"))
             except OSError as error:  # the folder is gone or full: a later write may note it

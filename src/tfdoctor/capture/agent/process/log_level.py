@@ -8,8 +8,9 @@ none of the known names exists, or TensorFlow logs by itself (up to 2.18), the m
 
 from __future__ import annotations
 
-import os
 import sys
+
+from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
+
+from .kept import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Collector:
     """Python's garbage collector, which several readers of stacks may keep from running."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threads.allocate_lock()
         self.readers = 0
         self.stopped = False  # by us
 
@@ -50,7 +51,7 @@ class Collector:
         """A fork has none of the threads that were reading."""
         if self.stopped:
             gc.enable()
-        self.lock, self.readers, self.stopped = threading.Lock(), 0, False
+        self.lock, self.readers, self.stopped = threads.allocate_lock(), 0, False
 
 
 collector = Collector()
@@ -59,6 +60,10 @@ collector = Collector()
 class OtherThreads:
     """A context in which the stacks of all threads can be read."""
 
+    read = staticmethod(
+        sys._current_frames
+    )  # as it was before the script, which may put a double there
+
     def __init__(self) -> None:
         self.frames: dict[int, FrameType] = {}
 
@@ -66,7 +71,7 @@ class OtherThreads:
         if FRAGILE:
             collector.stop()
         try:
-            self.frames = sys._current_frames()
+            self.frames = self.read()
         except BaseException:
             self.__exit__()
             raise

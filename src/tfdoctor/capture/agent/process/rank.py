@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
+
+from .kept import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ A setting that reaches nothing must not be timed: its run would be one of the pr
 from __future__ import annotations
 
 import functools
-import os
 import sys
 
 from .frames import hide
 from .imports import own_class
+from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

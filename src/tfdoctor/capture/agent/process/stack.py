@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from functools import cache
 
 from .installed_files import is_installed
+from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Instructions = tuple[int, ...]  # ids of codes and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OURS = (HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
-"""The folders of the agent and of what loads it, which lie outside of installed packages in a source tree."""
+OURS = ("<tfdoctor>", HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
+"""How the files of the agent and of what loads it begin: without a file where the latter has named them."""
 AGENT = sys.modules[__name__.rpartition(".")[0].rpartition(".")[0]]
 START: str = getattr(AGENT, "START", None) or os.getcwd()
 """Scripts change their working directory; relative file names were made before that."""
@@ -173,7 +173,7 @@ class Stack:
         """Note a frame of others: what runs below the user's innermost line, or above it has Python make input."""
         code = frame.f_code
         if self.line is None:
-            if not (code.co_flags & NESTED or code.co_filename.startswith(HERE)):  # a wrapper
+            if not (code.co_flags & NESTED or code.co_filename.startswith(OURS)):  # a wrapper
                 self.calls = function_of(frame)
                 self.runs = self.runs or self.calls
         elif self.entry is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import time
 
 from ..process.frames import hide
 from ..process.journal import guarded
+from ..process.kept import time
 from ..process.stack import here
 
 TYPE_CHECKING = False

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from threading import get_ident
-from time import perf_counter_ns
 
 from ..process.frames import hide
 from ..process.journal import guarded
+from ..process.kept import threads, time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,15 +68,15 @@ class EagerOperations:
 
     def may_note(self) -> bool:
         """Say whether this thread's operations can be noted: TensorFlow 2.2 and later, and one thread at a time."""
-        free = not self.originals or self.thread == get_ident()
+        free = not self.originals or self.thread == threads.get_ident()
         return MODULE in sys.modules and free and self.current is None and not self.given_up
 
     def begin(self, call: Follower) -> None:
         """Note the operations of a call from here on."""
         if not self.originals:
-            self.thread = get_ident()
+            self.thread = threads.get_ident()
             self._stand()
-        self.current, self.last_ns = call, perf_counter_ns()
+        self.current, self.last_ns = call, time.perf_counter_ns()
 
     def release(self) -> None:
         """Leave TensorFlow as it was."""
@@ -108,17 +107,17 @@ class EagerOperations:
         """Return the function with a note of each call; its type and its inputs are at these places."""
 
         def start(*args: Foreign) -> object:
-            if get_ident() != self.thread:
+            if threads.get_ident() != self.thread:
                 return original(*args)
             if self.nested:  # within an operation that is a function of Python: part of its time
                 self._takes(args[given])
                 return original(*args)
-            self.nested, began = True, perf_counter_ns()
+            self.nested, began = True, time.perf_counter_ns()
             try:
                 result = original(*args)
             finally:
                 self.nested = False
-            self._note(str(args[kind]), args[given], result, (began, perf_counter_ns()))
+            self._note(str(args[kind]), args[given], result, (began, time.perf_counter_ns()))
             return result
 
         return start
@@ -136,7 +135,7 @@ class EagerOperations:
         if call is not None and outputs:
             lasting = began - self.last_ns, ended - began
             call.started.append(Started(kind, inputs, outputs, *lasting))
-        self.last_ns = perf_counter_ns()
+        self.last_ns = time.perf_counter_ns()
 
     @guarded("eager operation")
     def _takes(self, given: object, unless: Follower | None = None) -> tuple[int, ...]:

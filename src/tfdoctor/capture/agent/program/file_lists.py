@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from ..process.kept import os
 from . import image_sizes, mounts
 
 TYPE_CHECKING = False

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import sys
-import time
 from importlib import metadata
 
+from ..process.kept import os, time
 from . import kernel_cache
 
 TYPE_CHECKING = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import struct
+
+from ..process.kept import io, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def median(paths: Sequence[str]) -> list[int] | None:
     sizes = []
     for path in paths:
         try:
-            with open(path, "rb") as file:
+            with io.open(path, "rb") as file:
                 size = _size(file)
         except OSError:  # a file that is gone, or that the user may not read
             return None

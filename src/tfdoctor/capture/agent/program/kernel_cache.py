@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
+
+from ..process.kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+
+from ..process.kept import io, os
 
 MOUNTS = "/proc/self/mountinfo"
 """A line a mount (proc_pid_mountinfo(5)): its folder is the fifth field, type and source follow a hyphen."""
@@ -21,7 +22,7 @@ PROGRAM = re.compile(r"[a-z][a-z0-9-]*")
 def file_system(path: str, table: str = MOUNTS) -> str:
     """Return "ext4", "nfs4", "fuse.gcsfuse"; "" is unknown."""
     try:
-        with open(table, encoding="utf-8", errors="surrogateescape") as lines:
+        with io.open(table, encoding="utf-8", errors="surrogateescape") as lines:
             mounts = [_mount(line) for line in lines if " - " in line]
     except OSError:  # not Linux
         return ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ..process.kept import io
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +67,7 @@ def _defined(frame: TracedFrame) -> str:
     key = frame.filename, frame.lineno
     if key not in _names:
         try:
-            with open(frame.filename, encoding="utf-8") as file:
+            with io.open(frame.filename, encoding="utf-8") as file:
                 lines = [next(file, "") for _ in range(frame.lineno)]
         except OSError:
             lines = []

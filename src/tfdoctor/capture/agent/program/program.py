@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
-import os
 import sys
-import time
 
 from ..process.journal import quietly
+from ..process.kept import io, json, os, time
 from ..process.other_threads import collector
 from . import graphs, settings
 from .datasets import Datasets
@@ -176,7 +174,7 @@ def _sources(program: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]
     hashes, lines = {}, {}
     for path in sorted(named):
         if os.path.isfile(path) and os.path.getmtime(path) <= STARTED:
-            with open(path, "rb") as file:
+            with io.open(path, "rb") as file:
                 data = file.read()
             hashes[path] = hashlib.sha256(data).hexdigest()
             if data.count(b"\n") < MOST_LINES:

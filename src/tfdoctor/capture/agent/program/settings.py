@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from ..process.journal import quietly
+from ..process.kept import os
 from . import gpu_access
 from .chosen import homes
 from .datasets import batch_of

@@ -6,9 +6,9 @@ TensorFlow's tape goes back through all that the loss was computed from, whichev
 from __future__ import annotations
 
 import weakref
-from time import perf_counter_ns
 
 from ..process.journal import guarded
+from ..process.kept import time
 from ..process.stack import here, way_here
 from .eager_operations import EagerOperations, id_of
 
@@ -163,7 +163,7 @@ class GradientCall:
 
     def begins(self, operations: EagerOperations) -> None:
         """Note the clock and the counts at the beginning of the step."""
-        self.step = perf_counter_ns(), operations.calls_ns, operations.count
+        self.step = time.perf_counter_ns(), operations.calls_ns, operations.count
 
     def ends(self, results: Sequence[Foreign]) -> None:
         """Note the gradients, which the script may keep."""
@@ -177,7 +177,7 @@ class GradientCall:
         self.followed += 1
         if self.followed == 1:
             began, calls_ns, count = self.step
-            now = perf_counter_ns()
+            now = time.perf_counter_ns()
             self.step = now - began, operations.calls_ns - calls_ns, operations.count - count
         if self.followed == AFTER:
             operations.open.remove(self)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-from time import perf_counter_ns
 
+from ..process.kept import time
 from ..process.stack import user_line
 from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, STEP
@@ -65,7 +65,7 @@ class CallTimes:
         self.running: bool = False  # a call that trains is under way
         # An exception's id, and the innermost call it left:
         self.failed: tuple[int, CallSite] | None = None
-        self.began = perf_counter_ns()
+        self.began = time.perf_counter_ns()
         self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
         self.current = self.places.script
 
@@ -74,7 +74,7 @@ class CallTimes:
         repeats = self.repeats
         if repeats.brief is not None or repeats.waiting or repeats.opened is not None:
             repeats.settle()
-        now = perf_counter_ns() if now is None else now
+        now = time.perf_counter_ns() if now is None else now
         before, self.now = self.now, None  # who reads meanwhile waits
         totals = self.totals
         if before is None:  # an exception of a signal's handler has interrupted the last switch
@@ -109,7 +109,7 @@ class CallTimes:
         # An exception has ended the epoch of a fit that is open still:
         while self.open and self.open[-1][0].parent is place:
             epoch, epoch_began, number = self.open.pop()
-            self.tell(epoch, epoch_began, perf_counter_ns(), number)
+            self.tell(epoch, epoch_began, time.perf_counter_ns(), number)
         now = self.switch(before)
         if before.kind in WITHIN_LOOP:
             self.steps.apart += now - began

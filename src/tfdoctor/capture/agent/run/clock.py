@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import collections
-import threading
-from time import perf_counter_ns
 
+from ..process.kept import threads, time
 from ..process.stack import user_line
 from .call_times import epoch_of
 from .followed_thread import FollowedThread
@@ -40,7 +39,7 @@ class CallClock(FollowedThread):
 
     def __init__(self) -> None:
         self.repeats = RepeatedSteps(self)
-        self.begin(threading.get_ident())
+        self.begin(threads.get_ident())
         self.thread = None
 
     def begin(self, thread: int) -> None:
@@ -87,7 +86,7 @@ class CallClock(FollowedThread):
         if now.kind == TRACE and now.parent is not None:
             self._traced(function, name, now, args, kwargs or {})
             if self.trained is None:
-                self.steps.apart += perf_counter_ns() - self.trace_began
+                self.steps.apart += time.perf_counter_ns() - self.trace_began
             self.switch(now.parent)
         trained, caller, self.trained, self.caller = self.trained, self.caller, None, None
         if trained is not None and trained in self.places:
@@ -115,7 +114,7 @@ class CallClock(FollowedThread):
             self.dropped += 1
             return
         self.told_traces += 1
-        began, now = self.trace_began, perf_counter_ns()
+        began, now = self.trace_began, time.perf_counter_ns()
         self.traces.append(
             {
                 "kind": "trace",
@@ -162,7 +161,7 @@ class CallClock(FollowedThread):
         if outer.kind not in (FIT, EPOCH):  # fit has the loop itself
             self.training.add(frame)
             self.kept.add(frame)
-        now = perf_counter_ns() if tracing else self.switch(place)
+        now = time.perf_counter_ns() if tracing else self.switch(place)
         if tracing:  # what was traced so far is no part of the step before
             self.steps.apart += now - self.trace_began
         self.steps.begins(place, now, k, first=self.first, traced=self.profiled)
@@ -259,7 +258,7 @@ class CallClock(FollowedThread):
             if self.steps.now is not None and not self.steps.now.inside:
                 self.steps.retract()
         if self.current.kind == TEST and self.now is not None:
-            self.steps.apart += perf_counter_ns() - self.now[1]
+            self.steps.apart += time.perf_counter_ns() - self.now[1]
         if self.current.kind in (STEP, FUNCTION, TEST) and self.current.parent is not None:
             self.switch(self.current.parent)
         self.inside, self.running, self.trained = 0, False, None

@@ -14,6 +14,7 @@ import re
 import sys
 import types
 
+from ..process.kept import io
 from ..process.stack import user_file
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ def _lines(name: str) -> list[bytes]:
     if name in cells and len(cells[name]) > LINES:
         return [str(line).encode() for line in cells[name][LINES]]
     try:
-        with open(name, "rb") as file:
+        with io.open(name, "rb") as file:
             return file.read(MOST_BYTES).splitlines()
     except OSError:
         return []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import sys
 from collections import _count_elements  # type: ignore[attr-defined]  # what Counter uses
-from time import perf_counter, thread_time
+
+from ..process.kept import io, os, time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Counters:
 
     def read(self, since: float = 0.0) -> dict[str, int]:
         """Return what was read last, as far as that was after a moment (s on the monotonic clock)."""
-        now = perf_counter()
+        now = time.perf_counter()
         found: dict[str, int | None] = {
             "graph": self.clock.graph,
             "functions": self.clock.functions,
@@ -72,15 +72,15 @@ class Counters:
         """Return the number of live objects of the most frequent types, where it is time to count them."""
         if elapsed_s < SETTLED_S or (last and not self.counted):
             return None
-        blocks = self.paced["blocks"].read(perf_counter()) or 0
+        blocks = self.paced["blocks"].read(time.perf_counter()) or 0
         self.blocks = self.blocks or blocks
         each = OBJECT_S * blocks if self.each is None else self.each
         affordable = self.spent + each <= SHARE * elapsed_s
         if not last and not (affordable and blocks > GREW * self.blocks):
             return None
-        began = perf_counter()
+        began = time.perf_counter()
         types = live_types()
-        self.each = perf_counter() - began
+        self.each = time.perf_counter() - began
         self.spent += self.each
         self.blocks, self.counted = blocks, self.counted + 1
         return named(types)
@@ -98,12 +98,12 @@ class Paced:
         """Return what it shows, or showed last (s on the monotonic clock); one that fails is asked no more."""
         if now < self.due or self.counter is None:
             return self.value
-        began = thread_time()
+        began = time.thread_time()
         try:
             self.value = self.counter()
         except Exception:  # where a device does not count, or a system has no such files
             self.value = self.counter = None
-        self.at, self.due = now, now + PACE * (thread_time() - began)
+        self.at, self.due = now, now + PACE * (time.thread_time() - began)
         return self.value
 
 
@@ -130,7 +130,7 @@ def named(types: Mapping[type, int]) -> dict[str, int]:
 
 def _resident() -> int:
     """Return the resident memory of this process, in bytes."""
-    with open("/proc/self/statm", "rb") as file:
+    with io.open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * PAGE
 
 
@@ -149,5 +149,5 @@ def _device() -> int | None:
 
 def _children() -> int:
     """Return how many processes this one has started that still run."""
-    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+    with io.open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
         return len(file.read().split())

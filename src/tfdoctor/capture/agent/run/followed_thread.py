@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
 import threading
-from time import perf_counter_ns
 
+from ..process.kept import main_thread, threads, time
 from ..process.other_threads import OtherThreads
 from .call_times import CallTimes
 from .kinds import BETWEEN, TRACE
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 MOVES_NS = 100_000_000
 """How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
 
-WAITING = (threading.Thread.join.__code__.co_filename, "concurrent/futures/thread.py")
+WAITING = (threading.__file__, "concurrent/futures/thread.py")
 """Ends of the files in which the innermost frame of a thread is that waits: in Python's locks, events and queues,
 or as an idle one of a pool."""
 
@@ -38,7 +37,7 @@ class FollowedThread(CallTimes):
         """The account follows this thread."""
         self.inside = 0  # calls of tf.functions under way
         self.trains: bool = False  # the thread has trained
-        self.following = _thread.allocate_lock()
+        self.following = threads.allocate_lock()
         self.lent: Lent | None = None  # to another thread, which traces while this one waits
         self.tracing: list[WaitingTrace] = []  # in threads that are not followed
         self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
@@ -47,25 +46,25 @@ class FollowedThread(CallTimes):
 
     def ours(self) -> bool:
         """Say whether the calling thread is the one that the account follows."""
-        return self.thread == threading.get_ident()
+        return self.thread == threads.get_ident()
 
     def adopt(self) -> bool:
         """Follow the calling thread, which trains, unless the one that is followed trains too."""
         if self.thread is None:
             return False
-        if self.thread != threading.get_ident():
+        if self.thread != threads.get_ident():
             self.look_after_thread()
             with self.following:
                 if not self.ours() and not self._may_leave():
                     return False
-                self._move(threading.get_ident())
+                self._move(threads.get_ident())
         return True
 
     def _may_leave(self) -> bool:
         """Say whether another thread may be followed: this one has not trained, or it waits for others."""
         if not self.trains and self.current is self.places.script:
             return True
-        now = perf_counter_ns()
+        now = time.perf_counter_ns()
         if now < self.moves_at or self.lent is not None:
             return False
         self.moves_at = now + MOVES_NS
@@ -119,12 +118,12 @@ class FollowedThread(CallTimes):
 
     def look_after_thread(self) -> None:
         """Follow the thread that goes on: the main one where the one that trained has ended, one that waited."""
-        if self.lent is not None and self.lent[0] == threading.get_ident():
+        if self.lent is not None and self.lent[0] == threads.get_ident():
             self.take_back()
         if not self._is_over():
             return
-        main = threading.main_thread().ident
-        if main is None or self.thread == main:
+        main = main_thread()
+        if self.thread == main:
             return
         with self.following:
             if self.thread is not None and self._is_over():
@@ -147,7 +146,7 @@ class FollowedThread(CallTimes):
 
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
-        return _object(self.thread) is not self.owner
+        return self.thread != main_thread() and _object(self.thread) is not self.owner
 
 
 def waits(thread: int | None) -> bool:

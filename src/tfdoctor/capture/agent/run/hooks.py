@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from threading import get_ident
 
 from ..process import tensorflow_api
-from ..process.frames import MARK, hide
+from ..process.frames import MARK, UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.marks import LOOPS, TRAINS
 from . import kinds
 from .other_thread_traces import TracedElsewhere
@@ -78,9 +78,9 @@ class RunHooks:
         @functools.wraps(original)
         def __call__(function: Foreign, *args: object, **kwargs: object) -> object:
             call = beneath if window.quiet else original
-            if (clock.thread != get_ident() and not clock.follows()) or clock.inside:
+            if (clock.thread != threads.get_ident() and not clock.follows()) or clock.inside:
                 return call(function, *args, **kwargs)
-            part, frame = clock.running, sys._getframe(1)  # of a step of Keras
+            part, frame = clock.running, sys._getframe(UP)  # of a step of Keras
             again, entered = False, None
             try:  # from here on: a handler of a signal may raise between any two lines
                 again = not part and repeats.again(function, frame)
@@ -135,7 +135,7 @@ class RunHooks:
         def _call_flat(function: Foreign, *args: object, **kwargs: object) -> object:
             if repeats.graph is not None and repeats.graph is not function:
                 self.runs_another()
-            inside: int = clock.inside and clock.thread == get_ident()
+            inside: int = clock.inside and clock.thread == threads.get_ident()
             if clock.running or clock.thread is None or (inside and repeats.trains(function)):
                 return (beneath if window.quiet else original)(function, *args, **kwargs)
             of_graph, outer = window.graph_marks.get(id(function.graph), NONE), None
@@ -148,7 +148,7 @@ class RunHooks:
             if inside or not trains:
                 return original(function, *args, **kwargs)
             try:
-                outer = self.step_begins(sys._getframe(1), source, 1)
+                outer = self.step_begins(sys._getframe(UP), source, 1)
                 return original(function, *args, **kwargs)
             except BaseException as error:
                 self.step_fails(outer, error, part=False)
@@ -209,7 +209,7 @@ class RunHooks:
 
         @functools.wraps(original)
         def func_graph_from_py_func(*args: object, **kwargs: object) -> object:
-            if clock.thread != get_ident() and not clock.follows():
+            if clock.thread != threads.get_ident() and not clock.follows():
                 name = args[0] if args else kwargs.get("name", "")
                 with TracedElsewhere(clock, self.log, str(name)):
                     return original(*args, **kwargs)
@@ -238,9 +238,9 @@ class RunHooks:
 
         @functools.wraps(original)
         def gradient(tape: object, *args: object, **kwargs: object) -> object:
-            ours = clock.thread == get_ident() or clock.follows()
+            ours = clock.thread == threads.get_ident() or clock.follows()
             if ours and not clock.inside and not clock.running and eager():
-                note(self, sys._getframe(1))
+                note(self, sys._getframe(UP))
             return original(tape, *args, **kwargs)
 
         kind.gradient = hide(gradient)
@@ -257,7 +257,7 @@ class RunHooks:
             try:
                 return (beneath if window.quiet else original)(iterator)
             except StopIteration:
-                if clock.thread == get_ident():
+                if clock.thread == threads.get_ident():
                     note(self)
                 raise
 

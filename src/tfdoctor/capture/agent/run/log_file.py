@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+from ..process.kept import io, json, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class LogFile:
         if not data:
             return
         self.waiting = data if len(data) <= MOST_WAITING else self.waiting
-        with open(self.path, "ab", buffering=0) as file:
+        with io.open(self.path, "ab", buffering=0) as file:
             try:
                 written = 0
                 while written < len(data):
@@ -58,7 +57,7 @@ class LogFile:
             OSError: the file cannot be written.
         """
         temporary = f"{self.now}.tmp"
-        with open(temporary, "wb") as file:
+        with io.open(temporary, "wb") as file:
             file.write("".join(map(_text, lines)).encode())
         os.replace(temporary, self.now)
 

@@ -6,9 +6,9 @@ Training makes the account follow a thread, but a function trains only once it i
 from __future__ import annotations
 
 import sys
-import threading
 
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.stack import user_line
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ class TracedElsewhere:
 
     def __init__(self, clock: CallClock, log: Journal, name: str) -> None:
         self.clock, self.log, self.name = clock, log, name
-        self.thread, self.at = threading.get_ident(), user_line(sys._getframe(1))
+        self.thread, self.at = threads.get_ident(), user_line(sys._getframe(1))
         self.lent: Lent | None = None
 
     def __enter__(self) -> None:

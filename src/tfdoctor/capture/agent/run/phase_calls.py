@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from threading import get_ident
 
 from ..process import by_identity, tensorflow_api
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.imports import own_class
 from ..process.journal import guarded
+from ..process.kept import threads
 from ..process.keras_dialects import KERAS_2, KERAS_3
 from ..program.datasets import batch_of
 from . import kinds
@@ -177,9 +177,11 @@ class PhaseCalls:
 
         @functools.wraps(original)
         def call(*args: object, **kwargs: object) -> object:
-            if clock.thread != get_ident() and not (clock.adopt() if trains else clock.follows()):
+            if clock.thread != threads.get_ident() and not (
+                clock.adopt() if trains else clock.follows()
+            ):
                 return original(*args, **kwargs)
-            entered = self.enter(kind, label, sys._getframe(1))
+            entered = self.enter(kind, label, sys._getframe(UP))
             if entered is None:
                 return original(*args, **kwargs)
             told = self._told(args, kwargs) if tells else adapted(args, kwargs) if adapts else None
@@ -238,13 +240,13 @@ class PhaseCalls:
 
         @functools.wraps(begins)
         def on_epoch_begin(callbacks: object, epoch: int, *args: object, **kwargs: object) -> None:
-            if clock.thread == get_ident():
+            if clock.thread == threads.get_ident():
                 note(lambda: clock.epoch_begins(int(epoch)))
             begins(callbacks, epoch, *args, **kwargs)
 
         @functools.wraps(ends)
         def on_epoch_end(callbacks: object, *args: object, **kwargs: object) -> None:
-            ours = clock.thread == get_ident()
+            ours = clock.thread == threads.get_ident()
             if ours:
                 note(clock.steps_over)
             ends(callbacks, *args, **kwargs)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 
+from ..process.kept import io, os, time
 from ..process.stack import user_file
 
 TYPE_CHECKING = False
@@ -25,7 +24,7 @@ at the end says what was wrong."""
 def started_ns() -> int | None:
     """Return when this process was started, on the monotonic clock; None where the system does not say."""
     try:
-        with open("/proc/self/stat", "rb") as file:
+        with io.open("/proc/self/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
         ticks = int(fields[START_TIME])
         since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)

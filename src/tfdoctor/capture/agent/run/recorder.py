@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # built in: no file of the user's hides it
-import os
-import threading
-import time
-from _thread import RLock, allocate_lock, start_new_thread
-from time import perf_counter_ns, sleep, thread_time
-
+from ..process import own_threads
 from ..process.journal import guarded
+from ..process.kept import os, threads, time
 from ..process.versions import TRAINERS, versions
 from . import process
 from .buckets import Buckets
@@ -52,8 +47,8 @@ class RunRecorder:
 
     def _renew(self) -> None:
         """Have locks of this process's own, and no thread."""
-        self.forking, self.forks = RLock(), 0  # under way, in several threads
-        self.over = self.ended = allocate_lock()
+        self.forking, self.forks = threads.RLock(), 0  # under way, in several threads
+        self.over = self.ended = threads.allocate_lock()
 
     @guarded("run")
     def begin(self, started_ns: int | None = None, *, waits: bool = False) -> None:
@@ -61,10 +56,10 @@ class RunRecorder:
 
         `started_ns` is when it was started, on the monotonic clock; None is now.
         """
-        now = perf_counter_ns()
+        now = time.perf_counter_ns()
         started = now if started_ns is None else min(started_ns, now)
         self.pid, self.active, self.waits = os.getpid(), True, waits
-        self.clock.begin(threading.get_ident())
+        self.clock.begin(threads.get_ident())
         self.buckets, self.pace = Buckets(self.clock, now, started), SamplePace(started)
         unix = time.time_ns() - (now - started)
         self.first = [
@@ -82,14 +77,10 @@ class RunRecorder:
 
     def _start(self) -> None:
         """Start the thread; it is none that the script can see."""
-        self.over, self.ended = allocate_lock(), allocate_lock()
+        self.over, self.ended = threads.allocate_lock(), threads.allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-        try:  # the thread begins as this one is: the script's threads may `sigwait` for signals
-            start_new_thread(self._run, (self.over, self.ended))
-        finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
+        own_threads.start(self._run, self.over, self.ended)
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""
@@ -116,24 +107,24 @@ class RunRecorder:
             buckets.stacks.interval.end()
 
     def _samples(self, over: LockType, buckets: Buckets) -> None:
-        last = began = perf_counter_ns()
+        last = began = time.perf_counter_ns()
         write_at, rest, pace = began + int(WRITE_S * 1e9), OFTEN_S, self.pace
-        before = pace.thread_s - thread_time()
+        before = pace.thread_s - time.thread_time()
         while not over.acquire(timeout=rest):
-            cpu, now = thread_time(), perf_counter_ns()
+            cpu, now = time.thread_time(), time.perf_counter_ns()
             buckets.stacks.sample(now, now - last)
             last = now
-            took = thread_time() - cpu
+            took = time.thread_time() - cpu
             if now >= write_at:
                 self._read_source()
                 self._look_for_frameworks()
-                begun = thread_time()
+                begun = time.thread_time()
                 self._write(now)
-                wrote = thread_time() - begun
+                wrote = time.thread_time() - begun
                 every = LATER_S if buckets.seconds(now) >= LATER_FROM_S else WRITE_S
                 pause = min(LATEST_S, WRITE_AT_MOST * wrote)
                 write_at = now + int(max(every, pause) * 1e9)
-            pace.thread_s = before + thread_time()  # also of waiting for Python's lock
+            pace.thread_s = before + time.thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
 
     @guarded("kept")
@@ -190,7 +181,7 @@ class RunRecorder:
         self.active = False
         ended = self._stop(LAST_S)
         clock, buckets = self.clock, self.buckets
-        now, place = perf_counter_ns(), clock.ended_in(error)
+        now, place = time.perf_counter_ns(), clock.ended_in(error)
         clock.thread = None
         clock.repeats.settle()
         clock.steps.passes_over()
@@ -224,7 +215,7 @@ class RunRecorder:
                 self.forks += 1
                 if self.forks == 1:
                     self._stop(PATIENCE_S)
-                    sleep(GONE_S)
+                    time.sleep(GONE_S)
 
     @guarded("fork")
     def after_fork_in_parent(self) -> None:

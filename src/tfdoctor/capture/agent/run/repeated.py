@@ -11,8 +11,8 @@ their graph as long after their begin as the one that was noted in full.
 from __future__ import annotations
 
 import weakref
-from time import perf_counter_ns
 
+from ..process.kept import time
 from ..process.stack import user_file
 
 TYPE_CHECKING = False
@@ -123,7 +123,7 @@ class RepeatedSteps:
             and frame.f_code is last.code
             and (not last.way or _leads(frame.f_back, last.way))
         ):
-            self.began, clock = perf_counter_ns(), self.clock
+            self.began, clock = time.perf_counter_ns(), self.clock
             clock.current, clock.running, clock.caller = last.step, True, frame
             return True
         return self._again_in_full(function, frame)
@@ -140,11 +140,11 @@ class RepeatedSteps:
         if repeated.way and not _leads(frame.f_back, repeated.way):
             return False
         if repeated.called is None:
-            now = perf_counter_ns()
+            now = time.perf_counter_ns()
             self.opened = repeated, now, now
             clock.current, clock.running = repeated.step, True
         else:
-            self.opened = repeated, perf_counter_ns(), None
+            self.opened = repeated, time.perf_counter_ns(), None
             clock.current, clock.inside, clock.caller = repeated.called, 1, frame
         return True
 
@@ -178,7 +178,7 @@ class RepeatedSteps:
         if trains is not None or repeated.concrete is None or repeated.concrete() is not concrete:
             repeated.sure = 0
             return False
-        now = perf_counter_ns()
+        now = time.perf_counter_ns()
         self.opened, repeated.before = (repeated, began, now), now - began
         clock = self.clock
         clock.current, clock.running = repeated.step, True
@@ -187,13 +187,13 @@ class RepeatedSteps:
     def over(self) -> bool:
         """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
         if self.began:
-            self._over_briefly(perf_counter_ns())
+            self._over_briefly(time.perf_counter_ns())
             return True
         opened, clock = self.opened, self.clock
         if opened is None or opened[2] is None:
             self.settle()
             return False
-        now, repeated = perf_counter_ns(), opened[0]
+        now, repeated = time.perf_counter_ns(), opened[0]
         self.waiting.append((repeated, opened[1], opened[2], now))
         self.opened = None
         clock.current, clock.running = repeated.between, False
@@ -260,7 +260,7 @@ class RepeatedSteps:
         """Account for what waits, and for the call under way as far as it has come; something else happens."""
         self.brief = self.graph = None
         if self.waiting:
-            self._account(perf_counter_ns())
+            self._account(time.perf_counter_ns())
         if self.began:
             self.opened, self.began = self.under_way(), 0
             if self.last is not None and self.last.called is not None:
@@ -308,7 +308,7 @@ class RepeatedSteps:
         if trains is not None:
             clock.entered[repeated.step] = clock.entered.get(repeated.step, 0) + repeated.k
             clock.stepped += repeated.k
-            trains = min(trains, perf_counter_ns())
+            trains = min(trains, time.perf_counter_ns())
             clock.switch(repeated.step, trains)
             clock.steps.begins(repeated.step, trains, repeated.k, first=False, traced=False)
             if repeated.called is not None:

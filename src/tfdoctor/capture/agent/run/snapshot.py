@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns, sleep
-
+from ..process.kept import time
 from .repeated import add
 
 TYPE_CHECKING = False
@@ -21,9 +20,9 @@ def snapshot(clock: ClockState, repeats: RepeatedSteps) -> tuple[dict[CallSite, 
     for _ in range(TRIES):
         before, opened, waiting = clock.now, repeats.under_way(), repeats.waiting
         if before is None:
-            sleep(0.0001)
+            time.sleep(0.0001)
             continue
-        noted, totals, now = list(waiting), dict(clock.totals), perf_counter_ns()
+        noted, totals, now = list(waiting), dict(clock.totals), time.perf_counter_ns()
         same = clock.now is before and repeats.under_way() == opened
         if same and len(repeats.waiting) == len(noted):
             place, since = before[0], add(totals, noted, before[1])
@@ -32,7 +31,7 @@ def snapshot(clock: ClockState, repeats: RepeatedSteps) -> tuple[dict[CallSite, 
             _until(totals, opened, place, since, now)
             return totals, now
     totals = dict(clock.totals)
-    began, now = clock.began + sum(totals.values()), perf_counter_ns()
+    began, now = clock.began + sum(totals.values()), time.perf_counter_ns()
     totals[clock.current] = totals.get(clock.current, 0) + now - began
     return totals, now
 

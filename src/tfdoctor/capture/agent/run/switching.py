@@ -10,10 +10,10 @@ only until a second thread of the script is seen.
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
-from threading import get_ident
+
+from ..process.kept import threads
+from ..process.stack import OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 USUAL_S, SHORT_S = 0.005, 0.0005
 """The interval of Python, and while one thread of the script runs alone: what a sample may be late by."""
-
-OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class SwitchInterval:
@@ -44,7 +42,7 @@ class SwitchInterval:
     def look(self, frames: dict[int, FrameType], thread: int | None) -> None:
         """Look at the stacks of all threads: the one that is followed has to be alone."""
         if self.short and any(
-            ident not in (thread, get_ident()) and not _is_ours(frame)
+            ident not in (thread, threads.get_ident()) and not _is_ours(frame)
             for ident, frame in frames.items()
         ):
             self.alone = False
@@ -60,11 +58,6 @@ class SwitchInterval:
 def _is_ours(frame: FrameType) -> bool:
     """Say whether a thread runs, or waits in, our code alone; hooks run below the script's."""
     at: FrameType | None = frame
-    ours = False
-    while at is not None:
-        name = at.f_code.co_filename
-        ours = ours or name.startswith(OURS)
-        if name != threading.__file__ and not name.startswith(OURS):
-            return False
+    while at is not None and at.f_code.co_filename.startswith(OURS):
         at = at.f_back
-    return ours
+    return at is None

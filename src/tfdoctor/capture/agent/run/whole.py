@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
+import os as scripts_os
 
+from ..process.kept import os
 from . import process
 from .recorder import RunRecorder
 
@@ -32,14 +33,14 @@ def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
 
 def before_hard_exit(finish: Callable[[], object]) -> None:
     """Call a function before `os._exit`, which runs no handlers: what was seen would be lost."""
-    leave = os._exit
+    leave = scripts_os._exit
 
     @functools.wraps(leave)
     def _exit(status: int) -> NoReturn:
         finish()
         leave(status)
 
-    os._exit = _exit
+    scripts_os._exit = _exit
 
 
 def replaces(log: Journal, *, waits: bool) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 
+from ..process.kept import io
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
@@ -20,7 +22,7 @@ def makers(call: Line) -> list[Span] | None:
 
     path, line = call
     try:
-        with open(path, encoding="utf-8") as file:
+        with io.open(path, encoding="utf-8") as file:
             return making(ast.parse(file.read()), line)
     except (OSError, SyntaxError, ValueError):
         return None

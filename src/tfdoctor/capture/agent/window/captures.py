@@ -5,8 +5,7 @@ TensorFlow names what it writes by the second and overwrites, so two captures ne
 
 from __future__ import annotations
 
-import os
-import time
+from ..process.kept import io, os, time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def _traces(folder: str) -> list[str]:
 def read_so_far() -> tuple[int, int] | None:
     """Return the bytes and the calls of all reads so far; None where the system does not count them."""
     try:
-        with open(COUNTERS, encoding="ascii") as lines:
+        with io.open(COUNTERS, encoding="ascii") as lines:
             values = dict(line.split(":", 1) for line in lines)
         return int(values["rchar"]), int(values["syscr"])
     except (OSError, KeyError, ValueError):  # not Linux, or a kernel without these counters

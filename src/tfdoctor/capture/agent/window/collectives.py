@@ -12,8 +12,9 @@ table of functions that libtensorflow_framework calls. All other events, the col
 
 from __future__ import annotations
 
-import os
 import sys
+
+from ..process.kept import io, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _write(slot: int, value: int) -> None:
 
 
 def _is_writable(address: int) -> bool:
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+    with io.open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
             begin, _, rest = line.partition("-")
             end, permissions, *_ = rest.split()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import collections
 import sys
-from time import perf_counter_ns
 
 from ..process import by_identity
 from ..process.journal import guarded
+from ..process.kept import time
 from ..process.stack import user_line
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ class FunctionTraces:
     @guarded("function traces")
     def called(self, function: Foreign, began_ns: int, *, outside: bool) -> None:
         """A call that began at a time of `perf_counter_ns` is over; `outside` says that it was not traced."""
-        took_ns = perf_counter_ns() - began_ns
+        took_ns = time.perf_counter_ns() - began_ns
         known = self.known.get(id(function)) or self._enter(function)
         if known is None:
             return

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import time
-
 from ..process import tensorflow_api
+from ..process.kept import os, time
 from ..process.log_level import LogLevel
 from . import collectives
 

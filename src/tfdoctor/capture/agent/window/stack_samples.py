@@ -10,15 +10,17 @@ that run the user's Python, such as those that make input, it counts the lines o
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import sys
 import threading
-import time
 
 from ..process.callbacks import callbacks_in
 from ..process.journal import guarded
+from ..process.kept import threads, time
 from ..process.other_threads import OtherThreads
+from ..process.own_threads import OwnThread
 from ..process.stack import Stack, instructions, public_name
 
 TYPE_CHECKING = False
@@ -67,9 +69,6 @@ MOST_PLACES, MOST_WRITTEN = 1000, 200
 MOST_THREADS = 32
 """Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured)."""
 
-TRAINER_AND_OURS = 3
-"""The threads of a run that has none of its own, while its window is open."""
-
 IDLE_RESTS = 100
 """A thread that is ready for a window and waits for so many rests ends, and the window starts another."""
 
@@ -83,7 +82,8 @@ class Pace:
         self.until = math.inf  # on the monotonic clock: when there is no more time for samples
         self.taken, self.phase = 0, 0.0
         self.paused = self.over = False
-        self.woken = threading.Event()
+        self.asleep = threads.allocate_lock()
+        self.asleep.acquire()
 
     def rest(self, took: float) -> bool:
         """Wait after a sample that took so many seconds; return False once all is over.
@@ -100,12 +100,17 @@ class Pace:
 
     def _wait(self, took: float) -> None:
         self.phase = (self.phase + 0.618) % 1.0
-        while self.woken.wait(self._seconds(took)) and not self.over:
-            self.woken.clear()  # the pace has changed
+        while self.asleep.acquire(timeout=self._seconds(took)) and not self.over:
+            pass  # the pace has changed
 
-    def _seconds(self, took: float) -> float | None:
+    def _wake(self) -> None:
+        """Have the thread look at its pace again."""
+        with contextlib.suppress(RuntimeError):  # it was told already
+            self.asleep.release()
+
+    def _seconds(self, took: float) -> float:
         if self.paused:
-            return None
+            return -1
         hurries = self.hurries and self.taken < ENOUGH
         mean = EVERY_S if hurries else max(EVERY_S, AT_MOST * took)
         return mean * (0.5 + self.phase)
@@ -114,17 +119,17 @@ class Pace:
         """The window opens; a thread that need not hurry is left asleep, for to wake costs the first steps time."""
         self.begun, self.hurries = True, hurries
         if hurries:
-            self.woken.set()
+            self._wake()
 
     def pause(self) -> None:
         """Nothing is measured any more; what comes now is none of the script's."""
         self.paused = True
-        self.woken.set()
+        self._wake()
 
     def hurry(self) -> None:
         """The script goes on, and is not measured."""
         self.paused, self.hurries, self.until = False, True, time.monotonic() + LONGEST_S
-        self.woken.set()
+        self._wake()
 
     def hurries_on(self) -> bool:
         """Say whether samples are missing, and there is time for them."""
@@ -133,22 +138,20 @@ class Pace:
     def end(self) -> None:
         """Take no more samples."""
         self.over = True
-        self.woken.set()
+        self._wake()
 
 
 class ReadyThread:
     """A thread that waits for a window: it will sample the thread that has started it."""
 
-    def __init__(
-        self, pace: Pace, thread: threading.Thread, trainer: int, training: Training
-    ) -> None:
+    def __init__(self, pace: Pace, thread: OwnThread, trainer: int, training: Training) -> None:
         self.pace, self.thread = pace, thread
         self.trainer, self.training = trainer, training
 
     def serves(self, training: Training) -> bool:
         """Say whether it waits still, for what this thread is doing; a fork does not have it."""
         waits = self.thread.is_alive() and not self.pace.over
-        return waits and self.training is training and self.trainer == threading.get_ident()
+        return waits and self.training is training and self.trainer == threads.get_ident()
 
 
 class StackSampler:
@@ -204,14 +207,8 @@ class StackSampler:
         ready = self.ready
         if ready is None or not ready.serves(training):
             self.release()
-            pace, me = Pace(), threading.get_ident()
-            thread = threading.Thread(
-                target=self._run,
-                args=(pace, me, training, self._practise(training)),
-                name="tfdoctor-stack-samples",
-                daemon=True,
-            )
-            thread.start()
+            pace, me = Pace(), threads.get_ident()
+            thread = OwnThread(self._run, pace, me, training, self._practise(training))
             ready = self.ready = ReadyThread(pace, thread, me, training)
         return ready
 
@@ -224,14 +221,14 @@ class StackSampler:
     def _practise(self, training: Training) -> float:
         """Read this thread's stack once for nothing, since the first time takes longer; return the seconds."""
         began = time.thread_time()
-        self.sample(threading.get_ident(), training)
+        self.sample(threads.get_ident(), training)
         self.clear()
         return time.thread_time() - began
 
     def _switch_faster(self) -> None:
         """Have Python hand over more often, where the script has no threads and no wish of its own."""
         self.switch = None
-        alone = threading.active_count() <= TRAINER_AND_OURS
+        alone = threading.active_count() <= 1
         if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
             self.switch = sys.getswitchinterval()
             sys.setswitchinterval(SWITCH_S)
@@ -252,7 +249,7 @@ class StackSampler:
         from .argument_lines import makers
 
         call = self.arguments.noted
-        here = self.trainer == threading.get_ident()
+        here = self.trainer == threads.get_ident()
         return makers(call["at"]) if here and call is not None else None
 
     def hurry(self) -> None:
@@ -293,7 +290,7 @@ class StackSampler:
         self.inside += inside
         with OtherThreads() as frames:
             frame = frames.pop(thread, None)
-            frames.pop(threading.get_ident(), None)
+            frames.pop(threads.get_ident(), None)
             self._others(frames.values())
             if frame is None:
                 return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import enum
 import sys
-from time import perf_counter_ns
+
+from ..process.kept import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class StepCounter:
             return None
         marker = self.listener.arrive(self, number, k)
         # What is traced takes longer, and the end of a window is no work of a step:
-        self.began = perf_counter_ns() if marker is None else 0
+        self.began = time.perf_counter_ns() if marker is None else 0
         if self.listener.leave:
             self.retract(None, k)
             self.listener.depart()
@@ -154,7 +155,7 @@ class StepCounter:
 
     def count(self, k: int) -> None:
         """Count a call of k steps, and note the time since the one before."""
-        now = perf_counter_ns()
+        now = time.perf_counter_ns()
         if self.began:
             self.spans.append((now - self.began, self.size))
             self.numbers.append(self.seen - self.size)
@@ -167,7 +168,7 @@ class StepCounter:
 
         The times of calls with and without the profiler show its cost, where no step can.
         """
-        now = perf_counter_ns()
+        now = time.perf_counter_ns()
         if self.began and traced == self.under_profiler:  # else it began or ended meanwhile
             (self.traced if traced else self.spans).append((now - self.began, 1))
         self.calls += 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-import threading
 
+from ..process.kept import threads
 from .function_traces import FunctionTraces
 from .steps import NEVER
 
@@ -70,7 +70,7 @@ class Tracing:
         # What is known of traced graphs:
         self.graph_marks: Notes[Marks] = {}
         self.traces = FunctionTraces(log)
-        self.lock = threading.RLock()
+        self.lock = threads.RLock()
         self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
@@ -100,6 +100,7 @@ class Tracing:
         self.capture: Capture | None = None  # the one under way
         self.kept: Capture | None = None  # the best one so far
         self.captures = self.refusals = 0
+        self.lent = 0  # calls of the script's under way that have the profiler
         self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop: int = NEVER  # the step at which to close
         self.deadline: float | None = None  # or the time

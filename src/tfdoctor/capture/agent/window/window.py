@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
-import time
 
 from ..process import early_end
 from ..process.journal import guarded
+from ..process.kept import main_thread, threads, time
 from . import planning, state_file, window_end, window_start
 from .planning import MANY_ROUNDS
 from .steps import Marking, StepCounter
@@ -162,7 +161,7 @@ class TraceWindow(Tracing):
         """Raise SystemExit in the user's main thread when `--stop-after` asked for it."""
         self.leave = False
         self.rest()
-        if threading.current_thread() is threading.main_thread():
+        if threads.get_ident() == main_thread():
             self.save()
             early_end.stops(self.log)
             sys.exit(0)
@@ -173,7 +172,7 @@ class TraceWindow(Tracing):
         used = self.state is not WAITING or self.any_step()
         if self.session is not None:
             self.session.unnumbered.end()  # the window is the parent's
-        self.lock = threading.RLock()
+        self.lock = threads.RLock()
         self.reset()
         if used:
             self.rest()

@@ -5,8 +5,7 @@ Where the stack was sampled too rarely, the profiler runs on for some calls, whi
 
 from __future__ import annotations
 
-import time
-
+from ..process.kept import time
 from .best_capture import choose
 from .steps import OPEN_ENDED
 from .tracing import OPEN, PROFILED, SAMPLING, WAITING

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from ..process.kept import time
 from . import state_file
 from .captures import Capture
 from .collectives import UnsafeError
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 MOST_REFUSALS = 5
 """How often to ask again for a profiler that somebody else has."""
 
+USERS_OWN = "the steps that could be traced had a profiler of the script's own, such as RunOptions.FULL_TRACE"
+
 NO_PROFILER = "the profiler could not be started: the script did not import all of TensorFlow (import tensorflow)"
 
 
@@ -32,6 +33,10 @@ def prepare(window: Tracing, source: StepCounter) -> None:
 
 def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
     """Trace from this step on."""
+    if window.lent:
+        source.alarm = source.seen
+        lacks(window, USERS_OWN)
+        return
     with window.own_work():
         capture = _start(window, source, window.plan.get("seconds"))
         if capture is None:
@@ -62,7 +67,8 @@ def opened(window: Tracing, capture: Capture, session: Session) -> None:
     if capture.source is None:
         for source in window.sources.values():
             source.alarm = 0
-    window.log.forgive("trace")
+    for lacking in ("trace", "window"):
+        window.log.forgive(lacking)
 
 
 def _start(window: Tracing, source: StepCounter | None, seconds: float | None) -> Capture | None:
@@ -94,10 +100,15 @@ def _refused(window: Tracing, source: StepCounter | None, why: str) -> None:
         source.alarm = source.seen + window.plan["steps"]
     if window.refusals >= MOST_REFUSALS:
         window.rest()
+    lacks(window, why)
+    state_file.save(window)
+
+
+def lacks(window: Tracing, why: str) -> None:
+    """Note why there is no trace, as long as there is none."""
     if window.kept is None:
         window.log.forgive("trace")
         window.log.missing("trace", why)
-    state_file.save(window)
 
 
 def _why_refused(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.journal import guarded
 from ..process.keras_dialects import KERAS_2, KERAS_3
 from ..process.nested import leaves
@@ -60,7 +60,7 @@ class Answers:
 
         @functools.wraps(original)
         def call(model: Foreign, *args: object, **kwargs: object) -> object:
-            if not self.out.is_at(sys._getframe(1)):
+            if not self.out.is_at(sys._getframe(UP)):
                 return original(model, *args, **kwargs)
             key = self._key(name, model, args, kwargs)
             answer = self.answer(key, model, kwargs)

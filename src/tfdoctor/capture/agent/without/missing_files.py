@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import os
 
 from ..process.frames import hide
+from ..process.kept import os
 from ..process.keras_dialects import KERAS_2
 
 TYPE_CHECKING = False

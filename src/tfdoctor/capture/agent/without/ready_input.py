@@ -10,7 +10,7 @@ import functools
 import sys
 
 from ..process import tensorflow_api
-from ..process.frames import hide
+from ..process.frames import UP, hide
 from ..process.journal import guarded
 from ..process.nested import leaves
 from ..process.stack import line_number, user_file, user_frame
@@ -58,7 +58,7 @@ class ReadyInput:
 
         @functools.wraps(original)
         def __iter__(dataset: Foreign) -> object:
-            ready = self.ready(dataset, sys._getframe(1)) if eager() else None
+            ready = self.ready(dataset, sys._getframe(UP)) if eager() else None
             return original(dataset if ready is None else ready)
 
         kind.__iter__ = hide(__iter__)

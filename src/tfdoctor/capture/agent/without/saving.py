@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 
-from ..process.frames import hide
+from ..process.frames import UP, hide
+from ..process.kept import os
 from ..process.keras_dialects import KERAS_2
 from . import missing_files
 
@@ -49,7 +49,7 @@ def _skip(out: TakenOut, owner: Foreign, name: str) -> None:
 
     @functools.wraps(original)
     def save(*args: object, **kwargs: object) -> object:
-        if not out.is_at(sys._getframe(1)):
+        if not out.is_at(sys._getframe(UP)):
             return original(*args, **kwargs)
         out.reached += 1
         path = _path(args, kwargs)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import linecache
-import os
-import time
-from time import thread_time
 
+from ...process.kept import os, time
 from ...process.stack import line_number, user_file
 
 TYPE_CHECKING = False
@@ -74,12 +72,12 @@ class KeptLines:
         key = id(users.f_code), users.f_lasti
         if key not in self.known:
             self.known.add(key)
-            call, began = NotedCall(frame, fits=fits), thread_time()
+            call, began = NotedCall(frame, fits=fits), time.thread_time()
             for code, path, _ in call.frames:
                 if path not in self.sources and self.spent < MOST_S:
                     self.sources[path] = self._source(code.co_filename, path)
             self.calls.append(call)
-            self.spent += thread_time() - began
+            self.spent += time.thread_time() - began
 
     def take(self) -> list[dict[str, object]]:
         """Read the source of the calls that are new, and return the lines for the log."""
@@ -87,9 +85,9 @@ class KeptLines:
         while self.calls and self.spent < MOST_S:
             call = self.calls.pop()
             self.read.append(call)
-            began = thread_time()
+            began = time.thread_time()
             told += self._statements(call)
-            self.spent += thread_time() - began
+            self.spent += time.thread_time() - began
         return told
 
     def _statements(self, call: NotedCall) -> Iterator[dict[str, object]]:

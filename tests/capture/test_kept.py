@@ -1,0 +1,143 @@
+"""The agent calls functions that it took before the script: no double, stopped clock or greenlet reaches them."""
+
+import ast
+import gc
+import io
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.capture import agent
+
+kept: Any = agent.load("process.kept")
+FOLDER = Path(kept.__file__).parents[1]
+REPLACED = {"_thread", "io", "json", "os", "time"}
+OF_THE_SCRIPT = {
+    "hooks/run_end.py": "os",  # patched
+    "run/followed_thread.py": "threading",  # its files and its table of threads are read
+    "window/stack_samples.py": "threading",
+}
+"""Modules of the script that the agent looks at."""
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules that a module imports while it runs, and `open` where it is called by that name."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+            continue  # TYPE_CHECKING
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield from {"open"} & {node.func.id}
+        waiting += ast.iter_child_nodes(node)
+
+
+def test_every_module_uses_what_was_kept() -> None:
+    found = {
+        (str(path.relative_to(FOLDER)), name)
+        for path in FOLDER.rglob("*.py")
+        for name in imported(ast.parse(path.read_text()))
+        if name in {*REPLACED, "threading", "open", "queue", "socket", "subprocess"}
+    }
+    assert found == set(OF_THE_SCRIPT.items())
+
+
+@pytest.mark.parametrize("name", ["time.sleep", "time.perf_counter_ns", "os.replace", "json.dumps"])
+def test_a_double_is_not_called(name: str) -> None:
+    module, _, function = name.partition(".")
+    with mock.patch(name) as double:
+        ours = getattr(getattr(kept, module), function)
+        assert ours is not getattr(sys.modules[module], function)
+        assert getattr(sys.modules[module], function) is double
+    assert ours is getattr(sys.modules[module], function)
+
+
+def test_a_double_of_open_is_not_called(tmp_path: Path) -> None:
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    with mock.patch("builtins.open") as double, mock.patch("io.open"), mock.patch("os.replace"):
+        log.write()
+    assert not double.called
+    assert json.loads((tmp_path / "agent.json").read_text())["pid"] == os.getpid()
+
+
+def test_no_search_for_the_clocks_finds_them() -> None:
+    """As libraries do that stop the clock: in all modules, and in all dictionaries that hold one."""
+    clocks = {time.perf_counter_ns, time.monotonic, time.thread_time, time.sleep, io.open}
+    agent.load("installed")
+    agents = [module for name, module in sys.modules.items() if name.startswith(agent.NAME)]
+    assert len(agents) > 50
+    for module in agents:
+        assert not clocks & {value for value in vars(module).values() if callable(value)}
+    for clock in clocks:
+        holders = [one for one in gc.get_referrers(clock) if isinstance(one, dict)]
+        assert not [one for one in holders if str(one.get("__name__")).startswith(agent.NAME)]
+
+
+def test_the_time_of_day_is_that_of_the_system() -> None:
+    assert abs(kept.time.time_ns() - time.time_ns()) < 1e8
+    assert abs(kept.time.time() - time.time()) < 0.1
+
+
+def test_the_main_thread_is_known_where_threads_are_greenlets() -> None:
+    with mock.patch("threading.main_thread", return_value=mock.Mock(ident=7)):
+        assert kept.main_thread() == threading.get_ident()
+
+
+def test_a_fork_of_another_thread_has_another_main_thread() -> None:
+    told, out = os.pipe()
+
+    def fork() -> None:
+        if not os.fork():
+            os.write(out, b"yes" if kept.main_thread() == threading.get_ident() else b"no")
+            os._exit(0)
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    assert os.read(told, 3) == b"yes"
+    os.wait()
+
+
+def test_the_account_goes_on_where_greenlets_replace_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`threading` then knows the main thread by another number, and no longer by its own."""
+    clock = agent.load("run.clock").CallClock()
+    clock.begin(threading.get_ident())
+    monkeypatch.setattr(threading, "_active", {7: threading.main_thread()})
+    monkeypatch.setattr(threading, "main_thread", lambda: mock.Mock(ident=7))
+    assert clock.follows()
+    assert clock.thread == kept.main_thread()
+
+
+def test_a_double_of_the_stacks_is_not_called() -> None:
+    with (
+        mock.patch("sys._current_frames") as double,
+        agent.load("process.other_threads").OtherThreads() as found,
+    ):
+        assert threading.get_ident() in found
+    assert not double.called
+
+
+def test_files_of_ours_have_the_permissions_of_their_folder(tmp_path: Path) -> None:
+    """Trap: a script's `umask` that allows nothing would make the recording unreadable."""
+    tmp_path.chmod(0o750)
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    before = os.umask(0o777)
+    try:
+        log.write()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "agent.json").stat().st_mode & 0o777 == 0o640
