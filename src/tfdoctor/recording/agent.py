@@ -99,6 +99,11 @@ class UntracedSteps:
             return None
         return max(0.0, 1.0 - self.count * self.median_ms / self.total_ms)
 
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean of their times; None is unknown."""
+        return self.total_ms / self.count if self.total_ms and self.count else None
+
     def contradict(self, share: float, steps: int, median_ms: float, apart_ms: float = 0.0) -> bool:
         """Whether they lack what long steps add to so many traced steps: that share of the traced time, 0 to 1.
 

@@ -42,6 +42,11 @@ STOP_PER_CPU_S = 0.65
 """Seconds that the profiler's stop takes for a second of CPU time in the window, at most."""
 
 
+SLOWED_PER_CPU_S = 0.5
+"""Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
+what steps wait for, such as input or other programs, is not its cost."""
+
+
 def allowed(run_s: float, spent_s: float) -> float:
     """Return the seconds that may be spent now, where the run took so many and tfdoctor's work so many of these."""
     return max(LEAST_S, SHARE * (run_s - spent_s)) - spent_s
@@ -112,9 +117,11 @@ class Budget:
         return more_calls(calls, cost_s, self.run_s(), self.spent_s)
 
     def _slowed(self, steps: int) -> float:
+        """Return what the steps took longer than usual, as far as the CPU time can be the profiler's."""
         if self.usual_s is None:
             return 0.0
-        return max(0.0, perf_counter() - self.opened_at - steps * self.usual_s)
+        longer_s = perf_counter() - self.opened_at - steps * self.usual_s
+        return max(0.0, min(longer_s, SLOWED_PER_CPU_S * (time.process_time() - self.cpu_at)))
 
     def measured(self, steps: int, reason: str) -> None:
         """The steps of the open window are over."""
