@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from scripts.mutation.originals import Original, originals
+from scripts.mutation.rendered import as_stored, commanding, refused
 from scripts.mutation.side_files import as_bytes, mutated, packed
 from scripts.mutation.traces import bytes_damaged, restructured
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
-from tfdoctor.report.formats import json as report_json
+from tfdoctor.recording.run_log import RUN_LOG
 from tfdoctor.rules import all_rules
+from tfdoctor.stored.files import of_text
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Errored
 
@@ -27,6 +30,9 @@ SPOILED = 0.15
 
 SIDE_FILES = 0.45
 """Of the cases: those with a damaged side file."""
+
+STORED = 0.5
+"""Of the cases: those whose report is damaged and read again."""
 
 BYTES = 0.25
 """Of damaged traces: those with damaged bytes; the others are traces that say something else."""
@@ -57,13 +63,25 @@ def run(seed: int, folder: Path, chosen: Sequence[Original] = ()) -> CaseResult:
     """
     _write(folder, seed, chosen or originals())
     try:
-        diagnosis = diagnose(Recording.open(folder), _rules(), "x", ask_xprof=False)
-        json.loads(report_json.render(diagnosis))
-    except InputError:
-        return CaseResult(seed, refused=True)
+        recording = Recording.open(folder)
+        diagnosis = diagnose(recording, _rules(), "x", ask_xprof=False)
+        failures = [*_failures(diagnosis), *commanding(diagnosis, recording.notes)]
+        failures += _of_stored(diagnosis, Random(seed))  # noqa: S311 - to be the same each time
+    except InputError as error:
+        return CaseResult(seed, refused=True, failure=refused(error))
     except Exception:  # noqa: BLE001 - which is what is looked for
         return CaseResult(seed, failure=traceback.format_exc())
-    return CaseResult(seed, failure="\n".join(_failures(diagnosis)))
+    return CaseResult(seed, failure="\n".join(failures))
+
+
+def _of_stored(diagnosis: Diagnosis, random: Random) -> Iterator[str]:
+    """Yield what a damaged report.json of the diagnosis makes its readers obey."""
+    if random.random() < STORED:
+        text = json.dumps(mutated(as_stored(diagnosis), random))
+        try:
+            yield from commanding(of_text(text, Path("report.json"), ()))
+        except InputError as error:
+            yield from filter(None, [refused(error)])
 
 
 def _failures(diagnosis: Diagnosis) -> Iterator[str]:
@@ -93,7 +111,7 @@ def _write(folder: Path, seed: int, chosen: Sequence[Original]) -> None:
 
 
 def _side_files(folder: Path, original: Original, random: Random, *, damage: bool) -> None:
-    parts = {MANIFEST: original.manifest, PROGRAM: original.program, SAMPLES: original.samples}
+    parts = _parts(original)
     chosen = random.choice(list(parts)) if damage else ""
     for name, data in parts.items():
         if data is None:
@@ -107,16 +125,25 @@ def _side_files(folder: Path, original: Original, random: Random, *, damage: boo
         _replace(folder / name, _encoded(name, content, random, spoil=spoil))
 
 
+def _parts(original: Original) -> dict[str, Any]:
+    """Return the side files of a recording as JSON."""
+    return {
+        MANIFEST: original.manifest,
+        PROGRAM: original.program,
+        SAMPLES: original.samples,
+        RUN_LOG: original.run_log,
+    }
+
+
 @cache
 def _intact(name: str, original: Original) -> bytes:
-    data = {MANIFEST: original.manifest, PROGRAM: original.program, SAMPLES: original.samples}[name]
-    return _encoded(name, data, Random(0), spoil=False)  # noqa: S311 - nothing is drawn
+    return _encoded(name, _parts(original)[name], Random(0), spoil=False)  # noqa: S311 - nothing is drawn
 
 
 def _encoded(name: str, data: object, random: Random, *, spoil: bool) -> bytes:
     if name == PROGRAM:
         return packed(data, random, spoil=spoil)
-    if name == SAMPLES:
+    if name in {SAMPLES, RUN_LOG}:
         rows = data if isinstance(data, list) else [data]
         return b"\n".join(as_bytes(row, random, spoil=spoil) for row in rows)
     return as_bytes(data, random, spoil=spoil)

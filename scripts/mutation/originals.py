@@ -11,11 +11,13 @@ from typing import Any
 from scripts.mutation.looped import SAMPLED, looped
 from scripts.mutation.sparse import keep
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.run_log import RUN_LOG
 from tfdoctor.trace.wire import parse
 
 FOLDER = Path(__file__).parents[2] / "sample_traces"
-ON_CPU, ON_GPU, ON_TPU, IN_JAX = (
+ON_CPU, WHOLE_RUN, ON_GPU, ON_TPU, IN_JAX = (
     "cpu-input-bound-fixed",
+    "cpu-outside-steps-fixed",
     "synthetic-gpu-a100-fp32",
     "synthetic-tpu-v5e-padded",
     "gpu-jax-float32-convnet-fixed",
@@ -53,6 +55,7 @@ class Original:
     manifest: Any = field(repr=False)
     program: Any = field(repr=False)
     samples: Any = field(repr=False)
+    run_log: Any = field(default=None, repr=False)
 
 
 @cache
@@ -66,6 +69,7 @@ def originals() -> tuple[Original, ...]:
         Original(ON_CPU, _trimmed(ON_CPU), manifest, program, rows),
         Original(ON_GPU, _trimmed(ON_GPU), manifest, program, on_gpu),
         Original(ON_TPU, _trimmed(ON_TPU), None, None, None),
+        of_folder(FOLDER / WHOLE_RUN),
         replace(of_folder(FOLDER / IN_JAX), samples=None),
         Original("looped", looped(marked=True), manifest, program | {"python": SAMPLED}, rows),
         Original("unmarked", looped(marked=False), None, None, None),
@@ -80,8 +84,13 @@ def of_folder(folder: Path) -> Original:
         _path(folder).read_bytes(),
         json.loads(manifest.read_bytes()) if manifest.exists() else None,
         json.loads(gzip.decompress(program.read_bytes())) if program.exists() else None,
-        [*map(json.loads, samples.read_bytes().splitlines())] if samples.exists() else None,
+        _lines(samples),
+        _lines(folder / RUN_LOG),
     )
+
+
+def _lines(path: Path) -> Any:  # noqa: ANN401 - JSON
+    return [*map(json.loads, path.read_bytes().splitlines())] if path.exists() else None
 
 
 def _cut(program: Any) -> Any:  # noqa: ANN401 - JSON

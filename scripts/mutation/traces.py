@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from scripts.mutation import sparse
+from scripts.mutation.side_files import HOSTILE
 from tfdoctor.trace.names import WANTED
 from tfdoctor.trace.wire import xplane_pb2
 
@@ -13,13 +14,16 @@ EXTREMES = (
 )  # fmt: skip
 """Invalid times, durations and ids."""
 
+HOSTILE_NAMES = tuple(text for text in HOSTILE if "\ud800" not in text)
+"""Without what UTF-8 does not have."""
+
 EVENTS = (
     "train", "tfdoctor_end", "", "Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Map",
     "ExecutorState::Process", "IteratorGetNextOp::DoCompute", "EagerLocalExecute: MatMul", "train_function",
     "PrefetchProduce", "FunctionRun", "MemcpyH2D", "model/conv/Conv2D:Conv2D", "all-reduce.1", "TraceContext",
     "MemoryAllocation", "tf.function-graph_building", "cuLaunchKernel", "BatchV2Produce", "XlaCompile", "Steps",
     "ncclKernel_AllReduce", "GpuExecutable::Execute", "PjitFunction(step)", "ThreadpoolListener::StartRegion",
-    "map/while/body/_3/map/while/MatMul:MatMul",
+    "map/while/body/_3/map/while/MatMul:MatMul", *HOSTILE_NAMES,
 )  # fmt: skip
 """Names that facts search for."""
 
@@ -49,6 +53,8 @@ TEXTS = (
     "traced-nonXla",
     "\0",
     "x" * 300,
+    "size:" + "9" * 400,
+    *HOSTILE_NAMES,
 )
 FLOATS = (0.0, -1.0, 1e308, float("nan"), float("inf"), -float("inf"), 5e-324)
 

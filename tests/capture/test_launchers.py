@@ -436,6 +436,51 @@ if early:
 """
 
 
+DAEMON = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    sys.exit()
+null = os.open(os.devnull, os.O_RDWR)
+for stream in (0, 1, 2):
+    os.dup2(null, stream)
+time.sleep(2.5)
+import tensorflow
+time.sleep(0.6)
+open("done", "w").close()
+"""
+
+
+def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(folder: Path) -> None:
+    script, out = folder / "daemon.py", folder / "out"
+    script.write_text(DAEMON)
+    run = profiled(script, out, sample_every_ms=0)
+    assert run.code == 0
+    assert not (folder / "done").exists()
+    (number,) = run.manifest.background
+    assert f"goes on in the background (process {number})" in run.stderr
+    until = time.monotonic() + 20
+    while not (folder / "done").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    while Path(f"/proc/{number}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    recorded = run.recording
+    assert recorded.run is not None
+    assert (recorded.run.process.pid, recorded.run.end is not None) == (number, True)
+    assert recorded.manifest is not None
+    assert recorded.manifest.versions["tensorflow"] == "2.0"
+
+
+def test_a_process_that_ends_soon_after_the_script_is_no_background(folder: Path) -> None:
+    script = folder / "soon.py"
+    script.write_text("import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
+    run = profiled(script, folder / "out", sample_every_ms=0)
+    assert run.manifest.background == ()
+    assert not (folder / "out" / "processes").exists()
+
+
 @pytest.mark.tensorflow
 def test_a_fork_before_tensorflow_is_in_use_records_for_itself(tmp_path: Path) -> None:
     training(tmp_path)

@@ -147,6 +147,26 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ),
         ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
+        (
+            '{"wanted": "keras", "backend": "jax", "versions": {"jax": "0.10"}}',
+            "Keras runs on JAX, whose training steps tfdoctor does not record: trace some of them with",
+        ),
+        (
+            '{"backend": "torch", "versions": {"tensorflow": "2"}, "finished": true}',
+            "Keras runs on PyTorch, whose training steps tfdoctor does not record",
+        ),
+        (
+            '{"wanted": "keras", "backend": "numpy", "finished": true}',
+            "Keras runs on numpy, whose training steps tfdoctor does not record",
+        ),
+        (
+            '{"versions": {"torch": "2.9"}}',
+            "this is no TensorFlow program but one of PyTorch, whose training steps tfdoctor does not record",
+        ),
+        (
+            '{"wanted": "tensorflow", "finished": true, "versions": {"jax": "0.10"}}',
+            "the script did not import TensorFlow",
+        ),
         ('{"wanted": "tensorflow", "finished": true}', "the script did not import TensorFlow"),
         ('{"wanted": "tensorflow"}', "abruptly (killed, or by os._exit or os.execv) before"),
         ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "abruptly"),

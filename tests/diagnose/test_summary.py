@@ -307,7 +307,9 @@ def test_a_whole_recording_lacks_nothing() -> None:
 
 
 def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=85.0))))
+    doubted = on_cpu(
+        beside=manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0)))
+    )
     found = run.trust(doubted)
     assert found.level == "medium"
     assert any("tracing made the steps" in reason for reason in found.reasons)

@@ -1,13 +1,14 @@
 """A file is edited only where it is unchanged since the recording."""
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.edits.recorded import recorded
-from tfdoctor.edits.source import SourceFile, Sources
+from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.verdict import Location
@@ -100,3 +101,26 @@ def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(b"x = 1\r\n")
     hashes = Sources(recorded(tmp_path, ["train.py"])).hashes
     assert hashes == {str(tmp_path / "train.py"): hashlib.sha256(b"x = 1\r\n").hexdigest()}
+
+
+@pytest.mark.parametrize("folder", ["a\0b", "x" * 5000, "\ud800", "/dev/null/x"])
+def test_a_folder_that_cannot_be_is_not_found(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is still found in another one."""
+    (tmp_path / "train.py").write_bytes(TEXT)
+    recording = replace(recorded(tmp_path, ["train.py"]), manifest=Manifest(cwd=folder))
+    monkeypatch.chdir(tmp_path)
+    name = next(iter(recording.program.sources)) if recording.program else ""
+    assert existing(Path(folder)) is None
+    assert folders_of([folder]) == [tmp_path.resolve()]
+    assert Sources(recording)[name].data == TEXT
+
+
+def test_a_pipe_is_no_file_to_read(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    recording = recorded(tmp_path, ["train.py"])
+    (tmp_path / "train.py").unlink()
+    os.mkfifo(tmp_path / "train.py")
+    with pytest.raises(Declined, match="was not found"):
+        Sources(recording)["train.py"]

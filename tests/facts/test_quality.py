@@ -16,6 +16,7 @@ from tests.builders import (
     trace,
     v100,
 )
+from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.quality import FEW_STEPS, Quality
@@ -31,7 +32,7 @@ from tfdoctor.recording.manifest import (
     StepsSeen,
     TracedWindow,
 )
-from tfdoctor.recording.run_log import RunLog, RunProcess
+from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
@@ -251,14 +252,14 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
 
 
 def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=5.0)))
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=5.0)))
     found = quality(trace([markers(20, 10)]), slowed)
     assert found.level == "low"
     assert found.doubts[0].remedy == "confirm with a timer before you change anything"
 
 
 def test_most_of_the_time_is_tracing_only_above_twice_the_time() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=4.9)))
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=4.9)))
     found = quality(trace([markers(20, 10)]), slowed)
     assert "because most of the traced time is the profiler's own cost" in found.doubts[0].remedy
 
@@ -285,7 +286,7 @@ def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubt
     """A foreign trace has no untraced steps to compare."""
     gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
     found = Quality.measure(
-        trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX")
+        trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None
     )
     assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful
 
@@ -308,6 +309,52 @@ def test_an_account_of_the_run_needs_no_traced_step(
     found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
     assert [doubt.what for doubt in found.doubts] == said
     assert found.account
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_run_that_waits_for_children_says_how_to_record_them(code: int) -> None:
+    run = Run()
+    run.python(3.0, "launch.py:4", calls="subprocess.run")
+    of = run.recording(plan=CapturePlan(), finished=True, outcome=Ending(exit_code=code))
+    found = chart(trace([]), of).fact(Quality)
+    (doubt,) = found.doubts
+    assert doubt.what == (
+        "93 % of the run are waiting for child processes, in which no training step was seen"
+    )
+    assert "`tfdoctor profile -- COMMAND`" in doubt.remedy
+    assert found.level == "medium"
+
+
+def test_a_run_that_trains_may_wait_for_children() -> None:
+    run = Run()
+    run.python(3.0, "train.py:4", calls="subprocess.run")
+    run.steps(100, 10.0, "train.py:12")
+    of = run.recording(plan=CapturePlan(trace=False), finished=True, steps=StepsSeen(seen=100))
+    assert chart(trace([]), of).fact(Quality).doubts == ()
+
+
+@pytest.mark.parametrize(("trace_it", "code"), [(True, 0), (True, 1), (False, 0)])
+def test_a_run_of_another_framework_is_no_run_without_training(
+    code: int,
+    trace_it: bool,  # noqa: FBT001 - a case
+) -> None:
+    of = replace(manifest(), plan=CapturePlan(trace=trace_it), outcome=Ending(exit_code=code))
+    account = replace(ACCOUNT, frameworks=(RunFramework("jax", "0.10.2"),))
+    found = chart(trace([]), replace(recording(manifest=replace(of, finished=True)), run=account))
+    assert [doubt.what for doubt in found.fact(Quality).doubts] == ["no training step was traced"]
+    assert found.fact(Framework).title == "JAX 0.10.2"
+
+
+@pytest.mark.parametrize(("pid", "doubted"), [(1, True), (7, False)])
+def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(
+    pid: int,
+    doubted: bool,  # noqa: FBT001 - a case
+) -> None:
+    account = replace(ACCOUNT, process=RunProcess(pid), end=ProcessEnd(1.0, "exit"))
+    of = replace(manifest(), plan=CapturePlan(), finished=True, background=(7,))
+    found = chart(trace([]), replace(recording(manifest=of), run=account)).fact(Quality)
+    assert found.level == ("low" if doubted else "high")
+    assert any("process 7" in doubt.what for doubt in found.doubts) == doubted
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The server as an assistant uses it: by the official client, over the standard input and output."""
 
 import asyncio
+import contextlib
 import re
 import shutil
 import sys
@@ -134,7 +135,30 @@ def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
 def test_a_path_is_in_the_folders_or_an_error(folder: Path) -> None:
     runs = ServedRuns([folder.resolve()])
     assert runs.inside("cpu-input-bound") == folder.resolve() / "cpu-input-bound"
-    for path in ("", "..", "link", "nowhere", "\0"):
-        if path:
-            with pytest.raises((InputError, ValueError)):
-                runs.inside(path)
+    for path in ("..", "link", "nowhere", "\0", "cpu-input-bound\0", "a" * 5000, "/etc/passwd"):
+        with pytest.raises(InputError, match="not in the folders"):
+            runs.inside(path)
+
+
+def elsewhere(folder: Path, name: str) -> None:
+    """Replace a part of a served recording by a link to the same part of the recording outside."""
+    part = folder / "cpu-input-bound" / name
+    part.rename(folder.parent / "replaced")
+    part.symlink_to(folder.parent / "outside" / "secret" / name)
+
+
+@pytest.mark.parametrize("name", ["plugins", "plugins/profile", "tfdoctor.json", "program.json.gz"])
+def test_nothing_behind_a_link_is_shown(name: str, folder: Path) -> None:
+    secret = folder.parent / "outside" / "secret"
+    for path in (secret / "tfdoctor.json", secret / "program.json.gz"):
+        path.write_bytes(path.read_bytes().replace(b"input_bound.py", b"topsecret.py"))
+    elsewhere(folder, name)
+    with contextlib.suppress(InputError):
+        assert "topsecret" not in ServedRuns([folder.resolve()]).report("cpu-input-bound")
+
+
+def test_the_newest_recording_below_a_folder_may_not_lie_elsewhere(folder: Path) -> None:
+    (folder / "above").mkdir()
+    (folder / "above" / "run").symlink_to(folder.parent / "outside" / "secret")
+    with pytest.raises(InputError, match="not in the folders"):
+        ServedRuns([folder.resolve()]).report("above")

@@ -6,7 +6,7 @@ import pytest
 
 from scripts.mutation.cases import run
 
-CASES, CHUNK = 200, 100
+CASES, CHUNK = 60, 30
 
 
 @pytest.mark.parametrize("first", range(0, CASES, CHUNK))

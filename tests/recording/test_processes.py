@@ -1,6 +1,7 @@
 """Which process of a run its recording is about, and an unfinished recording that is read in place."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,31 @@ def test_the_account_of_the_process_that_matters_is_shown(
         assert not (out / "processes").exists()
     assert shown(out) == pid
     assert Recording.open(out).manifest is not None
+
+
+def test_what_runs_keras_on_another_backend_is_shown_before_what_started_it(tmp_path: Path) -> None:
+    begun(tmp_path, 21)
+    process(tmp_path, 21, 9)
+    agent = process(tmp_path, 22, 2) / "agent.json"
+    agent.write_text(json.dumps({"pid": 22, "backend": "jax", "finished": True}))
+    assert shown(tmp_path) == 22
+
+
+@pytest.mark.parametrize(("seen", "pid"), [(0, 22), (5, 22)])
+def test_what_goes_on_in_the_background_is_read_where_it_writes(
+    tmp_path: Path, seen: int, pid: int
+) -> None:
+    out = tmp_path / "out"
+    state = replace(begun(out, 21), background=(22,))
+    process(out, 21, 1)
+    recorded = processes.read(out)
+    assemble(Folder(out), manifest.end(state, 0, (), recorded), recorded)
+    assert shown(out) == 21
+    process(out, 22, 4, seen=seen)
+    opened = Recording.open(out)
+    assert shown(out) == pid
+    assert opened.manifest is not None
+    assert (opened.manifest.steps.seen, opened.manifest.background) == (seen, (22,))
 
 
 def test_a_process_that_replaced_itself_shows_its_longer_account(tmp_path: Path) -> None:

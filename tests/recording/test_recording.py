@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, fold
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.terms.errors import InputError
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 """The first bytes of a trace: a plane (field 1) with an id and a name."""
@@ -209,7 +213,7 @@ def test_an_unreadable_file_as_the_system_reports_it(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(InputError, match="permissions"):
         Recording.open(path)
 
@@ -402,6 +406,61 @@ def test_what_is_no_regular_file_is_no_trace(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="No trace"):
         Recording.open(tmp_path)
+
+
+def linked(recording: Path, name: str, elsewhere: Path) -> None:
+    """Move a part of a recording elsewhere, and leave a link to it."""
+    elsewhere.mkdir()
+    (recording / name).rename(elsewhere / "moved")
+    (recording / name).symlink_to(elsewhere / "moved")
+
+
+@pytest.mark.parametrize("name", ["tfdoctor.json", "program.json.gz", "samples.jsonl", "run.jsonl"])
+def test_a_file_that_a_link_brings_from_elsewhere_is_no_part_of_a_recording(
+    name: str, tmp_path: Path
+) -> None:
+    recording = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "recording"))
+    linked(recording, name, tmp_path / "elsewhere")
+    opened = Recording.open(recording)
+    parts = {
+        "tfdoctor.json": opened.manifest,
+        "program.json.gz": opened.program,
+        "samples.jsonl": opened.samples,
+        "run.jsonl": opened.run,
+    }
+    assert [part for part, value in parts.items() if not value] == [name]
+    assert any(name in note for note in opened.damage)
+
+
+def test_a_trace_behind_a_link_out_of_the_recording_is_left_out(tmp_path: Path) -> None:
+    recording = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "recording"))
+    linked(recording, "plugins", tmp_path / "elsewhere")
+    opened = Recording.open(recording)
+    assert opened.traces == ()
+    assert any("a link leads" in note for note in opened.damage)
+    # Of a link that the user names, what it names is the recording.
+    (tmp_path / "latest").symlink_to(SAMPLES / "cpu-outside-steps")
+    assert Recording.open(tmp_path / "latest").traces
+
+
+@pytest.mark.parametrize("below", ["workers", "processes"])
+def test_a_worker_or_a_process_elsewhere_is_none_of_the_run(below: str, tmp_path: Path) -> None:
+    recording = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "recording"))
+    other = Path(shutil.copytree(SAMPLES / "cpu-input-bound", tmp_path / "other"))
+    (other / "agent.json").write_text('{"pid": 1, "finished": true, "steps": {"seen": 9}}')
+    before = Recording.open(recording)
+    (recording / below).mkdir()
+    (recording / below / "0").symlink_to(other)
+    after = Recording.open(recording)
+    assert replace(after, notes=before.notes) == before  # but for a note on runs that lie below
+
+
+@pytest.mark.parametrize("name", ["tfdoctor.json", "program.json.gz", "samples.jsonl", "run.jsonl"])
+def test_a_pipe_in_place_of_a_file_is_left_out(name: str, tmp_path: Path) -> None:
+    recording = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "recording"))
+    (recording / name).unlink()
+    os.mkfifo(recording / name)
+    assert Recording.open(recording).traces
 
 
 def test_a_manifest_of_endless_brackets_is_damaged(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import pytest
 
-from tfdoctor.recording.field_types import KEY, WHOLE, Amount, Count
+from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.recording.field_types import KEY, WHOLE, Amount, Count, Exact
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
 from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.terms.text import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class Outer:
     many: tuple[Inner, ...] = ()
     options: Mapping[str, bool | int] = field(default_factory=dict)
     kind: str = field(default="", metadata={KEY: "class"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    command: tuple[Exact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +151,28 @@ def test_a_note_names_the_first_places() -> None:
         "4 damaged values of tfdoctor.json left out: steps.at, clock[0], the whole file, …"
     )
     assert notes.texts == notes.damage
+
+
+def test_a_text_is_a_name_on_one_line_unless_it_is_exact() -> None:
+    assert read(Outer, {"text": "f\n::error::x"}, []).text == "f ::error::x"
+    assert read(Words, {"command": ["python", "-c", "a\nb"]}, []).command[-1] == "a\nb"
+    assert len(read(Outer, {"text": "x" * 10**6}, []).text) <= LONGEST + 1
+    assert list(read(Outer, {"options": {"a\nb": 1}}, []).options) == ["a b"]
+
+
+def test_the_place_of_a_damaged_value_hides_nothing_and_has_an_end() -> None:
+    faults: list[str] = []
+    read(Outer, {"options": {"\x1b]0;PWNED\a\n": [], "k" * 10**5: []}}, faults)
+    notes = Notes()
+    notes.left_out("tfdoctor.json", faults)
+    assert r".options.\x1b]0;PWNED\x07" not in notes.texts[0]  # the first place has no dot
+    assert r"options.\x1b]0;PWNED\x07" in notes.texts[0]
+    assert len(notes.texts[0]) < 500
+
+
+def test_a_time_of_no_steps_is_damage() -> None:
+    faults: list[str] = []
+    seen = read(StepsSeen, {"untraced": {"count": 0, "median_ms": 0.8}}, faults)
+    assert seen.untraced is None
+    assert faults == [".untraced"]
+    assert read(StepsSeen, {"untraced": {"count": 0}}, []).untraced == UntracedSteps()

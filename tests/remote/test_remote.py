@@ -306,6 +306,19 @@ def test_a_refused_connection_and_an_unknown_host_are_no_missing_file() -> None:
         assert str(error.value) == f"{url} cannot be read {sentence}"
 
 
+@pytest.mark.parametrize("name", ["../../x", "a/../../../x", "..\\..\\x"])
+def test_no_name_in_a_listing_leads_out_of_the_copy(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is listed is what the server says."""
+    place = Remote("https://host/runs", LocalFileSystem(), str(SAMPLE))
+    monkeypatch.setattr(fetching, "opened", lambda _: place)
+    (tmp_path / "copy").mkdir()
+    with pytest.raises(InputError, match="lies outside"):
+        fetching.fetched_files(place.url, [f"{name}.xplane.pb"], tmp_path / "copy")
+    assert [*tmp_path.rglob("*.pb")] == []
+
+
 def test_of_a_folder_above_recordings_the_newest_is_fetched(tmp_path: Path) -> None:
     for name, start in (("a", 2), ("b", 1)):
         run = tmp_path / "runs" / name / "plugins" / "profile" / "run"

@@ -11,6 +11,7 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.stored.schema import schema
+from tfdoctor.terms.text import legible
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
@@ -92,8 +93,12 @@ def test_cells_keep_their_type() -> None:
     assert row[:3] == ["Map", {"path": "train.py", "line": 41}, {"value": 41.2, "unit": "ms"}]
 
 
-def test_names_are_exact() -> None:
-    assert report("hostile")["subject"]["title"] == diagnoses.HOSTILE + diagnoses.INVISIBLE
+def test_names_are_exact_but_hide_nothing() -> None:
+    """A program that prints a name prints no control character."""
+    title = report("hostile")["subject"]["title"]
+    assert title.startswith(diagnoses.HOSTILE)
+    assert title == legible(diagnoses.HOSTILE + diagnoses.INVISIBLE)
+    assert r"\x1b[31mf" in title
 
 
 def test_it_is_sorted_ascii_and_the_same_every_time() -> None:

@@ -89,6 +89,13 @@ def test_a_run_that_trains_nothing_is_reported_on_and_no_step_is_missed() -> Non
     assert "No training step" not in " ".join(words)
 
 
+def test_a_run_is_not_said_to_train_nothing_where_that_may_have_gone_unseen() -> None:
+    said = first(replace(spent({Phase.CHILDREN: 11.0}), unseen=True), steps=NO_STEPS)
+    assert said == (
+        "The run took 11 s, and no training step was seen: 11 s (100 %) are waiting for child processes."
+    )
+
+
 def test_steps_that_the_recorder_cannot_see_are_not_called_nothing() -> None:
     hidden = replace(NO_STEPS, source=StepSource.GRAPH_LOOP)
     said = first(spent({Phase.TRACING: 10.0, Phase.END: 2.0}), steps=hidden)

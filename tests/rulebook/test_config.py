@@ -330,6 +330,38 @@ def test_folders_of_rules_are_relative_to_the_file(tmp_path: Path) -> None:
     assert find(tmp_path / "inner").rules == (tmp_path / "lint",)
 
 
+@pytest.mark.parametrize(
+    ("mark", "folder"),
+    [
+        ("tfdoctor.json", "."),
+        ("tfdoctor.json", "sub/deeper"),
+        ("plugins/profile/run/host.xplane.pb", "."),
+        ("plugins/profile/run/host.xplane.pb", "plugins/profile/run"),
+        ("host.xplane.pb", "."),
+    ],
+)
+@pytest.mark.parametrize("name", ["tfdoctor.toml", "pyproject.toml"])
+def test_settings_that_came_with_a_recording_set_nothing(
+    mark: str, folder: str, name: str, tmp_path: Path
+) -> None:
+    """Their rules are code of whoever made the recording."""
+    (tmp_path / "tfdoctor.toml").write_text('select = ["scale"]')
+    recording = tmp_path / "recording"
+    (recording / folder).mkdir(parents=True)
+    (recording / mark).parent.mkdir(parents=True, exist_ok=True)
+    (recording / mark).write_text("{}")
+    own = recording / folder / name
+    own.write_text(
+        'rules = ["lint"]' if name == "tfdoctor.toml" else '[tool.tfdoctor]\nrules = ["lint"]'
+    )
+    notes: list[str] = []
+    assert find(recording / folder, notes.append) == find(tmp_path)
+    (note,) = notes
+    assert str(own) in note
+    assert "--config" in note
+    assert load(own).rules == (own.parent / "lint",)
+
+
 def test_without_a_file_there_are_no_settings(tmp_path: Path) -> None:
     assert find(tmp_path).by == ""
 

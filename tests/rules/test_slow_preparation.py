@@ -191,3 +191,8 @@ def test_a_little_plain_python_is_a_note() -> None:
 def test_a_part_of_the_run_is_not_judged() -> None:
     phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     assert applied(slow_preparation, phases) == NotApplicable(reason="only a window was traced")
+
+
+def test_what_a_program_of_another_framework_prepares_is_not_known() -> None:
+    phases = RunPhases.divided(60_000.0, {Phase.OWN: 30_000.0})
+    assert isinstance(slow_preparation.check(phases, None), NotApplicable)

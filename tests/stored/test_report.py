@@ -1,6 +1,7 @@
 """A diagnosis is stored without a loss, whatever is in it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import reduce
@@ -28,6 +29,7 @@ from tfdoctor.stored.results import UNSAID
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.json_form import AllOf, AsText, NotEmpty, OfPattern, OneUnit, Pairs, number
+from tfdoctor.terms.text import BLOCK_LIMIT, legible
 from tfdoctor.terms.units import Quantity, Unit, ms
 from tfdoctor.terms.verdict import Evidence, Finding, Healthy
 
@@ -153,7 +155,7 @@ def test_a_damaged_report_is_refused_or_rendered(
 NUMBERS = st.floats(-1e12, 1e12).map(lambda value: number(value) or 0.0)
 TIMES = st.floats(1e-3, 1e12).map(lambda value: number(value) or 1.0)
 SCALARS: Mapping[Any, st.SearchStrategy[Any]] = {
-    str: st.text(max_size=5),
+    str: st.text(max_size=5).map(legible),
     int: st.integers(0, 99),
     bool: st.booleans(),
     float: TIMES,
@@ -181,7 +183,7 @@ def compounds(origin: Any, parts: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin in (Union, UnionType):
         return st.one_of([values(part) for part in parts])
     if origin is Mapping:
-        return st.dictionaries(st.text(max_size=3), values(parts[1]), max_size=2)
+        return st.dictionaries(st.text(max_size=3).map(legible), values(parts[1]), max_size=2)
     if parts[-1] is not Ellipsis:
         return st.tuples(*map(values, parts))
     inner = values(parts[0])
@@ -212,7 +214,9 @@ def of_form(kind: Any, marked: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     """Return any values of a field with these markers."""
     form = form_of(marked)
     if has(marked, OfPattern):
-        return st.sampled_from(["", "https://ci.example.org/report.html"])
+        (one,) = (one for one in marked if isinstance(one, OfPattern))
+        known = ("", "https://ci.example.org/report.html", "2026-11-28T12:50:31Z")
+        return st.sampled_from([text for text in known if re.fullmatch(one.pattern, text)])
     if has(marked, NotEmpty):
         return st.lists(values(get_args(kind)[0]), min_size=1, max_size=2).map(tuple)
     if isinstance(form, AllOf):
@@ -235,3 +239,38 @@ def test_any_diagnosis_is_stored_without_a_loss(made: Diagnosis) -> None:
 def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
     converter, kind = reports(), type(made)
     assert converter.structure(json.loads(json.dumps(converter.unstructure(made))), kind) == made
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "fault"),
+    [
+        (("operations", 0, "flops"), -1.0, "operations[0].flops: expected a number ≥ 0, not -1.0"),
+        (("operations", 0, "bytes"), -1.0, "operations[0].bytes: expected a number ≥ 0, not -1.0"),
+        (("subject", "recorded"), "\x1b]0;x\a", "subject.recorded: expected a moment"),
+        (("subject", "recorded"), "2026-11-28T12:50:31Z\n", "subject.recorded: expected a moment"),
+        (("subject", "committed"), "\ud800", "subject.committed: expected a moment"),
+    ],
+)
+def test_what_is_no_amount_and_no_moment_is_refused(place: Any, value: Any, fault: str) -> None:
+    content = json.loads(report_json.render(diagnoses.ALL["full"]()))
+    holder = reduce(lambda within, key: within[key], place[:-1], content)
+    holder[place[-1]] = value
+    with pytest.raises(NoReportError) as refused:
+        read(content)
+    assert str(refused.value).startswith(fault)
+
+
+def test_texts_of_a_report_hide_and_command_nothing_and_have_an_end() -> None:
+    content = json.loads(report_json.render(diagnoses.ALL["full"]()))
+    content["subject"]["title"] = "a\x1b[2J\u202eb\ud800"
+    content["subject"]["framework"] = {"\x9bk": "1" * 1_000_000}
+    shown = read(content).subject
+    assert shown.title == r"a\x1b[2J\u202eb\ud800"
+    assert [key for key in shown.framework if "k" in key] == [r"\x9bk"]
+    assert max(map(len, shown.framework.values())) <= BLOCK_LIMIT
+
+
+def test_an_unknown_field_may_be_of_any_depth() -> None:
+    content = json.loads(report_json.render(diagnoses.ALL["full"]()))
+    content["later"] = json.loads("[" * 900 + "]" * 900)
+    assert read(content).subject == diagnoses.ALL["full"]().subject

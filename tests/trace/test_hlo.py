@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from scripts.synthetic.network import Network
 from scripts.synthetic.tpu_program import depth, factors, program
 from tests.xspaces import TRACES
-from tfdoctor.trace.hlo import parse
+from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, parse
+from tfdoctor.trace.hlo_lines import SourceLines
 
 NETWORK = Network(depthwise=True)
 OPERATIONS = NETWORK.training_step()
@@ -69,3 +71,44 @@ def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> No
         done.stderr.split()
     )
     assert not list(tmp_path.iterdir())
+
+
+def calls(*called: tuple[int, ...]) -> HloProgram:
+    """Return a program with a computation of one instruction for each of these, which it calls."""
+    made: dict[int, tuple[Instruction, ...]] = {
+        number: (Instruction(f"i{number}", "fusion", (), (), calls),)
+        for number, calls in enumerate(called)
+    }
+    return HloProgram("module", 0, made, donates=False)
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [
+        (calls((0,)), "i0 i0"),
+        (calls((1,), (0,)), "i0 i1 i0"),
+        (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
+        (
+            calls(*((at + 1, at + 1) for at in range(40)), ()),
+            " ".join(f"i{at}" for at in range(41)),
+        ),
+    ],
+)
+def test_a_computation_is_visited_once(program: HloProgram, names: str) -> None:
+    (first,) = program.computations[0]
+    assert " ".join(inner.name for inner in program.inside(first)) == names
+
+
+def test_calls_within_calls_are_followed_to_an_end() -> None:
+    deep = calls(*((at + 1,) for at in range(100_000)))
+    (first,) = deep.computations[0]
+    assert len(list(deep.inside(first))) == DEEPEST + 1
+
+
+def test_stack_frames_in_a_circle_have_no_line() -> None:
+    frame = SimpleNamespace(file_location_id=0)
+    ring = [SimpleNamespace(**vars(frame), parent_frame_id=at % 3 + 1) for at in (1, 2, 3)]
+    table = SimpleNamespace(stack_frames=ring, file_locations=[], file_names=[])
+    lines = SourceLines(table)
+    own = SimpleNamespace(stack_frame_id=2, source_file="train.py", source_line=7)
+    assert lines.of(own) == lines.of(own) == ("train.py", 7)

@@ -12,6 +12,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import FORMATS, is_streamed
 from tfdoctor.terms.errors import CaptureError, TfdoctorError
+from tfdoctor.terms.text import harmless
 
 
 class Results:
@@ -131,7 +132,7 @@ class Results:
 
 def say(text: str) -> None:
     """Print a message as the command line does."""
-    sys.stderr.write(f"tfdoctor: {text}\n")
+    sys.stderr.write(harmless(f"tfdoctor: {text}\n"))
     sys.stderr.flush()
 
 

@@ -22,9 +22,14 @@ from tfdoctor.recording.workers import WORKERS
 def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> Manifest:
     """Write the recording of an ended run; return its manifest.
 
+    Where processes go on in the background, all files stay where these write, and are read there.
+
     Raises:
         OSError: it cannot be written.
     """
+    if ended.background:
+        manifest.write(folder.out, ended)
+        return ended
     trained = [process for process in processes if process.trained]
     if len(trained) > 1:
         done = _several(folder.out, ended, trained)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from tfdoctor.capture import manifest, run_times
+from tfdoctor.capture import background, manifest, run_times
 from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.environment import environment
+from tfdoctor.capture.environment import PLAN, environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.interpreter import is_alone
 from tfdoctor.capture.plan import Kind, Plan
@@ -55,7 +55,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet, traces=plan.trace):
             returncode, state = _run(command, variables, samples, forwarder, folder, state)
-        done = _record(folder, state, returncode, samples)
+        done = _record(folder, state, returncode, samples, variables[PLAN])
     recording = Recording.open(folder.out)
     recorded = recording.run is not None
     if not plan.quiet or is_poor(done, recorded=recorded):
@@ -114,10 +114,14 @@ def _run(
     return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
 
 
-def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread) -> Manifest:
+def _record(
+    folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str
+) -> Manifest:
     """Write the recording of the ended run; return its manifest."""
     try:
         recorded = processes.read(folder.out)
+        pid = state.times.pid if state.times else None
+        state = replace(state, background=background.going_on(PLAN, plan, recorded, pid))
         ended = manifest.end(state, returncode, samples.stop(), recorded)
         began_ns = state.clock[0].unix_ns
         written = written_since(Path(state.cwd), began_ns, folder.shared or folder.out)

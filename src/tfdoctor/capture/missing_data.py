@@ -28,6 +28,13 @@ NO_TENSORFLOW = {
     Kind.COMMAND: "no Python process of the command imported TensorFlow: if another command trains, name that one",
 }
 
+OTHERS = {"jax": "JAX", "torch": "PyTorch"}
+
+TRACES = {
+    "jax": ": trace some of them with `jax.profiler.trace(FOLDER)`, which `tfdoctor report FOLDER` reads"
+}
+"""How to record steps of other frameworks, as the end of a sentence."""
+
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 
 
@@ -77,8 +84,8 @@ def _no_trace(done: Manifest, process: Process) -> str:
         )
     if seen:
         return _too_few(done, process)
-    if "tensorflow" not in done.versions and _abrupt(process):
-        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
+    if other := _other_framework(done, process):
+        return other
     if "tensorflow" not in done.versions:
         return _no_tensorflow(done, process)
     return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
@@ -132,6 +139,8 @@ def _cure_of_early(done: Manifest) -> str:
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:
     failed, attempted = failure(done), process.state.wanted == "tensorflow"
+    if _abrupt(process):
+        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
     hiding = _hiding(done) if attempted else ""
     if hiding:
         prefix = f"{failed}: " if failed else ""
@@ -144,6 +153,17 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
     if failed:
         return f"{failed} before it imported TensorFlow: {_cure(done)}"
     return NO_TENSORFLOW[_kind(done)]
+
+
+def _other_framework(done: Manifest, process: Process) -> str:
+    """Return the reason for a program that trains by another framework, as far as it trains; "" for any other."""
+    backend, what = process.state.backend, "Keras runs on"
+    name = backend
+    if not backend and "tensorflow" not in (*done.versions, process.state.wanted):
+        name = next(filter(done.versions.get, OTHERS), "")
+        what = "this is no TensorFlow program but one of"
+    unseen = "whose training steps tfdoctor does not record"
+    return f"{what} {OTHERS.get(name, name)}, {unseen}{TRACES.get(name, '')}" if name else ""
 
 
 def _hiding(done: Manifest) -> str:

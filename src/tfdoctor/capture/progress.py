@@ -16,6 +16,7 @@ from tfdoctor.recording import AGENT
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.files import agent_state
 from tfdoctor.recording.notes import Notes
+from tfdoctor.terms.text import Drawn, name
 
 UPDATE_S = 0.5
 
@@ -71,7 +72,7 @@ class Title:
 
     def _write(self, text: str) -> None:
         try:
-            self.stderr.write(text)
+            self.stderr.write(Drawn(text))
             self.stderr.flush()
         except OSError:  # the terminal was closed
             self.over.set()
@@ -103,7 +104,7 @@ def fresh_line(stderr: TextIO) -> None:
     """
     if stderr.isatty():
         columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
-        stderr.write(" " * columns + "\r")
+        stderr.write(Drawn(" " * columns + "\r"))
 
 
 @contextmanager
@@ -129,11 +130,11 @@ def line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
     shown = not quiet and stderr.isatty()
     if shown:
         columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
-        stderr.write(f"\r\x1b[K{f'tfdoctor: {text}'[: columns - 1]}")
+        stderr.write(Drawn(f"\r\x1b[K{name(f'tfdoctor: {text}', columns - 1)}"))
         stderr.flush()
     try:
         yield
     finally:
         if shown:
-            stderr.write("\r\x1b[K")
+            stderr.write(Drawn("\r\x1b[K"))
             stderr.flush()

@@ -10,8 +10,8 @@ def sentence(done: Manifest, *, recorded: bool, what: str = "run") -> str:
     ``recorded`` says whether there is an account of the whole run, or of ``what`` else was recorded.
     """
     why, window = why_no_trace(done), done.window or TracedWindow()
-    if done.workers:
-        return f"{len(done.workers)} processes trained, recorded"
+    if done.background or done.workers:
+        return _of_several(done)
     if not traces(done):
         ended = done.outcome.error or failure(done)
         return f"recorded the {what} without a trace{f' ({ended})' if ended else ''}"
@@ -32,8 +32,20 @@ def sentence(done: Manifest, *, recorded: bool, what: str = "run") -> str:
     return f"traced {max(0, duration_ns) / 1e9:.1f} s, recorded"
 
 
+def _of_several(done: Manifest) -> str:
+    if not done.background:
+        return f"{len(done.workers)} processes trained, recorded"
+    numbers = ", ".join(map(str, done.background))
+    return (
+        f"the run goes on in the background (process {numbers}) and is not waited for: once it has ended, "
+        "`tfdoctor report` shows what it did; recorded"
+    )
+
+
 def is_poor(done: Manifest, *, recorded: bool) -> bool:
     """Whether a recording holds less than was asked for, which is said even to who wants errors only."""
+    if done.background:
+        return True
     if not traces(done) or (recorded and not done.steps.seen and not done.window):
         return False
     return bool(why_no_trace(done))

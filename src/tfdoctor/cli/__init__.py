@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tfdoctor import __version__
+from tfdoctor.cli import reading
 from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
@@ -27,6 +28,7 @@ from tfdoctor.cli.rules import explain, rules
 from tfdoctor.cli.trying import try_
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError
+from tfdoctor.terms.limits import TOO_MUCH_MEMORY
 
 __all__ = ["FOUND", "UNDECIDED", "FailOn", "app", "exit_code", "main"]
 
@@ -44,8 +46,15 @@ USAGE: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
-    """Run the command line; an error the user can fix is one sentence and an exit code."""
+    """Run the command line; what reads recordings has a process of its own."""
     tolerate_leaving_readers()
+    if sys.argv[1:2] and sys.argv[1] in reading.COMMANDS:
+        reading.in_process_of_its_own(_main)
+    _main()
+
+
+def _main() -> None:
+    """Run the command; an error the user can fix is one sentence and an exit code."""
     try:
         sys.exit(_run())
     except USAGE as error:
@@ -58,6 +67,9 @@ def main() -> None:
 
         say(shown(str(error)))  # with a URL that the user knows in place of its copy
         sys.exit(error.exit_code)
+    except MemoryError:
+        say(TOO_MUCH_MEMORY)
+        sys.exit(TfdoctorError.exit_code)
     except OSError as error:  # a full disk behind the standard output, say
         say(f"{error.filename or 'output'}: {error.strerror}.")
         sys.exit(TfdoctorError.exit_code)

@@ -14,7 +14,7 @@ UNITS = {
     **{prefix: 1024**power for power, prefix in enumerate("kmgt", start=1)},
 }
 
-AMOUNT = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.IGNORECASE)
+AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
 
 LEAST = 256 * 1024**2
 """Bytes: Python and its libraries need as much before they read anything."""

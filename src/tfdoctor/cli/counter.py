@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.text import Drawn
 
 UPDATE_S = 0.2
 
@@ -54,7 +55,7 @@ class Counter:
 
     def _write(self, text: str) -> None:
         if self.shown:
-            self.stream.write(text)
+            self.stream.write(Drawn(text))
             self.stream.flush()
 
 

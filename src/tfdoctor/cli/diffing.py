@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.messages import draw
 from tfdoctor.cli.options import (
     FilesBeside,
     FilesFolder,
@@ -135,5 +136,5 @@ def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, sho
     from tfdoctor.report.comparison import terminal, write  # noqa: PLC0415 - brings rich
 
     written = write(comparison, folder, formats) if formats else ()
-    typer.echo(terminal.render(comparison).rstrip("\n"))
+    draw(terminal.render(comparison).rstrip("\n"))
     tell_files(written, show=show)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.amounts import parse_bytes, parse_seconds
-from tfdoctor.cli.messages import say
+from tfdoctor.cli.messages import draw, say
 from tfdoctor.cli.options import Scrub, Show, at_least, parse_out
 from tfdoctor.cli.outcome import INTERRUPTED, open_page
 from tfdoctor.cli.rule_selection import RuleOptions, book
@@ -222,7 +222,7 @@ def _write(report: "FleetReport", table: "FleetTable", out: Path, *, show: bool)
     table.finish(report.runs, report.failed)
     UPLOADS.remove_later(out, PAGES, table.is_old)
     page = rendering.write(report, out)
-    typer.echo(terminal.render(report).rstrip("\n"))
+    draw(terminal.render(report).rstrip("\n"))
     typer.echo("")
     for path in (page, out / PARQUET, out / ROWS):
         typer.echo(UPLOADS.written(path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.messages import say
+from tfdoctor.cli.messages import draw, say
 from tfdoctor.cli.options import (
     FailOn,
     FilesBeside,
@@ -279,5 +279,5 @@ def _write(made: "History", folder: Path, formats: list[str], *, show: bool) -> 
     from tfdoctor.report.history import terminal, write  # noqa: PLC0415 - brings rich
 
     written = write(made, folder, formats) if formats else ()
-    typer.echo(terminal.render(made).rstrip("\n"))
+    draw(terminal.render(made).rstrip("\n"))
     tell_files(written, show=show)

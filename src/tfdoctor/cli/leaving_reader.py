@@ -4,6 +4,8 @@ import os
 import sys
 from typing import Any, TextIO
 
+from tfdoctor.terms.text import Drawn, harmless
+
 
 class Unread:
     """A text stream that drops what is written after its reader has left."""
@@ -15,9 +17,9 @@ class Unread:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text; return its length."""
+        """Write a text, harmless whatever names are in it; return its length."""
         try:
-            return self._stream.write(text)
+            return self._stream.write(text if isinstance(text, Drawn) else harmless(text))
         except BrokenPipeError:
             self._drop()
             return len(text)

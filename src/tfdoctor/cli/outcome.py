@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.messages import say
+from tfdoctor.cli.messages import draw, say
 from tfdoctor.cli.options import TRIAL_MINUTES, FailOn, SavingOptions
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import OutputError, TfdoctorError
@@ -175,13 +175,14 @@ def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = ""
     Formats that are no files go to the standard output, even if quiet.
     """
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
-    from tfdoctor.report.formats import is_streamed, render  # noqa: PLC0415 - same
+    from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - same
     from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
     diagnosis = settled(replace(diagnosis, link=output.link or diagnosis.link))
     written = write_files(diagnosis, folder, output.formats, prefix)
     for name in filter(is_streamed, output.formats):
-        typer.echo(render(name, diagnosis), nl=False)
+        show = draw if name == COMMANDS else typer.echo
+        show(render(name, diagnosis).removesuffix("\n"))
     if not output.quiet:
         apart = output.err or any(map(is_streamed, output.formats))
         _print(diagnosis, written, replace(output, err=apart))
@@ -196,7 +197,7 @@ def _print(diagnosis: "Diagnosis", paths: tuple[Path, ...], output: Output) -> N
     stream = sys.stderr if output.err else sys.stdout
     colored = terminal.wants_color(stream)
     summary = terminal.render(diagnosis, color=colored).rstrip("\n")
-    typer.echo(f"{summary}\n", file=stream, color=colored)
+    draw(f"{summary}\n", stream)
     for path in paths:
         written = f"wrote {path.name}" if output.scrubbed else UPLOADS.written(path)
         typer.echo(written, file=stream)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.completion import list_of, rules_and_topics
+from tfdoctor.cli.messages import say
 from tfdoctor.cli.options import FailOn, comma_separated, parse_file, parse_own
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class RuleOptions:
         """
         from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
 
-        config = load(self.config) if self.config else find(Path())
+        config = load(self.config) if self.config else find(Path(), _note)
         if self.select is not None:
             names = tuple(comma_separated(self.select))
             config = replace(config, select=RuleNames(names, "--select"))
@@ -77,6 +78,10 @@ class RuleOptions:
             names = tuple(comma_separated(self.ignore))
             config = replace(config, ignore=RuleNames(names, "--ignore"))
         return replace(config, rules=(*config.rules, *(self.rules or ())))
+
+
+def _note(text: str) -> None:
+    say(f"note: {text}")
 
 
 def book(config: "Config") -> "Rulebook":

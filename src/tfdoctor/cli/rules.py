@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfdoctor.cli.completion import one_rule
+from tfdoctor.cli.messages import draw
 from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ def explain(
     applied = book(RuleOptions(config, rules=rules).settings())
     shown = _known(applied, rule)
     page = rule_page(shown, off=_off(applied).get(shown.name, ""))
-    typer.echo(rendered(page) if sys.stdout.isatty() else page.rstrip("\n"))
+    if sys.stdout.isatty():
+        draw(rendered(page))
+    else:
+        typer.echo(page.rstrip("\n"))
 
 
 def _known(applied: "Rulebook", name: str) -> "Rule":

@@ -49,5 +49,7 @@ def _apply(rule: Rule, chart: Chart, left: Unexplained | None = None) -> Outcome
         return NotApplicable(reason=str(missing))
     except ConfigError as error:  # a rule of the user's own: the sentence names its file
         return Errored(error=str(error), traceback=traceback.format_exc())
+    except MemoryError:  # no defect of a rule
+        raise
     except Exception as error:  # noqa: BLE001 - one broken rule must not silence the others
         return Errored(error=repr(error), traceback=traceback.format_exc())

@@ -38,6 +38,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         missing=phases.missing,
         finished=phases.finished,
         ended_early=phases.ended_early,
+        unseen=phases.unseen,
         recurring_ms=phases.recurring_ms,
         steps=steps.count if steps else 0,
         step_loops=steps.loops if steps else 1,

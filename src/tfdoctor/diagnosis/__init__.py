@@ -56,7 +56,9 @@ from tfdoctor.diagnosis.work import (
     WorkKind,
 )
 from tfdoctor.terms.json_form import (
+    Amount,
     AsText,
+    Moment,
     Ms,
     Named,
     OmitDefault,
@@ -148,9 +150,9 @@ class Subject:
     framework: Mapping[str, str] = field(default_factory=dict)  # {"tensorflow": "2.21.0", ...}
     hosts: tuple[str, ...] = ()
     exit_code: Signed | None = None
-    recorded: Annotated[str, OmitDefault()] = ""  # when, ISO 8601 in UTC
+    recorded: Annotated[Moment, OmitDefault()] = ""  # when, ISO 8601 in UTC
     commit: Annotated[str, OmitDefault()] = ""  # of the program in git
-    committed: Annotated[str, OmitDefault()] = ""  # when it was made, as `recorded`
+    committed: Annotated[Moment, OmitDefault()] = ""  # when it was made, as `recorded`
     changed: Annotated[bool | None, OmitDefault()] = (
         None  # whether the program differed from the commit; None is unknown
     )
@@ -166,11 +168,11 @@ class Conditions:
     cores_other: float | None = None  # used by other programs
     gpu_mhz: float | None = None  # mean clock of the multiprocessors of busy GPUs
     batch_size: int | None = None  # examples per step of all replicas, as recorded
-    host_bytes: float | None = None  # the highest resident memory of the run
-    device_bytes: float | None = (
+    host_bytes: Amount | None = None  # the highest resident memory of the run
+    device_bytes: Amount | None = (
         None  # the most in use on one accelerator, by TensorFlow's allocator
     )
-    untraced_ms: Ms | None = None  # median step outside of the traced window
+    untraced_ms: Amount | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
     least_ms: Annotated[Ms | None, OmitDefault()] = (
         None  # that operations of a step need at the hardware's rates, of those for which it is known

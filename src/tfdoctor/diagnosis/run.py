@@ -76,6 +76,7 @@ class RunAccount:
     ended_early: Annotated[bool, OmitDefault()] = (
         False  # after its traced steps, as asked: --stop-after
     )
+    unseen: Annotated[bool, OmitDefault()] = False  # training, as none was seen
     recurring_ms: Ms = 0.0  # what a longer run has more of
     steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest
     step_loops: Annotated[int, OmitDefault()] = 1

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.diagnosis.run import PhaseLine
-from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
+from tfdoctor.terms.json_form import Amount, Ms, Named, OmitDefault, Share
 from tfdoctor.terms.verdict import Location
 
 
@@ -34,8 +34,8 @@ class OperationRow:
     share: Share  # of the step
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
-    flops: float | None = None  # per step; None where not all of it is known
-    nbytes: Annotated[float | None, Named("bytes")] = (
+    flops: Amount | None = None  # per step; None where not all of it is known
+    nbytes: Annotated[Amount | None, Named("bytes")] = (
         None  # of operands and results, per step; likewise
     )
 
@@ -44,10 +44,10 @@ class OperationRow:
 class DeviceRates:
     """What the device can compute and move at most; None where unknown."""
 
-    flop_s: Annotated[float | None, Named("flop_per_s")] = (
+    flop_s: Annotated[Amount | None, Named("flop_per_s")] = (
         None  # dense matmuls in the fastest 16-bit type
     )
-    bytes_s: Annotated[float | None, Named("bytes_per_s")] = None  # of its memory
+    bytes_s: Annotated[Amount | None, Named("bytes_per_s")] = None  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 
 

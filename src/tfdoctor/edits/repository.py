@@ -2,10 +2,9 @@
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tfdoctor.diagnosis import Result
-from tfdoctor.edits.source import within_repository
+from tfdoctor.edits.source import existing, folders_of, within_repository
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
@@ -46,9 +45,8 @@ def locations(result: Result) -> Iterator[Location]:
 def _in_repository(recording: Recording, name: str) -> str:
     """Return a file's path in its repository; "" of one that lies outside, or that does not exist."""
     folders = recording.manifest.folders if recording.manifest else ()
-    for folder in dict.fromkeys((*map(Path, folders), Path.cwd())):
-        path = folder / name
-        if path.is_file():
+    for folder in folders_of(folders):
+        if (file := existing(folder / name)) and file.is_file():
             within = posixpath.normpath(posixpath.join(within_repository(folder), name))
             return "" if within.startswith(("/", "../")) else within
     return ""

@@ -2,6 +2,7 @@
 
 import hashlib
 import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +11,7 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.files import NotReadableError, content
 from tfdoctor.terms.verdict import Location
 
 
@@ -80,13 +82,13 @@ class Sources:
         """Read a file from a folder of the run, or from the current folder, such as another clone."""
         expected = self.hashes[self.recorded(path)]
         exists = False
-        for folder in dict.fromkeys((*map(Path, self.folders), Path.cwd())):
-            data = _bytes(folder / path)
+        for folder in folders_of(self.folders):
+            file = existing(folder / path)
+            data = _bytes(file, path) if file else None
             exists = exists or data is not None
-            if data is not None and hashlib.sha256(data).hexdigest() == expected:
+            if file and data is not None and hashlib.sha256(data).hexdigest() == expected:
                 # Its name is that below the folder, with links resolved, as git needs it.
-                real, root = (folder / path).resolve(), folder.resolve()
-                name = real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
+                name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else ""
                 return SourceFile.read(path, data, name, within_repository(folder))
         if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
@@ -114,6 +116,20 @@ class Sources:
         return Location(self.places.shown(next(iter(self.hashes))), 0)
 
 
+def existing(path: Path) -> Path | None:
+    """Return a recorded path with links resolved; None where nothing is there, or nothing can be."""
+    try:
+        return path.resolve(strict=True)
+    except (OSError, ValueError):
+        return None
+
+
+def folders_of(recorded: Iterable[str]) -> list[Path]:
+    """Return the folders to find files in: those of the run that exist here, and the current one."""
+    found = map(existing, (*map(Path, recorded), Path.cwd()))
+    return list(dict.fromkeys(filter(None, found)))
+
+
 def within_repository(folder: Path) -> str:
     """Return the path of a folder in its git repository, with a slash at the end, or ""."""
     real = folder.resolve()
@@ -122,8 +138,15 @@ def within_repository(folder: Path) -> str:
     return "" if top == real else f"{real.relative_to(top).as_posix()}/"
 
 
-def _bytes(path: Path) -> bytes | None:
+def _bytes(file: Path, path: str) -> bytes | None:
+    """Return what is in a file, or None of one that is gone or may not be read.
+
+    Raises:
+        Declined: it is no file of a program.
+    """
     try:
-        return path.read_bytes()
-    except OSError:  # gone, a folder, or without permission to read
+        return content(file)
+    except NotReadableError as error:
+        raise Declined(f"{path} is no file of a program ({error.strerror})") from error
+    except OSError:
         return None

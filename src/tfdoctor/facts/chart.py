@@ -92,6 +92,8 @@ class Chart:
         """Return the fact of this type, or None where it is unavailable or failed (``why_missing``)."""
         try:
             return self.fact(kind)
+        except MemoryError:  # no defect, and no matter of one fact
+            raise
         except Exception:  # noqa: BLE001 - unavailable, or a defect, which is kept and shown as such
             return None
 
@@ -101,6 +103,8 @@ class Chart:
             self.fact(kind)
         except Unavailable as missing:
             return str(missing)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001 - same
             return str(Defect(self._origin(error).__name__, repr(error)))
         return ""

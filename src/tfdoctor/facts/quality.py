@@ -7,6 +7,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
@@ -14,7 +15,7 @@ from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.manifest import Ending, MissingPart
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
-from tfdoctor.terms.kinds import TrustLevel
+from tfdoctor.terms.kinds import Phase, TrustLevel
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 
@@ -36,6 +37,9 @@ SHORT_MS = 1.0
 """Steps below this, in ms, may be mostly the profiler's cost where none was timed without it: of JAX 0.11.2 on
 an NVIDIA H100 (2026-11-22), steps of 0.17 and 0.63 ms took 0.8 and 0.9 ms when traced; of 3.4 ms 3.9, of 3.9 ms
 4.1."""
+
+MATTERS = 0.1
+"""Share of the run, in waiting for child processes, from which a run that does not train is about them."""
 
 CONFIRM = "confirm with a timer before you change anything"
 
@@ -89,7 +93,7 @@ class Quality:
     account: bool = False
 
     @classmethod
-    def measure(
+    def measure(  # noqa: PLR0913, PLR0917 - other facts, which are given by their types
         cls,
         trace: Trace,
         device: Device,
@@ -97,11 +101,14 @@ class Quality:
         steps: Steps | Unavailable,
         samples: Samples | None,
         framework: Framework,
+        phases: RunPhases | None,
     ) -> Self:
         """Collect every reason to doubt the figures."""
         doubts = list(_of_profiler(trace, device, framework))
         if isinstance(steps, Unavailable):
-            doubts += [*_of_none(steps, recording), *_of_recording(recording)]
+            children = list(_of_children(phases)) if phases else []
+            doubts += children or _of_none(steps, recording)
+            doubts += _of_recording(recording)
         else:
             doubts += [*_of_steps(steps, recording, framework), *_of_recording(recording)]
             doubts += [*_of_overhead(steps, recording, framework), *_of_machine(samples)]
@@ -154,15 +161,25 @@ def _of_none(why: Unavailable, recording: Recording) -> Iterator[Doubt]:
     if recording.run is None:
         yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
         return
-    manifest = recording.manifest or Manifest()
-    if _failed(manifest.outcome) and manifest.steps.seen <= 1:
+    manifest, other = recording.manifest or Manifest(), recording.run.other_framework
+    if other is None and _failed(manifest.outcome) and manifest.steps.seen <= 1:
         which = "second" if manifest.steps.seen else "first"
         what = f"the run ended before its {which} training step was over"
         yield Doubt(what, "let it train, and record again", grave=True)
         return
     asked = manifest.plan is None or manifest.plan.trace
-    if asked and (manifest.steps.seen or recording.traces):
+    if other or (asked and (manifest.steps.seen or recording.traces)):
         yield Doubt("no training step was traced", why.remedy, grave=False, cause=cause)
+
+
+def _of_children(phases: RunPhases) -> Iterator[Doubt]:
+    """Doubt a run that waits for child processes, of which none that trains was seen."""
+    share = phases.share(Phase.CHILDREN)
+    if share < MATTERS or phases.of(Phase.STEPS):
+        return
+    what = f"{percent(share)} of the run are waiting for child processes, in which no training step was seen"
+    remedy = "if one of them trains, record its own command: `tfdoctor profile -- COMMAND`"
+    yield Doubt(what, remedy, grave=False)
 
 
 def _failed(ending: Ending) -> bool:
@@ -227,6 +244,10 @@ def _of_recording(recording: Recording) -> Iterator[Doubt]:
             what, "train for more steps than warm-up and traced window together", grave=False
         )
     yield from _of_cost(manifest)
+    if manifest.background and not _ended(recording, manifest):
+        numbers = ", ".join(map(str, manifest.background))
+        what = f"the run went on in the background (process {numbers}), which was not waited for"
+        yield Doubt(what, "once it has ended, run `tfdoctor report` on the recording", grave=True)
     if not manifest.finished:
         yield Doubt("the recording was cut off", "record again", grave=False)
 
@@ -244,6 +265,12 @@ def _of_cost(manifest: Manifest) -> Iterator[Doubt]:
     for gap in manifest.missing:
         if gap.what == MissingPart.GRAPHS:
             yield Doubt(gap.why, "trace each function once", grave=False)
+
+
+def _ended(recording: Recording, manifest: Manifest) -> bool:
+    """Return whether the recording has the end of a process that went on in the background."""
+    run = recording.run
+    return bool(run and run.end and run.process.pid in manifest.background)
 
 
 def _of_overhead(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:

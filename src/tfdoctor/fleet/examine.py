@@ -18,6 +18,7 @@ from tfdoctor.rulebook.book import rulebook
 from tfdoctor.scrub import Secrets, paths, scrub
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import opened
 
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
@@ -51,7 +52,7 @@ def digest_of(root: Path, files: tuple[str, ...]) -> str:
     """
     whole = hashlib.sha256()
     for name in sorted(files):
-        with (root / name if name else root).open("rb") as file:
+        with opened(root / name if name else root.resolve()) as file:
             whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return whole.hexdigest()
 

@@ -9,6 +9,7 @@ from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.report.files import replace_file
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.files import content
 
 SCHEMA = 1
 
@@ -44,22 +45,22 @@ def read(path: Path) -> KeptHistory:
         InputError: it cannot be read, is no such file, or is one of another schema.
     """
     try:
-        content = json.loads(path.read_bytes())
+        data = json.loads(content(path))
     except FileNotFoundError:
         return KeptHistory()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: repair it, or name another file.") from error
-    if not isinstance(content, dict) or not {"schema", "baselines", "accepted"} <= set(content):
+    if not isinstance(data, dict) or not {"schema", "baselines", "accepted"} <= set(data):
         raise InputError(f"{path} is no file of `tfdoctor history`: name another one.")
-    if content["schema"] != SCHEMA:
+    if data["schema"] != SCHEMA:
         raise InputError(
             f"{path} has a schema that this tfdoctor does not read (it reads {SCHEMA}): update tfdoctor."
         )
     faults: list[str] = []
     try:
-        found = read_typed(KeptHistory, content, faults)
+        found = read_typed(KeptHistory, data, faults)
     except Misfit:
         faults = faults or [""]
         found = KeptHistory()

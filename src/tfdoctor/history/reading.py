@@ -16,6 +16,7 @@ from tfdoctor.remote.filesystem import is_url
 from tfdoctor.stored.files import NAMES, is_report, open_report
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import is_below
 
 Read = Diagnosis | InputError
 
@@ -54,7 +55,7 @@ def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[
         return open_report(at, rules)
     for stored in (at / name for name in NAMES):
         with suppress(InputError):  # a damaged one: the recording is there
-            if stored.is_file():
+            if stored.is_file() and is_below(stored, at):
                 report = open_report(stored, rules)
                 if report.version == __version__ and report.subject.recorded:
                     return report

@@ -1,5 +1,6 @@
 """The recordings of some folders, as text for a model: nothing outside of these folders is read."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from tfdoctor.rulebook.suggestions import nearest
 from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import ConfigError, InputError
+from tfdoctor.terms.text import name
 
 MOST_RUNS = 50
 """Recordings in a list, the newest first: more would fill a model's context."""
@@ -75,7 +77,8 @@ class ServedRuns:
         rules, paths = _rules(), (self.inside(before), self.inside(after))
         must_differ(paths)
         one, other = (
-            load(path, lambda r, title: _examined(r, title, rules), rules.rules) for path in paths
+            load(path, lambda r, title: self._examined(r, title, rules), rules.rules)
+            for path in paths
         )
         sides = Sides.of([one], [other])
         told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
@@ -87,15 +90,20 @@ class ServedRuns:
         Raises:
             InputError: it is elsewhere, or there is nothing.
         """
-        named = Path(path)
-        places = [named] if named.is_absolute() else [folder / named for folder in self.folders]
-        for place in (place.resolve() for place in places):
-            if any(place.is_relative_to(folder) for folder in self.folders) and place.exists():
+        for place in self.places(path):
+            if os.path.exists(place):  # noqa: PTH110 - False where no file can have this name
                 return place
         served = ", ".join(map(str, self.folders))
         raise InputError(
-            f"{path!r} is not in the folders of this server ({served}): list_runs has its recordings."
+            f"{name(path)!r} is not in the folders of this server ({served}): list_runs has its recordings."
         )
+
+    def places(self, path: str) -> Iterator[Path]:
+        """Yield the paths in the folders that a text may mean, links resolved; nothing need be there."""
+        for folder in () if "\0" in path else self.folders:
+            place = Path(os.path.realpath(folder / path))
+            if any(map(place.is_relative_to, self.folders)):
+                yield place
 
     def _found(self) -> Iterator[Path]:
         """Yield the manifests of recordings, once each."""
@@ -113,7 +121,17 @@ class ServedRuns:
         if stored := report_at(path):
             return open_report(stored, rules.rules)
         recording = Recording.open(path)
-        return _examined(recording, recording.title(path), rules)
+        return self._examined(recording, recording.title(path), rules)
+
+    def _examined(self, recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
+        """Examine a recording of which nothing lies elsewhere.
+
+        Raises:
+            InputError: a link in it leads out of the folders, or its trace is damaged.
+        """
+        for place in filter(None, (recording.root, *recording.traces, *recording.workers)):
+            self.inside(str(place.absolute()))
+        return settled(examined(recording, title, rules, Question(budget=Config().budget)))
 
 
 def explained(rule: str) -> str:
@@ -132,10 +150,6 @@ def explained(rule: str) -> str:
 
 def _rules() -> Rulebook:
     return rulebook(Config())
-
-
-def _examined(recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
-    return settled(examined(recording, title, rules, Question(budget=Config().budget)))
 
 
 def _time(manifest: Path) -> str:

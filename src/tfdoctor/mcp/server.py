@@ -1,6 +1,8 @@
 """The tools of the server, and how it is run; the official package ``mcp`` speaks the protocol."""
 
 import asyncio
+import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tfdoctor import __version__
 from tfdoctor.mcp.runs import ServedRuns, explained
 from tfdoctor.terms.errors import InputError, TfdoctorError
+from tfdoctor.terms.limits import why
+from tfdoctor.terms.text import name
 
 INSTRUCTIONS = (
     "tfdoctor finds what slows a TensorFlow or Keras training run, on which line, and what a change saves. Call "
@@ -35,13 +39,12 @@ def server(runs: ServedRuns, *, allow_run: bool) -> MCPServer:
             return runs.listed()
 
     @made.tool()
-    def get_report(run: str) -> str:
+    async def get_report(run: str) -> str:
         """Report on a recording, by its path: where the time of the run and of a step goes, and what to change.
 
         At most 12,000 bytes.
         """
-        with telling():
-            return runs.report(run)
+        return await _read(runs, "report", run)
 
     @made.tool()
     def explain_rule(rule: str) -> str:
@@ -50,16 +53,14 @@ def server(runs: ServedRuns, *, allow_run: bool) -> MCPServer:
             return explained(rule)
 
     @made.tool()
-    def get_patch(run: str) -> str:
+    async def get_patch(run: str) -> str:
         """Return the changes of a report that can be applied automatically, as a diff for `git apply`."""
-        with telling():
-            return runs.patch(run) or "No change can be applied automatically."
+        return await _read(runs, "patch", run) or "No change can be applied automatically."
 
     @made.tool()
-    def diff_runs(before: str, after: str) -> str:
+    async def diff_runs(before: str, after: str) -> str:
         """Compare two recordings of a program: the step, its parts and its findings."""
-        with telling():
-            return runs.difference(before, after)
+        return await _read(runs, "difference", before, after)
 
     if allow_run:
         _add_running(made, runs)
@@ -85,8 +86,7 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
             str(program),
             *(arguments or ()),
         )
-        with telling():
-            return runs.report(str(folder))
+        return await _read(runs, "report", str(folder))
 
     @made.tool(name="try")
     async def try_(run: str, minutes: float = 10.0) -> str:
@@ -96,8 +96,7 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
         with telling():
             folder = runs.inside(run)
         await _tfdoctor(folder, "try", "--yes", "--minutes", str(minutes), str(folder))
-        with telling():
-            return runs.report(run)
+        return await _read(runs, "report", run)
 
 
 def _python(path: Path) -> Path:
@@ -108,11 +107,25 @@ def _python(path: Path) -> Path:
 
 def _new(runs: ServedRuns, out: str) -> Path:
     """Return a folder that is not there yet, in the served ones."""
-    place = Path(out)
-    place = (place if place.is_absolute() else runs.folders[0] / place).resolve()
-    if place.exists() or not any(place.is_relative_to(folder) for folder in runs.folders):
-        raise ToolError(f"{out!r} must be a new folder in the folders of this server")
+    place = next(runs.places(out), None)
+    if place is None or os.path.exists(place):  # noqa: PTH110 - False where no file can have this name
+        raise ToolError(f"{name(out)!r} must be a new folder in the folders of this server")
     return place
+
+
+async def _read(runs: ServedRuns, method: str, *arguments: str) -> str:
+    """Return the answer of a method of the runs, from a process that reads them within limits."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", "tfdoctor.mcp.reader",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    question = json.dumps([[*map(str, runs.folders)], method, arguments])
+    said, error = await process.communicate(question.encode())
+    code = process.returncode or 0
+    if code:
+        lines = error.decode(errors="replace").strip().splitlines()
+        raise ToolError(why(code) if code < 0 else lines[-1])
+    return said.decode()
 
 
 async def _tfdoctor(folder: Path, *words: str) -> None:

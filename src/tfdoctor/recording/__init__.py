@@ -92,7 +92,7 @@ class Recording:
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes = Notes()
-        located = RecordingFiles.find(path, notes)
+        located = RecordingFiles.find(path, notes).below(path, notes)
         manifest = _manifest(located, notes)
         program = files.program(located.program, notes) if located.program else None
         samples = files.samples(located.samples, notes) if located.samples else ()

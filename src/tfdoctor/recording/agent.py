@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.recording.field_types import Amount, Count, Positive
+from tfdoctor.recording.field_types import Amount, Count, Exact, Positive
 
 LoopPlace = tuple[str, int]
 """A line of the user's source: its file and number."""
@@ -91,6 +91,11 @@ class UntracedSteps:
     traced_ms: Positive | None = None
     total_ms: Positive | None = None
     long: tuple[LongUntraced, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a time of no steps."""
+        if not self.count and (self.median_ms or self.total_ms or self.long):
+            raise ValueError("no steps have no time")
 
     @property
     def beyond(self) -> float | None:
@@ -249,9 +254,10 @@ class AgentState:
 
     pid: int | None = None
     host: str = ""
-    argv: tuple[str, ...] = ()
+    argv: tuple[Exact, ...] = ()
     rank: WorkerRank | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    backend: str = ""  # of Keras, where its steps are not recorded: "jax"
     wanted: str = ""  # the module of TensorFlow or Keras that was imported first
     state: str = ""  # of the window: "open", "done", ...
     window: TracedWindow | None = None

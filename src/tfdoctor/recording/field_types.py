@@ -13,6 +13,10 @@ object that holds the list."""
 LOOSE = "loose"
 """Marks an integer that numpy may have made: the file may contain 32.0 or "32" in its place."""
 
+EXACT = "exact"
+"""Marks a text that is no name to show, such as a word of a command to run: other texts are read as names, on one
+line and with an end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -21,6 +25,8 @@ class Bounds:
     least: float = -(2**63)
     most: float = 2**63 - 1
 
+
+Exact = Annotated[str, EXACT]
 
 Count = Annotated[int, Bounds(least=0)]
 """A number of things, or a time in nanoseconds since 1970."""

@@ -1,7 +1,7 @@
 """Locates the files of a recording: in its folder, or in those of the processes that wrote them."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +21,7 @@ from tfdoctor.recording.files import (
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import is_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class RecordingFiles:
         if not path.exists():
             raise InputError(f"There is nothing at {path}: check the path.")
         if path.is_file():
-            return cls((path,))
+            return cls((path.resolve(),))  # the user may name a link
         run = _run_of(path)
         if run is not None:
             return cls._of_process(path, run, notes)
@@ -57,6 +58,21 @@ class RecordingFiles:
             _note_others(recorded, notes)
             return cls._of_process(path, path, notes, unfinished)
         return cls._of_folder(path, notes, unfinished.state if unfinished else None)
+
+    def below(self, path: Path, notes: Notes) -> Self:
+        """Return the files without traces to which links lead that leave the recording; a note names them."""
+        if path.is_file():  # the trace that the user has named
+            return self
+        path = path.absolute()
+        inner = path.parent.name in (processes.PROCESSES, workers.WORKERS)
+        folder = path.parent.parent if inner else path
+        inside = tuple(trace for trace in self.traces if is_below(trace, folder))
+        for trace in self.traces:
+            if trace not in inside:
+                notes.damaged(
+                    f"{trace} was left out: a link leads from there out of the recording; copy the trace there"
+                )
+        return replace(self, traces=inside)
 
     @classmethod
     def _of_folder(cls, path: Path, notes: Notes, agent: AgentState | None) -> Self:
@@ -87,14 +103,15 @@ class RecordingFiles:
         """Find the files of a process in the unfinished recording of its run."""
         agent = process.state if process else agent_state(path / AGENT, notes)
         process = process or processes.Process(path, agent or AgentState())
-        assembled = path == run and _manifest(run).finished  # as far as the disk had room for it
+        manifest = _manifest(run)
+        assembled = path == run and manifest.finished and not manifest.background
         return cls(
             process.traces or _traces(path),
             path,
             run / MANIFEST,
             process.program if process.program.is_file() else path / PROGRAM,
             run / SAMPLES,
-            None if assembled else agent,
+            None if assembled else agent,  # it may be as far as the disk had room for it
             process.folder if process.account_bytes else path,
         )
 
@@ -108,9 +125,9 @@ def _run_of(path: Path) -> Path | None:
 
 
 def _started(path: Path) -> int | None:
-    """Return the number of the process that tfdoctor started; None is unknown."""
-    times = _manifest(path).times
-    return times.pid if times else None
+    """Return the number of the process that tfdoctor started; None is unknown, or another one went on for it."""
+    manifest = _manifest(path)
+    return manifest.times.pid if manifest.times and not manifest.background else None
 
 
 def _manifest(path: Path) -> Manifest:

@@ -19,7 +19,7 @@ from tfdoctor.recording.agent import (
     WindowCost,
     WorkerRank,
 )
-from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.field_types import Amount, Count, Exact
 from tfdoctor.recording.typed import Misfit, read
 
 SCHEMA = 1
@@ -81,7 +81,7 @@ class Ending:
 
     exit_code: int | None = None
     signal: int | None = None
-    error: str | None = None  # the exception that ended a recording from Python
+    error: Exact | None = None  # the exception that ended a recording from Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ class Manifest:
     schema: Count = SCHEMA
     tfdoctor: str = ""
     finished: bool = False
-    command: tuple[str, ...] = ()
-    cwd: str = ""
+    command: tuple[Exact, ...] = ()
+    cwd: Exact = ""
     python: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -187,6 +187,7 @@ class Manifest:
     written: WrittenFiles | None = None  # None: not recorded
     times: RunTimes | None = None  # None: not recorded
     revision: Revision | None = None  # None: unknown, or not recorded
+    background: tuple[Count, ...] = ()  # processes that went on when the command had ended
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from tfdoctor.terms.text import legible
+
 NAMED = 3
 """How many damaged values a note names."""
 
@@ -15,12 +17,12 @@ class Notes:
 
     def add(self, text: str) -> None:
         """Add a note for the reader of a report."""
-        self.texts.append(text)
+        self.texts.append(legible(text))
 
     def damaged(self, text: str) -> None:
         """Add a note about data that could not be read."""
-        self.texts.append(text)
-        self.damage.append(text)
+        self.add(text)
+        self.damage.append(self.texts[-1])
 
     def left_out(self, file: str, faults: list[str]) -> None:
         """Add a note about the values of a file that were left out, if any."""

@@ -12,6 +12,7 @@ from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
+from tfdoctor.terms.files import is_below
 
 PROCESSES = "processes"
 
@@ -64,22 +65,23 @@ class Process:
 
 def read(out: Path) -> tuple[Process, ...]:
     """Return a run's processes: those that trained first, by rank and number of steps."""
-    folders = {
-        file.parent for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}")
-    }
+    files = (file for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}"))
+    folders = {file.parent for file in files if is_below(file, out)}
     return tuple(sorted(map(_read, sorted(folders)), key=_order))
 
 
 def reported(processes: Sequence[Process], pid: int | None = None) -> Process | None:
     """Return the process that a recording is about: the first that trained.
 
-    If none did: the one with this number, which tfdoctor started, else the one with the longest account. A process
-    that replaced itself (`os.execv`) has two folders and one number: the longer account is shown.
+    If none did: one that uses a backend of Keras whose steps are not recorded, else the one with this number, which
+    tfdoctor started, else any; of several the one with the longest account. A process that replaced itself
+    (`os.execv`) has two folders and one number.
     """
     if not processes or processes[0].trained:
         return processes[0] if processes else None
     started = [one for one in processes if pid is not None and one.state.pid == pid]
-    return max(started or processes, key=lambda one: one.account_bytes)
+    other = [one for one in processes if one.state.backend]
+    return max(other or started or processes, key=lambda one: one.account_bytes)
 
 
 def _read(folder: Path) -> Process:

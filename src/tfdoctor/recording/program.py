@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Count
+from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Count, Exact
 
 DIGITS = 8
 """Of the hash of a line; the agent writes as many."""
@@ -387,7 +387,7 @@ class ProgramRecord:
     sequences: tuple[RecordedSequences, ...] | None = None
     python: PythonRecord | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
-    lines: Mapping[str, str] = field(default_factory=dict)  # hashes of each file's lines, joined
+    lines: Mapping[str, Exact] = field(default_factory=dict)  # hashes of each file's lines, joined
 
     def line(self, path: str, number: int) -> str:
         """Return the hash of a line, without the spaces around it; "" where it is not known."""

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from tfdoctor.recording.field_types import Bounds
+from tfdoctor.terms.text import as_read, name
 
 DIGITS = 19
 """Digits of the greatest number of 64 bits."""
@@ -29,13 +30,19 @@ def scalar(kind: type, bounds: Bounds) -> Reader:
         return lambda value, _: _float(value, bounds)
     if issubclass(kind, Enum):
         return lambda value, _: _word(kind, value)
+    of_kind = exact(kind)
+    return (lambda value, faults: as_read(of_kind(value, faults))) if kind is str else of_kind
 
-    def exact(value: object, _: list[str]) -> object:
+
+def exact(kind: type) -> Reader:
+    """Return the reader of a text or a truth value as it is."""
+
+    def of_kind(value: object, _: list[str]) -> Any:  # noqa: ANN401 - of the kind
         if type(value) is not kind:
             raise Misfit
         return value
 
-    return exact
+    return of_kind
 
 
 def _word(kind: type[Enum], value: object) -> Enum:
@@ -145,9 +152,9 @@ def mapping(inner: Reader) -> Reader:
         typed = {}
         for key, item in value.items():
             try:
-                typed[key] = inner(item, faults)
+                typed[as_read(key)] = inner(item, faults)
             except Misfit:
-                faults.append(f".{key}")
+                faults.append(f".{name(key)}")
         return typed
 
     return entries

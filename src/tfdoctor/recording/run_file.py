@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tfdoctor.recording.files import rows
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_log import (
     RUN_LOG,
@@ -16,6 +17,7 @@ from tfdoctor.recording.run_log import (
     KeptStatement,
     LongStep,
     ProcessEnd,
+    RunFramework,
     RunLog,
     RunProcess,
     SeenStack,
@@ -35,6 +37,7 @@ KINDS: dict[str, type] = {
     "long": LongStep,
     "census": Census,
     "kept": KeptStatement,
+    "framework": RunFramework,
     "end": ProcessEnd,
 }
 """The dataclass of each kind of line."""
@@ -47,10 +50,12 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
     path = folder / RUN_LOG
     if not path.is_file():
         return None
-    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    texts = rows(path, notes)
     now = folder / RUN_NOW
     if now.is_file():
-        texts += now.read_text(encoding="utf-8", errors="replace").splitlines()
+        texts += rows(now, notes)
+    if not texts:
+        return None
     faults: list[str] = []
     lines, dropped = _lines(texts, faults, notes)
     notes.left_out(RUN_LOG, faults)
@@ -68,6 +73,7 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
         long_steps=tuple(_of(LongStep, lines)),
         censuses=tuple(_of(Census, lines)),
         kept=tuple(_of(KeptStatement, lines)),
+        frameworks=tuple(_of(RunFramework, lines)),
         end=next(iter(_of(ProcessEnd, lines)), None),
         dropped=dropped,
     )
@@ -79,9 +85,9 @@ def _lines(
     """Return the lines that can be read, and how many calls the agent did not tell one by one."""
     found: list[tuple[type, Any]] = []
     damaged = dropped = 0
-    for text in texts:
+    for line in texts:
         try:
-            data = json.loads(text)
+            data = json.loads(line)
             kind = data[KIND]
             if kind == DROPPED:
                 dropped = int(data[DROPPED])

@@ -5,7 +5,7 @@ Times are seconds since the process began, on the system's monotonic clock; amou
 alone. ``bucket`` adds up what happened from its start to its end; buckets follow one another without gaps, and
 their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
 open when the file was last written. ``trace`` is a call that traced a tf.function, ``kept`` a statement of a loop
-around training that keeps what it is given, ``end`` how the process ended.
+around training that keeps what it is given, ``framework`` one that was imported, ``end`` how the process ended.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ from tfdoctor.recording.field_types import Amount, Count
 from tfdoctor.terms.kinds import KeptValue, RunCall, RunWork
 
 RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
+
+TENSORFLOW = "tensorflow"
 
 Line = tuple[str, int]
 """A line of the user's source: its file and number."""
@@ -29,6 +31,15 @@ class RunProcess:
     started_monotonic_ns: Count = 0
     began: Amount = 0.0
     schema: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunFramework:
+    """A framework that the script has imported: "jax"; ``keras`` says that Keras runs on it."""
+
+    name: str
+    version: str = ""
+    keras: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +247,16 @@ class RunLog:
     long_steps: tuple[LongStep, ...] = ()
     censuses: tuple[Census, ...] = ()
     kept: tuple[KeptStatement, ...] = ()
+    frameworks: tuple[RunFramework, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
+
+    @property
+    def other_framework(self) -> RunFramework | None:
+        """The framework that trains in place of TensorFlow; None where that may be TensorFlow, or none is known."""
+        on_keras = [one for one in self.frameworks if one.keras]
+        others = [] if any(one.name == TENSORFLOW for one in self.frameworks) else self.frameworks
+        return next(iter([*on_keras, *others]), None)
 
     @property
     def tracing_ms(self) -> float:

@@ -10,12 +10,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Bounds
+from tfdoctor.recording.field_types import EXACT, KEY, LOOSE, WHOLE, Bounds
 from tfdoctor.recording.readers import (
     Misfit,
     Reader,
     complete_list,
     either,
+    exact,
     fixed_list,
     loose_int,
     mapping,
@@ -66,6 +67,8 @@ def _annotated(kind: Any, markers: tuple[object, ...]) -> Reader:  # noqa: ANN40
     if WHOLE in markers:
         parts = [part for part in (kind, *get_args(kind)) if get_origin(part) is tuple]
         return object_list(_reader(get_args(parts[0])[0]), drops=False)
+    if EXACT in markers:
+        return exact(kind)
     bounds = next((marker for marker in markers if isinstance(marker, Bounds)), Bounds())
     return loose_int(bounds) if LOOSE in markers else scalar(kind, bounds)
 
@@ -94,7 +97,10 @@ def _object(kind: type) -> Reader:
     def record(value: object, faults: list[str]) -> object:
         if not isinstance(value, Mapping):
             raise Misfit
-        return kind(**_values(readers, value, faults))
+        try:
+            return kind(**_values(readers, value, faults))
+        except ValueError:  # values that contradict each other
+            raise Misfit from None
 
     return record
 

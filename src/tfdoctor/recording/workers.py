@@ -6,6 +6,7 @@ from pathlib import Path
 from tfdoctor.recording.files import MANIFEST, RUNS, json_object
 from tfdoctor.recording.manifest import Manifest, WorkerRank
 from tfdoctor.recording.notes import Notes
+from tfdoctor.terms.files import is_below
 
 WORKERS = "workers"
 
@@ -15,9 +16,8 @@ NAMED = 8
 
 def of(path: Path) -> tuple[Path, ...]:
     """Return the recordings of all workers of a run, the chief first; none if it had one process."""
-    return tuple(
-        sorted((manifest.parent for manifest in path.glob(f"{WORKERS}/*/{MANIFEST}")), key=_order)
-    )
+    manifests = path.glob(f"{WORKERS}/*/{MANIFEST}")
+    return tuple(sorted((one.parent for one in manifests if is_below(one, path)), key=_order))
 
 
 def _order(folder: Path) -> tuple[float, int, str]:

@@ -4,7 +4,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from tfdoctor.recording import collection
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES
@@ -47,7 +47,7 @@ def fetched_file(url: str) -> Path:
     """
     place = opened(url)
     folder = _folder(url)
-    return _copied(place, place.path, folder / (PurePosixPath(place.path).name or "file"))
+    return _copied(place, place.path, folder, PurePosixPath(place.path).name or "file")
 
 
 def fetched(url: str) -> Path:
@@ -62,9 +62,10 @@ def fetched(url: str) -> Path:
     folder = _folder(url)
     name = PurePosixPath(place.path.rstrip("/")).name or "recording"
     if _is_file(place, name):
-        return _copied(place, place.path, folder / name)
+        return _copied(place, place.path, folder, name)
     root = place.path.rstrip("/")
-    files = {path.removeprefix(root).lstrip("/"): path for path in _found(place)}
+    listed = (path for path in _found(place) if path.startswith(f"{root}/"))
+    files = {path.removeprefix(root).lstrip("/"): path for path in listed}
     newest = _of_newest(place, files, folder / name)
     shared = _shared_trace(place, root)
     files |= shared
@@ -75,7 +76,7 @@ def fetched(url: str) -> Path:
             "`tfdoctor profile`."
         )
     for relative in wanted:
-        _copied(place, files[relative], folder / name / relative)
+        _copied(place, files[relative], folder, f"{name}/{relative}")
     return folder / name
 
 
@@ -93,7 +94,7 @@ def _shared_trace(place: Remote, root: str) -> dict[str, str]:
 def _of_newest(place: Remote, files: Mapping[str, str], copy: Path) -> list[str]:
     """Return the files of the newest of several recordings; all files, if one was named."""
     for manifest in (file for file in files if PurePosixPath(file).name == MANIFEST):
-        _copied(place, files[manifest], copy / manifest)
+        _copied(place, files[manifest], copy.parent, f"{copy.name}/{manifest}")
     newest = collection.newest(copy, Notes()) if copy.exists() else copy
     return [file for file in files if (copy / file).is_relative_to(newest)]
 
@@ -108,7 +109,8 @@ def fetched_files(url: str, files: Iterable[str], folder: Path) -> Path:
     root = place.path.rstrip("/")
     name = PurePosixPath(root).name or "recording"
     for relative in files:
-        _copied(place, f"{root}/{relative}" if relative else root, folder / name / relative)
+        path = f"{root}/{relative}" if relative else root
+        _copied(place, path, folder, f"{name}/{relative}")
     return folder / name
 
 
@@ -152,8 +154,18 @@ def chosen(files: Iterable[str]) -> Iterator[str]:
         yield from (str(path) for path in runs if path.parent.name == newest)
 
 
-def _copied(place: Remote, path: str, target: Path) -> Path:
-    """Copy a file, and check that all of it came."""
+def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
+    """Copy a file into a folder, under a name that may have folders in it, and check that all of it came.
+
+    Raises:
+        InputError: it cannot be read, or its name leads out of the folder.
+    """
+    parts = PureWindowsPath(name)  # both kinds of slashes, and drives, on every machine
+    if parts.anchor or ".." in parts.parts:
+        raise InputError(
+            f"{place.url} lists {path!r}, which lies outside of it: name the recording itself."
+        )
+    target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
 
     def copy() -> None:

@@ -10,6 +10,14 @@ from pathlib import Path
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import formats
 from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.text import uncommanding, uncommanding_json
+
+UNCOMMANDING = {
+    ".md": uncommanding,
+    ".json": uncommanding_json,
+    ".sarif": uncommanding_json,
+}
+"""What jobs print, by the ends of the names of files: no line of it is to command a CI runner."""
 
 READABLE = 0o644
 """Mode of a new file: a report is to be read."""
@@ -53,7 +61,7 @@ def write_texts(folder: Path, texts: Mapping[Path, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            replace_file(path, text)
+            replace_file(path, UNCOMMANDING.get(path.suffix, str)(text))
     except OSError as error:
         raise OutputError(
             f"{folder} cannot be written ({error.strerror}): choose another folder."
@@ -73,7 +81,13 @@ def replace_file(path: Path, text: str) -> None:
         raise OSError(errno.EINVAL, "it is not a file", str(path))
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else READABLE
     with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
+        "w",
+        encoding="utf-8",
+        errors="backslashreplace",  # a name of a file is any bytes
+        newline="\n",
+        dir=path.parent,
+        prefix=f".{path.name}",
+        delete=False,
     ) as file:
         file.write(text)
     os.chmod(file.name, mode)  # noqa: PTH101 - NamedTemporaryFile made it private

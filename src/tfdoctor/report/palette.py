@@ -23,6 +23,8 @@ PHASE_COLOURS = MappingProxyType(
         Phase.START: "#7f8791",
         Phase.IMPORTS: "#5b7a99",
         Phase.PREPARING: "#d55e00",
+        Phase.CHILDREN: "#8c8440",
+        Phase.OWN: "#4f86a8",
         Phase.BUILDING: "#b8609a",
         Phase.TRACING: "#8a63c9",
         Phase.STEPS: "#0f76b5",

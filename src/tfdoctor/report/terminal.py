@@ -29,7 +29,7 @@ from tfdoctor.report.terminal_words import HoldingConsole, released
 from tfdoctor.report.trial_parts import TITLE
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.text import shorten
+from tfdoctor.terms.text import harmless, shorten
 
 WIDEST = 100
 """Lines longer than this are hard to read, however wide the window."""
@@ -88,7 +88,8 @@ def capture(
         for section in draw(console.width):
             if section:
                 console.print(Padding(section, (0, 0, 1, 0)))
-    return released("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+    lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return harmless(f"{released(lines)}\n", colored=colored)
 
 
 def wants_color(stream: TextIO) -> bool:

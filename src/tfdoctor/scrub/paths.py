@@ -9,8 +9,9 @@ START = r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]+|/(?!/))"
 ENDS = r"\\/\s'\"<>|:;,()\[\]{}"
 """Characters that end a part of a path within a sentence."""
 
-HOMES = rf"{START}(?:[^{ENDS}]+[\\/]+)*?(?:home|homes|Users)[\\/]+"
-"""The parent of home folders, at any mount."""
+HOMES = rf"{START}(?:[^{ENDS}]*(?:[\w.~-]/|[^{ENDS}]\\)[\\/]*)*?(?:home|homes|Users)[\\/]+"
+"""The parent of home folders, at any mount; where another path may start, the search ends, so that its time is
+proportional to the text's length."""
 
 HOME = re.compile(rf"{HOMES}(?P<name>[^{ENDS}]+)")
 

@@ -126,7 +126,7 @@ def _fits(value: Json, of: Mapping[str, Json]) -> bool:
         return value in of["enum"] and not isinstance(value, bool)
     if "const" in of:
         return type(value) is type(of["const"]) and value == of["const"]
-    if "pattern" in of and isinstance(value, str) and not re.search(of["pattern"], value):
+    if "pattern" in of and isinstance(value, str) and not re.fullmatch(of["pattern"], value):
         return False
     kinds = of.get("type", [])
     return not kinds or any(

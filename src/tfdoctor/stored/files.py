@@ -13,6 +13,7 @@ from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM
 from tfdoctor.stored.report import NoReportError, read
 from tfdoctor.stored.schema import SCHEMA
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import content, is_below, unpacked
 
 COMPRESSED = ".json.gz"
 
@@ -36,7 +37,8 @@ def report_at(path: Path) -> Path | None:
     """Return the stored report that a path names: itself, or that of a folder without a recording; else None."""
     if is_report(path):
         return path
-    own = [path / name for name in NAMES if (path / name).is_file()]
+    files = (path / name for name in NAMES)
+    own = [file for file in files if file.is_file() and is_below(file, path)]
     if not own or any(next(path.glob(pattern), None) for pattern in RECORDED):
         return None
     return own[0]
@@ -44,6 +46,8 @@ def report_at(path: Path) -> Path | None:
 
 def open_report(path: Path, rules: Iterable[Rule]) -> Diagnosis:
     """Return the diagnosis of a stored report; a rule that is not among these can only be named.
+
+    The path may be a link to it.
 
     Raises:
         InputError: it cannot be read, is no report, or is one of another schema.
@@ -62,19 +66,19 @@ def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
             f"{path} is an HTML report: name the report.json of the same run (--format json)."
         )
     try:
-        content = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: name a recording, or its report.json.") from error
-    return _typed(content, path, rules)
+    return _typed(data, path, rules)
 
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _typed(content: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is not int or "tfdoctor" not in content or "steps" not in content:
+def _typed(data: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if type(schema) is not int or "tfdoctor" not in data or "steps" not in data:
         raise InputError(
             f"{path} is not a report of tfdoctor: name a recording, or its report.json."
         )
@@ -84,7 +88,7 @@ def _typed(content: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noq
             "its recording."
         )
     try:
-        return read(content, rules)
+        return read(data, rules)
     except NoReportError as error:
         raise InputError(
             f"{path} is damaged ({error}): write the report again from its recording."
@@ -93,9 +97,9 @@ def _typed(content: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noq
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
-        packed = path.name.lower().endswith(COMPRESSED)
-        return (gzip.decompress(content) if packed else content).decode("utf-8-sig")
+        real = path.resolve()
+        data = unpacked(real) if path.name.lower().endswith(COMPRESSED) else content(real)
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

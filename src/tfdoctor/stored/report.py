@@ -6,6 +6,7 @@ The forms of the fields are those of the types' annotations (see ``json_form``).
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from cattrs import BaseValidationError, Converter, transform_error
 
@@ -17,6 +18,7 @@ from tfdoctor.stored.check import Checked, JsonFault
 from tfdoctor.stored.converter import converter
 from tfdoctor.stored.results import ResultForms
 from tfdoctor.stored.schema import LIFTED, SCHEMA, schema
+from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json
 
 
@@ -28,7 +30,8 @@ def write(diagnosis: Diagnosis) -> dict[str, Json]:
     """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
     found = _writer().unstructure(diagnosis)
     lifted = {name: found["steps"].pop(name) for name in LIFTED}
-    return {"schema": SCHEMA, **found, **lifted}
+    report: dict[str, Json] = legible({"schema": SCHEMA, **found, **lifted})
+    return report
 
 
 def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
@@ -40,7 +43,7 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     fault = next(_faults(content), None)
     if fault is not None:
         raise NoReportError(f"{fault.path}: {fault.what}")
-    found = _structured(content, rules)
+    found = _structured(legible(content), rules)
     # Reports of earlier versions rate a finding by its promise alone.
     return replace(found, results=rated_by_trial(found.results))
 
@@ -68,6 +71,28 @@ def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis
         first = transform_error(error, path="", format_exception=_expected)[0]
         what, _, where = first.rpartition(" @ ")  # as the library joins them
         raise NoReportError(f"{where.removeprefix('.')}: {what}") from error
+
+
+EXACT = ("patch", "replacements")
+"""Fields with parts of the user's files, which no reader sees as they are."""
+
+DEEPEST = 40
+"""Values within values; those of a report have 12."""
+
+
+def legible(value: Json, depth: int = 0) -> Any:  # noqa: ANN401 - the same JSON value
+    """Return a JSON value whose names and texts have no hidden characters and an end, and none too deep."""
+    if isinstance(value, str):
+        return text.shorten(text.legible(value), text.BLOCK_LIMIT)
+    if isinstance(value, Mapping):
+        return {
+            legible(name): item if name in EXACT else legible(item, depth + 1)
+            for name, item in value.items()
+            if depth < DEEPEST
+        }
+    if isinstance(value, list):
+        return [legible(item, depth + 1) for item in value if depth < DEEPEST]
+    return value
 
 
 def settled(diagnosis: Diagnosis) -> Diagnosis:

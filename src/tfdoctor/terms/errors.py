@@ -10,11 +10,17 @@ TfdoctorError               2
 └── InterruptedTrialError 130   Ctrl-C ended a trial before anything was measured
 """
 
+from tfdoctor.terms.text import legible
+
 
 class TfdoctorError(Exception):
     """One sentence for the user: what is wrong, and what to do."""
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        """Return the sentence; a name in it may be any text."""
+        return legible(super().__str__())
 
 
 class InputError(TfdoctorError):

@@ -22,7 +22,12 @@ def number(value: float | None) -> float | None:
     """Return a number with the digits that mean something; None for those that JSON does not have."""
     if value is None or not math.isfinite(value):
         return None
-    return float(f"{value:.{DIGITS}g}")
+    return _noticeable(float(f"{value:.{DIGITS}g}"))
+
+
+def _noticeable(value: float) -> float:
+    """Return a number, 0 for one so small that what is computed of it may be 0."""
+    return 0.0 if abs(value) < LEAST else value
 
 
 class Form(Protocol):
@@ -225,6 +230,9 @@ LONGEST_MS = 1e15
 LARGEST = 1e24
 """The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it."""
 
+LEAST = 1 / LARGEST
+"""The smallest number that differs from 0."""
+
 MOST = 2**53
 """The largest whole number: JSON's readers in other languages keep no larger one exactly."""
 
@@ -250,6 +258,18 @@ WebAddress = Annotated[
 
 Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
 Share = Annotated[float, Within(0, LARGEST)]
+Amount = Annotated[float, Within(0, LARGEST)]
+"""Of what cannot be negative, such as bytes and FLOPs."""
+
+Moment = Annotated[
+    str,
+    OfPattern(
+        r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$",
+        "a moment as ISO 8601 writes it: 2026-11-28T12:50:31Z",
+    ),
+]
+"""When something was; "" is unknown."""
+
 Signed = Annotated[int, Within(-MOST, MOST)]
 """A whole number that may be negative, which others are not."""
 
@@ -283,4 +303,4 @@ def expect_number(value: Json) -> float:
     """
     if value is None:
         return math.nan
-    return float(expect(value, int if isinstance(value, int) else float, "a number"))
+    return _noticeable(float(expect(value, int if isinstance(value, int) else float, "a number")))

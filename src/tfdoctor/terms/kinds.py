@@ -65,6 +65,8 @@ class Phase(StrEnum):
     START = "start"  # the interpreter, until the first line of the script
     IMPORTS = "imports"
     PREPARING = "preparing data"
+    CHILDREN = "child processes"  # waiting for them
+    OWN = "own work"  # of a script that uses another framework: what it is for is not known
     BUILDING = "building"  # the model, its weights, the device
     TRACING = "tracing and compiling"  # calls that trace a tf.function, without a usual step
     STEPS = "steps"  # of training, and what the loop does between them
@@ -108,6 +110,7 @@ class RunCall(StrEnum):
     FIT = "fit"  # within fit, outside of its epochs
     EPOCH = "epoch"  # within an epoch of fit, before its first step and after its last
     STEP = "step"  # a call that trains
+    TRAIN = "train"  # fit or train_on_batch of a backend of Keras whose steps are not recorded
     BETWEEN = "between"  # after such a call, until the next one or another call
     TRACE = "trace"  # a call that traces a tf.function, from there to its end
     FUNCTION = "function"  # an outermost call of a tf.function that does not train

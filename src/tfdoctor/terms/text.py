@@ -15,12 +15,30 @@ BLOCK_LIMIT = 20_000
 PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
 """Names in lowercase, even at the start of a sentence."""
 
-_LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
+LONGEST = 4096
+"""Characters of a text of a recording that are read: no pattern meets a longer one, and no number in it has more
+digits than Python converts."""
+
+_LINE_BREAKS = re.compile(r"(?<!\s)\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
 """Between two words, none of them a number: a number stays with its unit and its interval."""
 
 _JOINT = re.compile(r"(?<=\w)[./_](?=[A-Za-z])(?!py\b)")
 """Between two parts of a name or of a path."""
+
+_HIDDEN = re.compile(
+    "\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that command a terminal, reorder or hide text, or are no character; not the ends of lines."""
+
+_COLOR = r"\x1b\[[\d;]{0,40}m"
+_HIDDEN_BUT_COLORS = re.compile(rf"(?!{_COLOR})(?:{_HIDDEN.pattern})")
+
+_MARKS = r"(?<=#)#(?=\w*\[)"
+_COMMANDS = re.compile(rf"^(?:[^\S\n]|{_COLOR})*:(?=:)|{_MARKS}", re.MULTILINE)
+"""What CI runners obey in a line of output: GitHub's ``::error::`` at its start, and anywhere in it ``##[group]``
+as well as ``##vso[`` (Azure) and ``##teamcity[``. GitLab's sections begin with a control character."""
 
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories: controls, direction marks, unassigned, private, surrogates, separators."""
@@ -29,6 +47,43 @@ _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 def name(text: str, limit: int = NAME_LIMIT) -> str:
     """Return one line of visible characters, control and direction marks as escapes."""
     return shorten(_on_one_line(text), limit)
+
+
+def cut(text: str) -> str:
+    """Return a text as it is read from a recording, without its middle where it is too long for any name."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
+
+
+def as_read(name: str) -> str:
+    """Return a name as it is read from a recording: on one line, with an end."""
+    return cut(name) if name.isprintable() else _LINE_BREAKS.sub(" ", cut(name))
+
+
+def legible(text: str) -> str:
+    """Return a text, of one or several lines, with the characters that hide as escapes."""
+    return text if text.isprintable() else _HIDDEN.sub(_escape, text)
+
+
+def uncommanding(text: str) -> str:
+    """Return output in which no line is a command to a CI runner: a backslash parts its sign."""
+    return _COMMANDS.sub(lambda sign: f"{sign[0][:-1]}\\{sign[0][-1]}", text)
+
+
+def uncommanding_json(text: str) -> str:
+    """Return the same JSON without such signs; no line of it begins with a text."""
+    return re.sub(_MARKS, r"\\u0023", text)
+
+
+def harmless(text: str, *, colored: bool = False) -> str:
+    """Return output that commands neither a terminal nor a CI runner, apart from its colors."""
+    hidden = _HIDDEN_BUT_COLORS if colored else _HIDDEN
+    return uncommanding(text if text.isprintable() else hidden.sub(_escape, text))
+
+
+class Drawn(str):
+    """Output of ours that colors, moves the cursor or commands a runner: what it names was made harmless before."""
+
+    __slots__ = ()
 
 
 def prose(text: str) -> str:
@@ -99,8 +154,14 @@ def _visible(text: str) -> str:
 
 
 def _visible_character(char: str) -> str:
-    if unicodedata.category(char) not in _INVISIBLE:
-        return char
+    return _escaped(char) if unicodedata.category(char) in _INVISIBLE else char
+
+
+def _escape(hidden: re.Match[str]) -> str:
+    return _escaped(hidden[0])
+
+
+def _escaped(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 

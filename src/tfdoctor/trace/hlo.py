@@ -11,12 +11,16 @@ from tfdoctor.trace.hlo_lines import SourceLines
 from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
 from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
+from tfdoctor.trace.texts import clean
 
 METADATA = "/host:metadata"
 PROTO = "Hlo Proto"
 
 PROGRAM = re.compile(r"\((\d+)\)$")
 """The program's fingerprint at the end of "jit_train_step(12190760917235803885)"."""
+
+DEEPEST = 50
+"""Calls within calls that are followed: a fusion in a condition in a loop has three."""
 
 HOST_SPACE = 5
 """The number of the host's memory space in layouts: S(5)."""
@@ -55,11 +59,16 @@ class HloProgram:
             yield from computation
 
     def inside(self, instruction: Instruction) -> Iterator[Instruction]:
-        """Yield an instruction and, recursively, the instructions that it calls."""
-        yield instruction
-        for call in instruction.calls:
-            for inner in self.computations.get(call, ()):
-                yield from self.inside(inner)
+        """Yield an instruction and all that it calls, in the order of the calls, each computation once."""
+        seen, waiting = set[int](), [(instruction, 0)]
+        while waiting:
+            inner, depth = waiting.pop()
+            yield inner
+            called = [call for call in dict.fromkeys(inner.calls) if call not in seen]
+            if called and depth < DEEPEST:
+                seen.update(called)
+                found = [one for call in called for one in self.computations.get(call, ())]
+                waiting += [(one, depth + 1) for one in reversed(found)]
 
 
 def programs(trace: Trace) -> dict[str, HloProgram]:
@@ -85,21 +94,21 @@ def parse(data: bytes) -> HloProgram | None:
         return None
     places = SourceLines(module.stack_frame_index)
     return HloProgram(
-        module.name,
+        clean(module.name),
         module.entry_computation_id,
         {
             computation.id: _computation(computation, description.element_types, places)
             for computation in module.computations
         },
         bool(module.input_output_alias.entries),
-        tuple(module.stack_frame_index.file_names),
+        tuple(map(clean, module.stack_frame_index.file_names)),
         _schedule(module),
     )
 
 
 def _schedule(module: Any) -> dict[int, tuple[str, ...]]:  # noqa: ANN401 - a message
     names = {
-        instruction.id: instruction.name
+        instruction.id: clean(instruction.name)
         for computation in module.computations
         for instruction in computation.instructions
     }
@@ -115,15 +124,15 @@ def _computation(
     places: SourceLines,
 ) -> tuple[Instruction, ...]:
     shapes = {message.id: _shapes(message.shape, types) for message in computation.instructions}
-    names = {message.id: message.name for message in computation.instructions}
+    names = {message.id: clean(message.name) for message in computation.instructions}
     return tuple(
         Instruction(
-            message.name,
+            names[message.id],
             message.opcode,
             shapes[message.id],
             tuple(names.get(operand, "") for operand in message.operand_ids),
             tuple(message.called_computation_ids),
-            message.metadata.op_name,
+            clean(message.metadata.op_name),
             matmul_of(
                 message,
                 [shapes.get(operand, ()) for operand in message.operand_ids],

@@ -71,8 +71,8 @@ FUNCTION_RUNS = (FUNCTION_RUN, SESSION_RUN, "RunGraph")
 PIPELINE_CALL = re.compile(r"(?:Reduce)?Iterator::")
 """A call of a tf.data iterator, including one that `for x in dataset` in a graph iterates over."""
 
-FRAME = re.compile(r"(.*?)/(body|cond)/_\d+(?=/)")
-"""The prefix of operations in the body and the condition of a lowered `while`."""
+FRAME = re.compile(r"/(body|cond)/_\d+(?=/)")
+"""The end of the prefix of operations in the body and the condition of a lowered `while`."""
 
 UPDATE = re.compile(
     r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+|AssignSub(?:VariableOp)?|(?:Resource)?ScatterSub"
@@ -85,7 +85,7 @@ ASSIGN = re.compile(
 """Types of operations that change weights, metrics, counters and accumulated gradients."""
 
 GRADIENT = re.compile(
-    r"gradient_tape/|(?:^|/)gradients\w*/|(?:Grad|GradV\d|Backprop\w*|GradientArgs)$"
+    r"gradient_tape/|(?:^|/)gradients\w*/|(?:Grad|GradV\d|Backprop(?:(?!Backprop)\w)*|GradientArgs)$"
 )
 """Parts of the names or types of operations in a backward pass."""
 

@@ -1,5 +1,7 @@
 """Texts of a trace, each kept once."""
 
+from tfdoctor.terms.text import cut
+
 HIDDEN = dict.fromkeys(
     [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 )
@@ -8,8 +10,8 @@ those that change the direction of text on a terminal."""
 
 
 def clean(text: str) -> str:
-    """Return a text without characters that a reader cannot see."""
-    return text if text.isprintable() else text.translate(HIDDEN)
+    """Return a text without characters that a reader cannot see, and without the middle of an endless one."""
+    return cut(text if text.isprintable() else text.translate(HIDDEN))
 
 
 class Texts:

@@ -18,6 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.runtime_version import VersionError
 
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import NotReadableError, content
 
 Message = Any
 """A message of xplane_pb2, which has no type stubs."""
@@ -66,12 +67,11 @@ def _parsed(path: Path, kind: Message) -> Message:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if not path.is_file() and path.exists():  # reading from a pipe would block
-            raise InputError(f"{path} is not a file: name the *.xplane.pb itself.")
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{path} cannot be read ({why}): check the path.") from error
+        data = content(path, most=None)
+    except NotReadableError as error:
+        raise InputError(f"{path} is not a file: name the *.xplane.pb itself.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check the path.") from error
     if not data:
         raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
     if data.startswith(GZIP):

@@ -97,7 +97,10 @@ def _stats(
         if name not in NUMERIC:
             values[name] = value
         elif isinstance(value, int | float) and abs(value) <= LIMIT:  # never true of NaN
-            values[name] = int(value) % 2**64 if name in IDS else value
+            if name in IDS:
+                values[name] = int(value) % 2**64
+            elif value >= 0:  # sizes, counts and rates
+                values[name] = value
     return values
 
 

@@ -18,6 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from xprof.convert import _pywrap_profiler_plugin as xprof
 from xprof.protobuf import op_stats_pb2, steps_db_pb2
 
+from tfdoctor.terms import limits
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import repair
 from tfdoctor.trace.wire import parse
@@ -29,6 +30,7 @@ CACHE = "ALL_HOSTS.op_stats_v2.pb"
 def main() -> None:
     """Print the analysis of the trace, or exit with an error."""
     trace, private, limit = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    limits.lift()  # of the command that asks: xprof has one of its own
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
         space = parse(trace)

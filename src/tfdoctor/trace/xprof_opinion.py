@@ -86,4 +86,4 @@ def _number(value: object) -> float | None:
 
 
 def _plain(text: str) -> str:
-    return html.unescape(re.sub(r"<[^>]*>", "", text)).strip()
+    return html.unescape(re.sub(r"<[^<>]*>", "", text)).strip()

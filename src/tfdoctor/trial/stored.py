@@ -11,6 +11,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.stored.converter import plain
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.files import content
 
 FILE = "trials.json"
 
@@ -71,7 +72,7 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
 def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-        return plain().structure(content, Trials) if isinstance(content, dict) else None
+        data = json.loads(content(path))
+        return plain().structure(data, Trials) if isinstance(data, dict) else None
     except (OSError, ValueError, RecursionError, BaseValidationError):
         return None

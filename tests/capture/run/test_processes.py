@@ -196,11 +196,14 @@ def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
         assert json.loads(account.read_text().splitlines()[-1])["kind"] == "end"
 
 
-@pytest.mark.parametrize("end", ["os._exit(5)", "os.kill(os.getpid(), 9)"])
-def test_a_hard_end_leaves_what_was_written(tmp_path: Path, end: str) -> None:
-    done = recorded(f"work(2.5)\n{end}\n", tmp_path)
-    assert done.returncode in {5, -signal.SIGKILL}
-    assert done.stderr == ""
+def test_a_hard_end_is_told(tmp_path: Path) -> None:
+    assert recorded("work(0.3)\nos._exit(5)\n", tmp_path).returncode == 5
+    assert (lines(tmp_path)[-1]["kind"], lines(tmp_path)[-1]["why"]) == ("end", "exit")
+
+
+def test_a_killed_process_leaves_what_was_written(tmp_path: Path) -> None:
+    done = recorded("work(2.5)\nos.kill(os.getpid(), 9)\n", tmp_path)
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
     assert {line["kind"] for line in lines(tmp_path)} >= {"process", "stack", "bucket"}
     assert [line["end"] for line in lines(tmp_path) if line["kind"] == "bucket"][-1] > 0.8
     (now,) = tmp_path.glob("*/run-now.json")
@@ -252,6 +255,83 @@ def test_a_program_that_replaced_another_begins_anew(tmp_path: Path) -> None:
     assert second["pid"] == first["pid"]
     assert second["started_monotonic_ns"] - first["started_monotonic_ns"] > 1.0e9
     assert second["began"] == 0
+
+
+# Programs without a file
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "name"),
+    [
+        (["-c", f"{BUSY}work(0.6)\n"], "", "<string>"),
+        (["-"], f"{BUSY}work(0.6)\n", "<stdin>"),
+        ([], f"{BUSY}work(0.6)\n", "<stdin>"),
+    ],
+)
+def test_the_code_of_a_program_without_a_file_is_the_users(
+    words: list[str], text: str, name: str, tmp_path: Path
+) -> None:
+    python = [sys.executable, *words]
+    env = {**recorder(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(python, input=text, text=True, env=env, timeout=60, check=True)
+    found = {
+        tuple(line["at"]) for line in lines(tmp_path) if line["kind"] == "stack" and line["at"]
+    }
+    assert found <= {(name, number) for number in range(2, 8)}
+    assert found & {(name, 5), (name, 6)}
+
+
+def test_code_without_a_file_is_not_the_users_in_any_other_program(tmp_path: Path) -> None:
+    source = "exec('def generated():\\n    work(0.6)\\n')\ngenerated()\n"
+    ok(recorded(source, tmp_path), "")
+    stacks = [line for line in lines(tmp_path) if line["kind"] == "stack" and line["at"]]
+    assert {line["at"][0] for line in stacks} == {str(tmp_path / "script.py")}
+
+
+# Frameworks
+
+TRAINER = """
+import time
+class JAXTrainer:
+    def fit(self): time.sleep(0.7)
+    def evaluate(self): time.sleep(0.1)
+"""
+
+
+def test_a_fit_of_another_backend_is_told_as_training(tmp_path: Path) -> None:
+    folder = tmp_path / "keras" / "src" / "backend" / "jax"
+    folder.mkdir(parents=True)
+    for package in ("keras", "keras/src", "keras/src/backend", "keras/src/backend/jax"):
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "jax.py").write_text("__version__ = '0.10.2'\n")
+    (folder / "trainer.py").write_text(TRAINER)
+    source = (
+        "import jax\nfrom keras.src.backend.jax.trainer import JAXTrainer\nwork(0.6)\n"
+        "model = JAXTrainer()\nmodel.fit()\nmodel.evaluate()\n"
+    )
+    ok(recorded(source, tmp_path), "")
+    assert faults(tmp_path) == []
+    told = lines(tmp_path)
+    calls = {
+        (one["call"], one["name"], tuple(one["at"]))
+        for one in told
+        if one.get("at") and one["kind"] == "call"
+    }
+    script = str(tmp_path / "script.py")
+    assert calls == {
+        ("train", "Model.fit", (script, 11)),
+        ("evaluate", "Model.evaluate", (script, 12)),
+    }
+    (span,) = [one for one in told if one["kind"] == "span" and one["end"] - one["start"] > 0.5]
+    assert span["end"] - span["start"] == pytest.approx(0.7, abs=0.2)
+    frameworks = [one for one in told if one["kind"] == "framework"]
+    assert {(one["name"], one["version"], one["keras"]) for one in frameworks} == {
+        ("jax", "0.10.2", False),
+        ("jax", "0.10.2", True),
+    }
+    (file,) = tmp_path.glob("*/agent.json")
+    state = json.loads(file.read_text())
+    assert (state["backend"], state["versions"]["jax"]) == ("jax", "0.10.2")
 
 
 # Programs of others

@@ -24,6 +24,7 @@ from tfdoctor.recording.run_log import (
     FunctionTrace,
     LongStep,
     ProcessEnd,
+    RunFramework,
     RunLog,
     RunProcess,
     SeenStack,
@@ -257,6 +258,86 @@ def test_a_program_that_does_nothing_with_models_prepares() -> None:
     run.python(2.0, "tokenize.py:7")
 
     assert seconds(phases(run)) == pytest.approx({Phase.START: 0.21, Phase.PREPARING: 2.0})
+
+
+@pytest.mark.parametrize(
+    ("calls", "runs", "children", "waits"),
+    [
+        ("subprocess.run", "selectors.PollSelector.select", 0, True),
+        ("subprocess.Popen.wait", "subprocess.Popen._wait", 0, True),
+        ("os.waitpid", "", 0, True),
+        ("os.spawnve", "os._spawnvef", 0, True),
+        ("posix.system", "", 0, True),
+        ("multiprocessing.pool.Pool.map", "threading.Condition.wait", 2, True),
+        ("concurrent.futures.Future.result", "threading.Condition.wait", 2, True),
+        ("concurrent.futures.Future.result", "threading.Condition.wait", 0, False),  # of threads
+        ("time.sleep", "", 1, True),  # until `poll` says that it has ended
+        ("time.sleep", "", 0, False),
+        ("pandas.read_csv", "pandas.io.parsers", 3, False),
+        ("os.listdir", "", 1, False),
+    ],
+)
+def test_a_wait_for_child_processes_is_no_preparation(
+    calls: str, runs: str, children: int, *, waits: bool
+) -> None:
+    run = Run()
+    for _ in range(8):
+        run.count(children=children)
+        run.python(0.5, "launch.py:7", calls=calls, runs=runs)
+    found = RunPhases.measure(run.recording(versions={"tensorflow": "2.21.0"}), None)
+
+    waited = Phase.CHILDREN if waits else Phase.PREPARING
+    assert seconds(found) == pytest.approx({Phase.START: 0.21, waited: 4.0})
+    assert found.unseen == waits
+
+
+def test_a_wait_for_child_processes_between_steps_is_the_loops() -> None:
+    run = Run()
+    run.steps(100, 10.0, "train.py:12")
+    run.python(2.0, "train.py:13", looped=True, calls="subprocess.run")
+    run.steps(100, 10.0, "train.py:12")
+
+    assert Phase.CHILDREN not in seconds(phases(run))
+
+
+def of_framework(run: Run, *frameworks: RunFramework) -> RunPhases:
+    log = replace(run.log(), frameworks=frameworks)
+    versions = {framework.name: framework.version for framework in frameworks}
+    return RunPhases.measure(replace(run.recording(versions=versions), run=log), None)
+
+
+def test_a_fit_of_another_backend_is_training() -> None:
+    run = Run()
+    run.python(1.0, "train.py:3", **IMPORTING)
+    run.python(0.5, "train.py:4", calls="numpy.random.normal")
+    for _ in range(2):
+        with run.call(RunCall.TRAIN, FIT, "Model.fit"):
+            run.python(3.0, FIT, runs="jax._src.pjit.cache_miss")
+            run.during(RunCall.EVALUATE, 0.5, FIT, "Model.evaluate")
+        run.python(0.25, "train.py:21")
+    jax = RunFramework("jax", "0.10.2")
+    found = of_framework(run, RunFramework("tensorflow", "2.21.0"), jax, replace(jax, keras=True))
+
+    times = {Phase.START: 0.21, Phase.IMPORTS: 1.0, Phase.OWN: 1.0}
+    expected = {**times, Phase.STEPS: 6.0, Phase.EVALUATION: 1.0}
+    assert seconds(found) == pytest.approx(expected, abs=0.05)
+    assert found.at(Phase.STEPS)[0].at == Location("train.py", 20)
+
+
+@pytest.mark.parametrize("names", [("jax",), ("torch", "jax"), ("tensorflow", "jax"), ()])
+def test_the_work_of_a_program_of_another_framework_is_not_called_preparation(
+    names: tuple[str, ...],
+) -> None:
+    """What waits for a compiled function of JAX has no frame that says so."""
+    run = Run()
+    run.python(1.0, "train.py:2", **IMPORTING)
+    run.python(4.0, "train.py:11", repeats=True, loops=1)
+    run.python(1.0, "train.py:12", work=RunWork.MODEL)
+    found = of_framework(run, *map(RunFramework, names))
+
+    other = bool(names) and "tensorflow" not in names
+    assert (found.of(Phase.OWN) > 0, found.of(Phase.PREPARING) > 0) == (other, not other)
+    assert (found.of(Phase.PREDICTION) > 0, found.unseen) == (not other, "tensorflow" not in names)
 
 
 def test_a_model_called_once_before_training_is_built() -> None:

@@ -6,6 +6,8 @@ import atexit
 import os
 import sys
 
+import _tfdoctor_children  # type: ignore[import-not-found] # next to this file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +20,15 @@ OURS = os.path.dirname(os.path.abspath(__file__))
 START = os.getcwd()
 """The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
 
+PART = any(
+    word == "--multiprocessing-fork" or word.startswith("from multiprocessing.")
+    for word in getattr(sys, "orig_argv", sys.argv)
+)
+"""Whether multiprocessing has started this process, which does a part of another one's work."""
+
+MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys.argv[0], "")
+"""What Python names the code of a program that is in no file."""
+
 CHANGED = '"changed"'
 """What a plan has where this process is to read other texts of some files."""
 
@@ -29,7 +40,8 @@ def _hide(name: str, value: str | None) -> None:
     """Show the script a variable as it would be; programs that it starts still inherit ours.
 
     Only Python's view of the environment changes. What is started with `env=None`, by `os.system`
-    or by multiprocessing gets the environment of the process itself, and with it the agent.
+    or by multiprocessing gets the environment of the process itself, and with it the agent; for what
+    gets another one see `_tfdoctor_children`.
     """
     environ: Any = os.environ
     key, seen = environ.encodekey(name), environ._data  # noqa: SLF001  # no other way
@@ -60,7 +72,7 @@ def _agent() -> Any:  # noqa: ANN401  # loaded by its path
         if spec is None or spec.loader is None:
             raise ImportError(folder + " cannot be loaded")
         module: Any = importlib.util.module_from_spec(spec)
-        module.START = START
+        module.START, module.MAIN = START, MAIN
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
@@ -102,6 +114,7 @@ def let_in() -> None:
     # Before the script registers any handler: so it runs after them.
     atexit.register(_leave, os._exit)
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
+    _tfdoctor_children.follow(os.environb[b"TFDOCTOR_PLAN"], OURS)
     if CHANGED in plan:
         _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))
     if manners == "hidden":
@@ -109,10 +122,7 @@ def let_in() -> None:
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
-    elif manners == "visible":
-        # What multiprocessing has started does a part of another process's work.
-        words: list[str] = getattr(sys, "orig_argv", [])
-        if not any("multiprocessing" in word for word in words):
-            _agent().begin(plan, waits=True)
+    elif manners == "visible" and not PART:
+        _agent().begin(plan, waits=True)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))

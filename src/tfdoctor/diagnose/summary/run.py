@@ -99,6 +99,7 @@ def steps(chart: Chart) -> StepsSummary:
     rows = tuple(
         StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, steady=steady)
         for step, parts, steady in zip(traced.steps, breakdown.steps, traced.steady, strict=True)
+        if step.total_ms > 0
     )
     return StepsSummary(
         source=traced.source,

@@ -47,7 +47,7 @@ class HostMemoryKind(StrEnum):
 H2D, D2H, D2D, PEER, CLEAR, OTHER = CopyDirection
 PAGEABLE, PINNED, UNKNOWN = HostMemoryKind
 
-DETAIL = re.compile(r"(\w+):(\S+)")
+DETAIL = re.compile(r"\b(\w+):(\S+)")
 """'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096
 dest:0 async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which does not know the size)."""
 

@@ -69,7 +69,7 @@ class Cacheable:
         if properties.remade or not properties.chain:
             why = REMADE if properties.remade else ""
             return cls(why=why, frozen=frozen, never=never, unknown=properties.remade)
-        walks = list(_walks(properties, properties.chain[0], never))
+        walks = list(_walks(properties, properties.chain[0], never, set()))
         return cls(
             tuple(part for walk in walks if (part := walk.part(properties))),
             walks[-1].why,
@@ -156,14 +156,16 @@ class _RepeatableStages:
 
 
 def _walks(
-    properties: DatasetProperties, end: Dataset, never: Dataset | None
+    properties: DatasetProperties, end: Dataset, never: Dataset | None, walked: set[int]
 ) -> Iterator[_RepeatableStages]:
     """Walk from the sources to a stage; where pipelines differ from pass to pass, through each by itself."""
     line = properties.line(end)
     joined = list(properties.upstream(line[-1]))
     if joined and not _same(line[-1], joined):
         for source in properties.sources(line[-1]):
-            yield from _walks(properties, source, never)
+            if source.id not in walked:
+                walked.add(source.id)
+                yield from _walks(properties, source, never, walked)
         yield _RepeatableStages(COMBINED)
         return
     caches = [stage for stage in joined if kind_of(stage) == "Cache" and stage is not never]

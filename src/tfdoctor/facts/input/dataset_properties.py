@@ -118,17 +118,19 @@ class DatasetProperties:
     @property
     def repeats(self) -> bool:
         """Whether the trainer gets elements of a pass again; of what a Zip joins, the shortest decides."""
-        return bool(self.chain) and self._again(self.chain[0])
+        return bool(self.chain) and self._again(self.chain[0], {})
 
     @property
     def fills(self) -> bool:
         """Whether a dataset repeats only to fill up the shorter side of a Zip, as Keras does for arrays."""
         return any(kind_of(stage) == "Repeat" for stage in self.chain) and not self.repeats
 
-    def _again(self, dataset: Dataset) -> bool:
-        again = [self._again(source) for source in self.sources(dataset)]
-        joined = all(again) if kind_of(dataset) == "Zip" else any(again)
-        return kind_of(dataset) == "Repeat" or (bool(again) and joined)
+    def _again(self, dataset: Dataset, known: dict[int, bool]) -> bool:
+        if dataset.id not in known:
+            again = [self._again(source, known) for source in self.sources(dataset)]
+            joined = all(again) if kind_of(dataset) == "Zip" else any(again)
+            known[dataset.id] = kind_of(dataset) == "Repeat" or (bool(again) and joined)
+        return known[dataset.id]
 
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""

@@ -26,7 +26,7 @@ ROOT = re.compile(r"Iterator::\w+")
 """The iterator that the trainer calls; those that it calls in turn have longer names."""
 
 
-NUMBERED = re.compile(r"\w+:\d+")
+NUMBERED = re.compile(r"\b\w+:\d+")
 """tf.data's name of a dataset, alone or in "fused(...)"."""
 
 

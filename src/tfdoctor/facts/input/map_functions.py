@@ -17,9 +17,9 @@ BETWEEN = frozenset(
 """Kinds of datasets that may lie between a map and its batch, because they pass on single elements."""
 
 NOT_VECTORIZABLE = re.compile(
-    r"(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
+    r"(?=\w*\Z)(?:(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
     r"|\w*(?:MatMul|Conv|FFT|Resize|Pool|Einsum|Svd|Qr|Cholesky)\w*|\w*(?:While|If|Case|For)"
-    r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*"
+    r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*)"
 )
 """Operations that take one item, draw random numbers, or compute more than they write."""
 

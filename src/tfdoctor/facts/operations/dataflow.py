@@ -11,6 +11,9 @@ from tfdoctor.facts.run.program import Operation, Program
 PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
 """Operations that pass on the values of their first input, at most in another shape or type."""
 
+LONGEST = 100
+"""Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged."""
+
 GRADIENT_SCOPE = "gradient_tape/"
 """The name scope of a gradient's operations, before the name of the forward operation."""
 
@@ -56,7 +59,9 @@ class Dataflow:
     def source(self, operation: Operation, position: int) -> Operation | None:
         """Return the operation that makes an input, skipping those that only pass values on; None is unknown."""
         seen: Operation | None = operation
-        while seen is not None and position < len(seen.sources):
+        for _ in range(LONGEST):
+            if seen is None or position >= len(seen.sources):
+                return None
             seen = self.program.by_name.get(seen.sources[position])
             if seen is None or seen.type not in PASSING:
                 return seen
@@ -65,11 +70,14 @@ class Dataflow:
 
     def users(self, operation: Operation) -> Iterator[Operation]:
         """Yield the operations that take an operation's values, skipping those that only pass them on."""
-        for user in self.consumers.get(operation.name, ()):
-            if user.type in PASSING:
-                yield from self.users(user)
-            else:
+        waiting, passed = [*reversed(self.consumers.get(operation.name, ()))], {operation.name}
+        while waiting:
+            user = waiting.pop()
+            if user.type not in PASSING:
                 yield user
+            elif user.name not in passed:
+                passed.add(user.name)
+                waiting += reversed(self.consumers.get(user.name, ()))
 
     @staticmethod
     def is_gradient_of(name: str, operation: Operation) -> bool:

@@ -17,7 +17,9 @@ METRIC = "metric"
 CONSTANT = frozenset(["Const", "HostConst"])
 """Operations without inputs whose result is always the same."""
 
-VARIABLE = re.compile(r"(?:Read\w*VariableOp|ResourceGather\w*|VarHandleOp|VariableV2)$")
+VARIABLE = re.compile(
+    r"(?:Read(?:(?!Read)\w)*VariableOp|ResourceGather(?:(?!ResourceGather)\w)*|VarHandleOp|VariableV2)$"
+)
 """Operations that read variables."""
 
 WRITES = ("Assign", "ResourceApply", "ResourceScatter")

@@ -179,7 +179,7 @@ def _located(loop: GraphLoop, built: Operation | None) -> GraphLoop:
 def _frame(name: str) -> str:
     """Return the innermost loop that an operation is in, by its name; "" is none."""
     frames = list(FRAME.finditer(name))
-    return name[: frames[-1].start(2) - 1] if frames else ""
+    return name[: frames[-1].start()] if frames else ""
 
 
 def _scope(frame: str) -> str:

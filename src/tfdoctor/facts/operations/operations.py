@@ -245,4 +245,8 @@ def _merge(rows: Iterable[OperationTime]) -> Iterator[OperationTime]:
 
 
 def _stat(event: EventType, *names: str) -> float | None:
-    return next((float(event.stats[name]) for name in names if event.stats.get(name)), None)
+    amounts = (event.stats.get(name, 0) for name in names)
+    return next(
+        (float(amount) for amount in amounts if isinstance(amount, int | float) and amount > 0),
+        None,
+    )

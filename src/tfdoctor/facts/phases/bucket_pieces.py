@@ -31,6 +31,7 @@ WITH_OWN_LINES = frozenset(
         RunCall.FIT,
         RunCall.EPOCH,
         RunCall.STEP,
+        RunCall.TRAIN,
         RunCall.TEST,
         RunCall.EVALUATE,
         RunCall.PREDICT,

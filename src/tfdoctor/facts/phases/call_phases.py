@@ -12,6 +12,7 @@ from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 OF_CALL: Mapping[RunCall, Phase] = MappingProxyType(
     {
         RunCall.STEP: Phase.STEPS,
+        RunCall.TRAIN: Phase.STEPS,
         RunCall.TRACE: Phase.TRACING,
         RunCall.TEST: Phase.EVALUATION,
         RunCall.EVALUATE: Phase.EVALUATION,
@@ -35,7 +36,35 @@ OF_WORK: Mapping[RunWork, Phase] = MappingProxyType(
 )
 """The phase of the script's own work that a sample names."""
 
+UNKNOWN = (Phase.PREPARING, Phase.OWN)
+"""Phases of the script's own work that are told by nothing but where it lies in the run."""
+
 LOOPS = (RunCall.FIT, RunCall.EPOCH)
+
+
+STARTERS = frozenset({"subprocess"})
+"""Packages whose functions all start child processes, or wait for them."""
+
+SYSTEM = frozenset(
+    f"{module}.{name}"
+    for module in ("os", "posix")
+    for name in (
+        *("wait", "wait3", "wait4", "waitid", "waitpid", "system", "_spawnvef"),
+        *("spawnl", "spawnle", "spawnlp", "spawnlpe", "spawnv", "spawnve", "spawnvp", "spawnvpe"),
+    )
+)
+"""Functions of the system that do."""
+
+WAITERS = frozenset(
+    {
+        *("multiprocessing", "concurrent", "joblib", "loky", "asyncio", "selectors"),
+        *("select", "signal", "threading", "queue"),
+    }
+)
+"""Packages whose functions wait for whatever they are given: for child processes, where there are any."""
+
+SLEEP = "time.sleep"
+"""What a loop calls that asks again and again whether a child has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +129,23 @@ class CallPhases:
             over = self.course.after_steps(number)
             return ((Phase.BOUNDARIES if over else Phase.STEPS, 1.0),)
         tested = self.course.tests(stack)
-        if tested or stack.work is RunWork.MODEL:
+        if tested or (stack.work is RunWork.MODEL and not self.course.other_framework):
             # A model's call alone, before the first step, only builds the model.
             alone = not tested and self.course.before_training(number)
             builds = self.course.trains and alone
             return ((Phase.BUILDING if builds else self.course.models, 1.0),)
-        return self.course.ordinary(stack, number)
+        shares = self.course.ordinary(stack, number)
+        if awaits_children(stack, parent=self.course.parent(number)):
+            return tuple((Phase.CHILDREN if of in UNKNOWN else of, share) for of, share in shares)
+        return shares
+
+
+def awaits_children(stack: SeenStack, *, parent: bool) -> bool:
+    """Return whether a line waits for child processes; ``parent`` says that the process has some."""
+    for function in filter(None, (stack.calls, stack.runs)):
+        package = function.partition(".")[0]
+        if package in STARTERS or function in SYSTEM:
+            return True
+        if parent and (package in WAITERS or function == SLEEP):
+            return True
+    return False

@@ -17,6 +17,7 @@ from tfdoctor.terms.verdict import Location
 
 TOLD = (
     RunCall.FIT,
+    RunCall.TRAIN,
     RunCall.EVALUATE,
     RunCall.PREDICT,
     RunCall.FUNCTION,

@@ -17,11 +17,13 @@ CalledLine = tuple[Line | None, Line | None]
 
 MODEL_CALLS = (
     RunCall.STEP,
+    RunCall.TRAIN,
     RunCall.TEST,
     RunCall.EVALUATE,
     RunCall.PREDICT,
     RunCall.FUNCTION,
 )
+TRAINING = (RunCall.STEP, RunCall.TRAIN)
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
 
@@ -35,7 +37,9 @@ class RunCourse:
     the share of the script's own time in the last bucket with such work that comes after it. ``own_loop`` says that
     a loop of the user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps:
     after the last step they end the last epoch. ``tested`` are those that samples show in a loop around a model's
-    calls: the recorder knows such a loop only from its first call on.
+    calls: the recorder knows such a loop only from its first call on. ``other_framework``: another
+    one than TensorFlow trains, so that the script's own work may be anything. ``children`` are buckets at whose end
+    the process had some.
     """
 
     first_step: int | None = None
@@ -49,6 +53,8 @@ class RunCourse:
     own_loop: bool = False
     repeated: frozenset[CalledLine] = frozenset()
     tested: frozenset[CalledLine] = frozenset()
+    other_framework: bool = False
+    children: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
@@ -71,6 +77,8 @@ class RunCourse:
             own_loop=own_loop,
             repeated=frozenset(_repeated(log, tree, steps)),
             tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
+            other_framework=log.other_framework is not None,
+            children=frozenset(n for n, bucket in buckets if bucket.counters.children),
         )
 
     @property
@@ -93,6 +101,8 @@ class RunCourse:
 
     def ordinary(self, stack: SeenStack, number: int) -> Shares:
         """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
+        if self.other_framework:
+            return ((Phase.OWN, 1.0),)
         repeats = stack.at is not None and (stack.at, stack.caller) in self.repeated
         if repeats and self.last_step is not None and number >= self.last_step:
             return ((Phase.BOUNDARIES, 1.0),)
@@ -101,6 +111,10 @@ class RunCourse:
         if self.after_work(number):
             return ((Phase.END, 1.0),)
         return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
+
+    def parent(self, number: int) -> bool:
+        """Return whether the process has children in a bucket: they are counted at its end."""
+        return not self.children.isdisjoint((number - 1, number))
 
     def after_steps(self, number: int) -> bool:
         """Return whether a bucket lies after the last step: the training loop has no data any more."""
@@ -146,7 +160,7 @@ def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[Cal
 
 def _steps(bucket: Bucket, tree: CallTree) -> bool:
     calls = (*numbered(bucket.calls), *numbered(bucket.entered))
-    return bool(bucket.steps) or any(tree.kind(call) is RunCall.STEP for call in calls)
+    return bool(bucket.steps) or any(tree.kind(call) in TRAINING for call in calls)
 
 
 def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:

@@ -18,7 +18,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import RunLog
+from tfdoctor.recording.run_log import TENSORFLOW, RunLog
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import Phase
 
@@ -27,7 +27,7 @@ __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
 ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)
 """Phases that a longer run has no more of."""
 
-FIRST = (Phase.PREPARING, Phase.BUILDING)
+FIRST = (Phase.PREPARING, Phase.CHILDREN, Phase.OWN, Phase.BUILDING)
 """Phases that come once as far as they lie before the first step, evaluation or prediction."""
 
 WORTH_SAYING_MS = 1000.0
@@ -52,6 +52,7 @@ class RunPhases:
     missing: str = ""
     finished: bool = True  # False: killed, or still running
     ended_early: bool = False  # after its traced steps, as the user asked
+    unseen: bool = False  # what trains may be where the recorder did not look
     others: tuple[str, ...] = ()  # other processes of the run, which this account does not contain
     notes: tuple[str, ...] = field(default=())  # sentences: suspended for 20 s, clocks that jumped
 
@@ -89,6 +90,7 @@ class RunPhases:
             once_ms=_once(parts, course, times, first_tracings_ms(log, tree)),
             finished=clock.finished,
             ended_early=bool(manifest and manifest.ended_early),
+            unseen=_unseen(times, log, manifest),
             others=tuple(_others(manifest, log)),
             notes=tuple(_notes(manifest, log)),
         )
@@ -156,6 +158,14 @@ def _once(
     once = sum(times.get(phase, 0.0) for phase in ONCE)
     once += sum(early.get(phase, 0.0) for phase in FIRST)
     return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
+
+
+def _unseen(times: Mapping[Phase, float], log: RunLog, manifest: Manifest | None) -> bool:
+    """Return whether training may have gone unseen: without TensorFlow, in other processes, or later."""
+    if manifest is None or Phase.STEPS in times:
+        return False
+    known = TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
+    return not known or bool(manifest.background) or Phase.CHILDREN in times
 
 
 def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:

@@ -50,7 +50,9 @@ class Framework:
         """Read what the profiler wrote of itself, else the events that only one framework emits."""
         name, version, evidence = _identified(trace, recording)
         tf_data = any(kind.name.startswith(ITERATOR) for kind in _kinds(trace))
-        return cls(name, version, evidence, name == JAX and xla_programs.by_keras, tf_data)
+        other = recording.run.other_framework if recording.run else None
+        by_keras = xla_programs.by_keras or bool(other and other.keras)
+        return cls(name, version, evidence, name == JAX and by_keras, tf_data)
 
     @property
     def foreign(self) -> bool:
@@ -93,6 +95,9 @@ def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
         for kind in _kinds(trace):
             if sign.fullmatch(kind.name):
                 return framework, "", f"the trace contains the event {kind.name}"
+    other = recording.run.other_framework if recording.run else None
+    if other is not None and other.name == "jax":
+        return JAX, other.version, "the script imported JAX"
     versions = recording.manifest.versions if recording.manifest else {}
     if "tensorflow" in versions:
         return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"

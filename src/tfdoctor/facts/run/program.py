@@ -8,6 +8,7 @@ get and build (in their examples) lines as reports show them and operations by n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Any, Self
 
@@ -213,7 +214,7 @@ class Program:
         return cls(
             tuple(_operations(graphs, place, record.run.fit_at)),
             tuple(_layer(layer, place) for layer in record.layers or ()),
-            tuple(_dataset(dataset, place) for dataset in record.datasets),
+            _acyclic(tuple(_dataset(dataset, place) for dataset in record.datasets)),
             record.feeds,
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
@@ -283,7 +284,7 @@ class Program:
         by_id = {dataset.id: dataset for dataset in self.datasets}
         feeding: list[Dataset] = []
         ahead = [self.feeds] if self.feeds is not None else []
-        while ahead:
+        while ahead and len(feeding) < MOST_DATASETS:
             dataset = by_id.pop(ahead.pop(0), None)
             if dataset is not None:
                 feeding.append(dataset)
@@ -303,6 +304,9 @@ class Program:
         shape, width = self.shape(tensor[1]), WIDTHS.get(tensor[0])
         return None if shape is None or width is None else prod(shape) * width
 
+
+MOST_DATASETS = 200
+"""Stages of a pipeline that are read: a long one has 20."""
 
 WIDTHS = {
     "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
@@ -409,6 +413,15 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
 
 def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
+
+
+def _acyclic(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
+    """Return datasets, none of which takes what it makes: in a damaged record, none takes anything."""
+    try:
+        TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
+    except CycleError:
+        return tuple(replace(dataset, inputs=()) for dataset in datasets)
+    return datasets
 
 
 def _dataset(record: RecordedDataset, place: Places) -> Dataset:

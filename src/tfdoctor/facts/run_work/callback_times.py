@@ -13,7 +13,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
 from tfdoctor.recording.run_log import SeenStack
 
-METHOD = re.compile(r"(\w+)\.(on_(?:epoch|batch|train|test|predict)\w*)$")
+METHOD = re.compile(r"\b(\w+)\.(on_(?:epoch|batch|train|test|predict)\w*)$")
 """A method that Keras calls, by its qualified name. Earlier recordings name the user's function only."""
 
 OF_BATCHES = re.compile(r"on_(?:train_)?batch_")

@@ -22,7 +22,7 @@ READS = re.compile(r"ReadVariableOp|ResourceGather\w*")
 """Types of operations that read the variable that is their first input."""
 
 OPAQUE = re.compile(
-    r"If|While|Case|StatelessIf|StatelessWhile|\w*PartitionedCall|\w*PyFunc\w*|XlaLaunch"
+    r"(?=\w*\Z)(?:If|While|Case|StatelessIf|StatelessWhile|\w*PartitionedCall|\w*PyFunc\w*|XlaLaunch)"
 )
 """Types of operations whose work is in another graph, or in Python: what they depend on is unknown."""
 

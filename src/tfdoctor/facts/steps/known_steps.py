@@ -40,7 +40,7 @@ def recorded_steps(
 ) -> tuple[str, KnownSteps | None]:
     """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
     known_steps = _marked(trace, recording, device, framework)
-    if framework.foreign:
+    if framework.foreign and (recording.traces or recording.run is None):
         marked_steps = known_steps[1] if known_steps else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
         return program, known_steps if known_steps and source is StepSource.NONE else _closed(

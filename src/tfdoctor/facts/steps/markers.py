@@ -84,7 +84,7 @@ def step_line(plane: Plane | None) -> list[Step]:
     steps = []
     for line in plane.lines if plane else ():
         for place, event in enumerate(line.events() if line.name == "Steps" else ()):
-            digits = re.search(r"\d+$", event.name)
+            digits = re.search(r"\d{1,18}$", event.name)
             number = int(digits[0]) if digits else place
             steps.append(Step(number, event.start_ps, event.end_ps, event.end_ps))
     return chain(steps)

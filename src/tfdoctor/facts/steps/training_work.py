@@ -92,8 +92,8 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     if not colon or not name or name.endswith(":") or ending != kind.display_name:
         return 0, ""
     loops = list(FRAME.finditer(name))  # the innermost is the last; in its body or its condition
-    frame = name[: loops[-1].end(1)] if loops else ""
-    if loops and loops[-1][2] == "cond":
+    frame = name[: loops[-1].start()] if loops else ""
+    if loops and loops[-1][1] == "cond":
         return TrainingRole.CONDITION, frame
     role = TrainingRole.PLAIN
     if GRADIENT.search(name) or GRADIENT.search(ending):

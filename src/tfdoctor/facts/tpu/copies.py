@@ -17,8 +17,11 @@ from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.trace import EventType, Intervals, Line
 from tfdoctor.trace.hlo import HOST_SPACE
 
-DONE = re.compile(r"[\w.-]*-done[\w.-]*\(.*%([\w.-]+)\)")
-"""The end of asynchronous work in HLO text, and the operation that began it (its last operand)."""
+DONE = re.compile(r"-done(?:(?!-done)[\w.-])*\(")
+"""The end of asynchronous work in HLO text, before its operands."""
+
+OPERAND = re.compile(r"%([\w.-]+)\)")
+"""The last one began that work."""
 
 
 class CopyPlace(StrEnum):
@@ -56,12 +59,13 @@ def copies(
         by_name[name_of(kind)].append(index)
     pairs, under_way = [], Intervals()
     for index, kind in enumerate(line.types):
-        started = DONE.search(kind.name)
+        done = DONE.search(kind.name)
+        started = OPERAND.findall(kind.name, done.end()) if done else ()
         ends = np.flatnonzero((line.kind == index) & inside)
-        if started is None or not len(ends):
+        if not started or not len(ends):
             continue
         program = kind.stats.get("program_id")
-        named = by_name.get(started[1], ())
+        named = by_name.get(started[-1], ())
         kinds = [at for at in named if line.types[at].stats.get("program_id") == program]
         spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
         pairs.append(_copy(line, kind, ends, rounds))
@@ -91,7 +95,7 @@ def _copy(line: Line, kind: EventType, ends: NDArray[np.intp], rounds: int) -> C
     if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
         where = HOST
     # Those of its result, else those that the profiler counted.
-    nbytes = float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))
+    nbytes = float(moved[0].nbytes if moved else max(0, kind.stats.get("bytes_accessed", 0)))
     return Copy(
         name_of(kind),
         category,

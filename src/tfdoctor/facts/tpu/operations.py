@@ -170,4 +170,4 @@ def _row(
 
 def _number(kind: EventType, stat: str) -> float | None:
     value = kind.stats.get(stat)
-    return float(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) and value >= 0 else None

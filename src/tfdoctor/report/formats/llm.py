@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import ChangeEntry, Fault
+from tfdoctor.report.formats.md import fenced
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.tables import Grid
@@ -103,9 +104,8 @@ def _fault(rank: int, fault: Fault) -> str:
 
 def _change(change: ChangeEntry) -> str:
     where = f" at {change.where}" if change.where else ""
-    code = f"\n```diff\n{change.diff}\n```" if change.diff else ""
-    example = f"\n```python\n{change.code}\n```" if change.code and not code else ""
-    return f"Change: {change.action}{where}{code or example}"
+    code = fenced(change.diff, "diff") if change.diff else fenced(change.code)
+    return f"Change: {change.action}{where}" + code.removeprefix("\n")
 
 
 def _grid(grid: Grid, most: int = ROWS) -> str:

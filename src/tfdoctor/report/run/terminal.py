@@ -17,6 +17,8 @@ GLYPHS = MappingProxyType(
         Phase.START: "▖",
         Phase.IMPORTS: "▄",
         Phase.PREPARING: "▓",
+        Phase.CHILDREN: "▘",
+        Phase.OWN: "▙",
         Phase.BUILDING: "▞",
         Phase.TRACING: "▒",
         Phase.STEPS: "█",

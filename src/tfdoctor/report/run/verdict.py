@@ -178,13 +178,14 @@ def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result])
 def _went_to(run: RunAccount, *, trained: bool) -> str:
     """Return what the time of the run went to, as the end of its first sentence."""
     named = {phase: time for phase, time in times(run).items() if phase not in NOT_THE_SCRIPT}
+    nothing = ", and no training step was seen" if run.unseen else " and trained nothing"
     if not named:
-        return "" if trained else " and trained nothing"
+        return "" if trained else nothing
     largest = max(named, key=lambda phase: named[phase])
     most = f"{amount(run, named[largest])} are {PHASE_NOUNS[largest]}"
     steps = named.get(Phase.STEPS, 0.0)
     if not steps:
-        return f": {most}" if trained else f" and trained nothing: {most}"
+        return f": {most}" if trained else f"{nothing}: {most}"
     training = f": {amount(run, steps)} are training steps"
     if largest is Phase.STEPS:
         rest = whole_ms(run) - steps

@@ -17,6 +17,8 @@ PHASE_NOUNS = MappingProxyType(
         Phase.START: "the start of Python",
         Phase.IMPORTS: "imports",
         Phase.PREPARING: "preparation of data",
+        Phase.CHILDREN: "waiting for child processes",
+        Phase.OWN: "the script's own work",
         Phase.BUILDING: "building of the model",
         Phase.TRACING: "tracing and compiling",
         Phase.STEPS: "training steps",

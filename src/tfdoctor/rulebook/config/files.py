@@ -1,11 +1,12 @@
 """The settings file and how it is found."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tfdoctor.recording.files import MANIFEST, RUNS, traces
 from tfdoctor.rulebook.config.settings import Config
 from tfdoctor.terms.errors import ConfigError
 
@@ -14,23 +15,38 @@ OWN_FILE, PROJECT_FILE = "tfdoctor.toml", "pyproject.toml"
 TABLE = "[tool.tfdoctor]"
 
 
-def find(start: Path) -> Config:
+def find(start: Path, note: Callable[[str], object] = lambda _: None) -> Config:
     """Return the settings of the nearest folder that has any, from ``start`` upward; defaults without.
 
-    tfdoctor.toml wins over pyproject.toml in the same folder; a pyproject.toml without our table is skipped.
+    tfdoctor.toml wins over pyproject.toml in the same folder; a pyproject.toml without our table is skipped. What
+    lies in a recording came with it and is nobody's setting, since it may name rules, which are code: ``note`` is
+    told of it.
 
     Raises:
         ConfigError: the file cannot be read, or a setting is invalid.
     """
     here = start.resolve()
-    for folder in (here, *here.parents):
+    folders = (here, *here.parents)
+    recorded = [folder for folder in folders if _is_recorded(folder)]
+    for folder in folders:
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
+        if any(map(folder.is_relative_to, recorded)) or traces(folder):
+            for file in filter(Path.is_file, (own, project)):
+                note(
+                    f"{file} came with a recording and sets nothing: name it by --config if it is yours"
+                )
+            continue
         if own.is_file():
             return _located(Config.parse(_own(own), own, _shown(own, here)))
         table = _ours(_read(project), project) if project.is_file() else None
         if table is not None:
             return _located(Config.parse(table, project, _shown(project, here)))
     return Config()
+
+
+def _is_recorded(folder: Path) -> bool:
+    """Say whether a folder is a recording or a TensorBoard log directory."""
+    return (folder / MANIFEST).is_file() or any(map(traces, folder.glob(RUNS)))
 
 
 def load(path: Path) -> Config:

@@ -101,15 +101,15 @@ class LookedUpTable:
 
     def use(self, operation: Operation) -> _Use:
         """Return what becomes of an operation's result."""
-        uses = set[_Use]()
-        for user in self.forward(operation):
+        uses, waiting, passed = set[_Use](), [operation], {operation.name}
+        for user in (user for one in waiting for user in self.forward(one)):
             if user.type in SUMS:
                 uses.add(_Use.SUMMED)
-            elif UPDATES.fullmatch(user.type):
-                uses.add(_Use.WRITTEN)
+            elif user.type in ELEMENTWISE | UNARY | PASSING:
+                waiting += [user] if user.name not in passed else []
+                passed.add(user.name)
             else:
-                passes = user.type in ELEMENTWISE | UNARY | PASSING
-                uses.add(self.use(user) if passes else _Use.NEEDED)
+                uses.add(_Use.WRITTEN if UPDATES.fullmatch(user.type) else _Use.NEEDED)
         if _Use.NEEDED in uses:
             return _Use.NEEDED
         return _Use.SUMMED if _Use.SUMMED in uses else _Use.WRITTEN

@@ -8,7 +8,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.terms.verdict import Location
@@ -252,13 +252,21 @@ FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found | No
 def _source(made: Operation, position: int, dataflow: Dataflow) -> Operation | None:
     """Return what makes an operand, behind the transposition that Tensordot makes even where it changes nothing."""
     source = dataflow.source(made, position)
-    while source is not None and source.type == "Transpose" and "Tensordot" in source.name:
+    for _ in range(LONGEST):
+        if source is None or source.type != "Transpose" or "Tensordot" not in source.name:
+            break
         source = dataflow.source(source, 0)
     return source
 
 
-def _uses(made: Operation, dataflow: Dataflow, *passing: str) -> Iterator[tuple[Operation, int]]:
-    """Yield what takes an operation's results in the forward pass, and which; shapes are no use of values."""
+def _uses(
+    made: Operation, dataflow: Dataflow, *passing: str, passed: set[str] | None = None
+) -> Iterator[tuple[Operation, int]]:
+    """Yield what takes an operation's results in the forward pass, and which; shapes are no use of values.
+
+    ``passed`` are those that only pass the results on, each once.
+    """
+    passed = {made.name} if passed is None else passed
     for user in dataflow.consumers.get(made.name, ()):
         if GRADIENT.search(user.name) or user.type in SHAPES:
             continue
@@ -267,7 +275,10 @@ def _uses(made: Operation, dataflow: Dataflow, *passing: str) -> Iterator[tuple[
             port for source, port in zip(user.sources, ports, strict=False) if source == made.name
         }
         if user.type in {"Identity", "Cast", *passing}:
-            yield from ((use, port) for use, _ in _uses(user, dataflow) for port in taken)
+            if user.name not in passed and len(passed) < LONGEST:
+                passed.add(user.name)
+                behind = _uses(user, dataflow, passed=passed)
+                yield from ((use, port) for use, _ in behind for port in taken)
         else:
             yield from ((user, port) for port in taken)
 

@@ -9,7 +9,7 @@ from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
 from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 
-_SPEC = re.compile(r"\w+Spec\(")
+_SPEC = re.compile(r"\b\w+Spec\(")
 
 
 @dataclass(frozen=True, slots=True)

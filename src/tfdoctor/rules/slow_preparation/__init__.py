@@ -61,6 +61,7 @@ from tfdoctor.terms.verdict import (
     Healthy,
     Location,
     Measure,
+    NotApplicable,
     Remedy,
     Severity,
     Table,
@@ -72,6 +73,8 @@ SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
 BY_HAND = "which vectorized form computes the same depends on the data, not only on the file"
+
+NOT_TOLD = "another framework than TensorFlow trains, and what of the script's own work prepares data is not known"
 
 SHOWN = 3
 """Places with a remedy of their own: those that take most of the time."""
@@ -95,6 +98,8 @@ class Limits:
 
 def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:
     """Find the loops that prepare data item by item."""
+    if phases.of(Phase.OWN):
+        return NotApplicable(reason=NOT_TOLD)
     places = slow_places(phases, calls)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = [place for place in places if place.ms >= least_ms]

@@ -19,11 +19,14 @@ def watch(installed: Installed) -> None:
     The journal's process number stays the parent's then, which silences all hooks; so it does in
     the forks of such a fork.
     """
+    forking: list[int] = []  # the process that forks, which may have ended when its fork asks
 
     @quietly("fork", installed.log)
     def begun() -> None:
-        if installed.log.pid == os.getppid() and not in_use():
+        if installed.log.pid in forking and not in_use():
             installed.after_fork()
+
+    os.register_at_fork(before=lambda: forking.__setitem__(slice(None), [os.getpid()]))
 
     os.register_at_fork(after_in_child=other_threads.collector.after_fork)
     os.register_at_fork(after_in_child=begun)

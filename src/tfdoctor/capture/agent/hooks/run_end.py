@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import atexit
-import functools
-import os
 import sys
 
 from ..process.frames import clean_error, without_ours
 from ..process.journal import guarded
+from ..run.whole import before_hard_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import NoReturn
 
     from ..installed import Installed
 
@@ -53,17 +51,14 @@ def install(installed: Installed) -> None:
 
 
 def _before_hard_exit(installed: Installed, finish: Callable[[], object]) -> None:
-    """`os._exit` runs no handlers, and multiprocessing's forks end by it: what was seen would be lost."""
-    leave = os._exit
+    """Multiprocessing's forks end by `os._exit`."""
 
-    @functools.wraps(leave)
-    def _exit(status: int) -> NoReturn:
+    def end() -> None:
         if installed.log.ours() and installed.window.any_step():
             finish()
         installed.recorder.end()
-        leave(status)
 
-    os._exit = _exit
+    before_hard_exit(end)
 
 
 def _hide_our_frames() -> None:

@@ -28,12 +28,16 @@ AGENT = sys.modules[__name__.rpartition(".")[0].rpartition(".")[0]]
 START: str = getattr(AGENT, "START", None) or os.getcwd()
 """Scripts change their working directory; relative file names were made before that."""
 
-FOREIGN = re.compile(
-    r"[\\/](site-packages|dist-packages|lib[\\/]python\d+(\.\d+)*)[\\/]|^<|__autograph_generated_file"
-)
-"""Installed packages, the standard library, code without a file, AutoGraph's translations."""
+MAIN: str = getattr(AGENT, "MAIN", "")
+"""What code of a program without a file has in place of its name; "" of any other program."""
 
-_known: dict[str, str | None] = {}
+FOREIGN = re.compile(
+    r"[\\/](site-packages|dist-packages|lib[\\/]python\d+(\.\d+)*)[\\/]|^<(?!i?python-input-)"
+    r"|__autograph_generated_file|\(tfdoctor\)$"
+)
+"""Installed packages, the standard library, code without a file, AutoGraph's translations, and our own wrappers."""
+
+_known: dict[str, str | None] = {MAIN: MAIN or None}
 """The user's path of each file name met so far."""
 
 
@@ -45,7 +49,7 @@ def name_files(names: Mapping[str, str | None]) -> None:
 def user_file(name: str) -> str | None:
     """Return the absolute path of a user's source file, or None when the file is not theirs."""
     if name not in _known:
-        path = os.path.normpath(os.path.join(START, name))
+        path = name if name.startswith("<") else os.path.normpath(os.path.join(START, name))
         foreign = FOREIGN.search(name) or path.startswith(OURS) or is_installed(path)
         _known[name] = None if foreign else path
     return _known[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SCRIPT, FIT, EPOCH, STEP, BETWEEN = "script", "fit", "epoch", "step", "between"
+TRAIN = "train"
 TRACE, FUNCTION, TEST = "trace", "function", "test"
 EVALUATE, PREDICT, COMPILE, BUILD = "evaluate", "predict", "compile", "build"
 ADAPT, SAVE, PROFILER = "adapt", "save", "profiler"
@@ -10,7 +11,7 @@ ADAPT, SAVE, PROFILER = "adapt", "save", "profiler"
 OPEN = frozenset((SCRIPT, FIT, EPOCH, BETWEEN))
 """Calls within which a tf.function is one of its own; in the others it is a part of them."""
 
-ALONE = frozenset((FIT, EPOCH, EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE))
+ALONE = frozenset((FIT, EPOCH, TRAIN, EVALUATE, PREDICT, COMPILE, BUILD, ADAPT, SAVE))
 """Calls that are told one by one."""
 
 IMPORTING, BUILDING, TRACING, SAVING = "importing", "building", "tracing", "saving"

@@ -73,6 +73,14 @@ TRAINERS = {
 }
 """Functions of models."""
 
+OTHER_BACKENDS = {
+    "jax": "JAXTrainer",
+    "torch": "TorchTrainer",
+    "numpy": "NumpyTrainer",
+    "openvino": "OpenVINOTrainer",
+}
+"""Backends of Keras whose steps are not recorded, and the classes of their models."""
+
 ADAPT = ("data", "batch_size", "steps")
 """Parameters of a layer's adapt."""
 
@@ -114,6 +122,10 @@ class PhaseCalls:
         found[KERAS_3] = [
             functools.partial(self._patch_model, name="TensorFlowTrainer", calls=TRAINERS)
         ]
+        for backend, name in OTHER_BACKENDS.items():
+            found[f"keras.src.backend.{backend}.trainer"] = [
+                functools.partial(self._patch_backend, backend=backend, name=name)
+            ]
         calls_2 = {**TRAINERS, **OLD_MODELS}
         of_old = functools.partial(self._patch_model, name="Model", calls=calls_2)
         found.update((module, [of_old]) for module in KERAS_2)
@@ -151,10 +163,16 @@ class PhaseCalls:
             if model is not None and hasattr(model, function):
                 self._around(model, function, kind, f"Model.{function}")
 
+    def _patch_backend(self, module: Foreign, backend: str, name: str) -> None:
+        """Time the calls of another backend's models as a whole."""
+        self.log.state["backend"] = backend
+        as_a_whole = dict.fromkeys(("fit", "train_on_batch"), kinds.TRAIN)
+        self._patch_model(module, name, {**TRAINERS, **as_a_whole})
+
     def _around(self, owner: Foreign, name: str, kind: str, label: str) -> None:
         """Have the clock know a function's calls."""
         original, clock = getattr(owner, name), self.clock
-        trains = kind == kinds.FIT
+        trains = kind in {kinds.FIT, kinds.TRAIN}
         tells, adapts, adapted = name in TRAINERS, kind == kinds.ADAPT, self.adapted
 
         @functools.wraps(original)

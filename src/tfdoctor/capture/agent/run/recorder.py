@@ -10,6 +10,7 @@ from _thread import RLock, allocate_lock, start_new_thread
 from time import perf_counter_ns, sleep, thread_time
 
 from ..process.journal import guarded
+from ..process.versions import TRAINERS, versions
 from . import process
 from .buckets import Buckets
 from .clock import CallClock
@@ -45,6 +46,7 @@ class RunRecorder:
         self.buckets: Buckets | None = None
         self.file: LogFile | None = None  # None: nothing is written until TensorFlow is imported
         self.first: list[dict[str, object]] = []
+        self.frameworks: list[dict[str, object]] = []  # that were told
         self.waits, self.pace = False, SamplePace(0)
         self._renew()
 
@@ -128,6 +130,7 @@ class RunRecorder:
             took = thread_time() - cpu
             if now >= write_at:
                 self._read_source()
+                self._look_for_frameworks()
                 begun = thread_time()
                 self._write(now)
                 wrote = thread_time() - begun
@@ -141,6 +144,20 @@ class RunRecorder:
     def _read_source(self) -> None:
         """Read, once for each call that trains, what the loops around it keep."""
         self.first += self.clock.kept.take()
+
+    @guarded("frameworks")
+    def _look_for_frameworks(self) -> None:
+        """Tell which frameworks the script has imported, and on which of them Keras runs."""
+        known, backend = versions(), str(self.log.state.get("backend", ""))
+        found: list[dict[str, object]] = [
+            {"kind": "framework", "name": name, "version": known.get(name, ""), "keras": keras}
+            for name, keras in [*((name, False) for name in TRAINERS), (backend, True)]
+            if name in known or (keras and name)
+        ]
+        self.first += [one for one in found if one not in self.frameworks]
+        if found != self.frameworks and not self.waits:
+            self.frameworks, self.log.state["versions"] = found, known
+            self.log.write()
 
     @guarded("run file")
     def _write(self, now: int, *, last: bool = False) -> None:
@@ -184,6 +201,7 @@ class RunRecorder:
         if self.waits or buckets is None or not ended:
             return
         self._read_source()
+        self._look_for_frameworks()
         self._write(now, last=True)
         dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []
         end = {"kind": "end", "end": buckets.seconds(now), "call": place.number}

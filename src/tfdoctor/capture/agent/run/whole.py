@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 
 from . import process
@@ -10,6 +11,9 @@ from .recorder import RunRecorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
     from ..process.declared import AgentPlan
     from ..process.journal import Journal
 
@@ -21,8 +25,21 @@ def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
         return recorder
     recorder.begin(None if replaces(log, waits=waits) else process.started_ns(), waits=waits)
     atexit.register(_end, recorder)  # the last one, since it came first
+    before_hard_exit(recorder.end)
     recorder.watch_forks()
     return recorder
+
+
+def before_hard_exit(finish: Callable[[], object]) -> None:
+    """Call a function before `os._exit`, which runs no handlers: what was seen would be lost."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(status: int) -> NoReturn:
+        finish()
+        leave(status)
+
+    os._exit = _exit
 
 
 def replaces(log: Journal, *, waits: bool) -> bool:

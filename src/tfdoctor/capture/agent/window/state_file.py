@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..process.versions import versions
 from .captures import USERS
 
 TYPE_CHECKING = False
@@ -66,17 +65,3 @@ def _reason(capture: Capture, loops: Sequence[StepCounter]) -> str:
     if capture.record["stopped_by"] == "steps" and not capture.record["contains_warmup"]:
         return f"tfdoctor traced the first with all its traced steps after the warm-up ({capture.warmup} steps)"
     return f"tfdoctor traced the one with the most traced steps after the warm-up ({capture.warmup} steps)"
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what the script has imported."""
-    known = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in ("tensorflow", "keras", "tf_keras", "numpy"):
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if isinstance(version, str):
-            known[name] = version
-    build = getattr(sys.modules.get("tensorflow.python.platform.build_info"), "build_info", {})
-    for name in ("cuda", "cudnn"):
-        if build.get(f"{name}_version"):
-            known[name] = str(build[f"{name}_version"])
-    return known

@@ -1,0 +1,101 @@
+"""Reads files that anybody may have made: only regular ones, and no more of one than its kind can need.
+
+A recording may come from a stranger. In place of a file it may have a pipe or a device, which never ends, a packed
+file that unpacks to gigabytes, or a link to a file of the reader's.
+"""
+
+import errno
+import gzip
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from tfdoctor.terms.limits import MB, ROOM
+
+MOST_BYTES = 64 * MB
+"""Of a file that one JSON object fills, also unpacked: a report has 1 MB, a manifest 0.1 MB."""
+
+MOST_ROWS_BYTES = 1024 * MB
+"""Of a file with a line for each sample: one of 300 bytes every 200 ms for a week is 900 MB."""
+
+
+class NotReadableError(OSError):
+    """What has the name of a file is no regular file, or is larger than such a file can be."""
+
+    def __init__(self, number: int, reason: str, path: Path) -> None:
+        super().__init__(number, reason, str(path))
+
+
+def opened(path: Path) -> BufferedReader:
+    """Return a regular file, opened for reading.
+
+    Raises:
+        NotReadableError: it is a folder, a pipe, a device or a socket, of which nothing is read, or a link that
+            leads out of the link's folder.
+        OSError: it cannot be opened; also where its name is none that a file can have.
+    """
+    try:
+        if path.is_symlink() and not is_below(path, path.parent):
+            raise NotReadableError(errno.ELOOP, "it is a link to another folder", path)
+        # The kind is known before and after it is opened: a device may act on being opened, and a pipe wait.
+        if stat.S_ISREG(path.stat().st_mode):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            file = os.fdopen(descriptor, "rb")
+            known = os.fstat(descriptor)
+            if stat.S_ISREG(known.st_mode):
+                ROOM.add(known.st_size)
+                return file
+            file.close()
+    except ValueError as error:  # a NUL in the name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    raise NotReadableError(errno.EINVAL, "it is not a regular file", path)
+
+
+def content(path: Path, most: int | None = MOST_BYTES) -> bytes:
+    """Return what is in a regular file of at most this many bytes.
+
+    Raises:
+        NotReadableError: it is something else, or larger.
+        OSError: it cannot be read.
+    """
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if most is not None and size > most:
+            raise _too_large(path, most)
+        return file.read(size)  # and not what is added to it meanwhile
+
+
+def text(path: Path, most: int = MOST_BYTES) -> str:
+    """Return the UTF-8 text of a regular file, with marks in place of bytes that are none.
+
+    Raises:
+        NotReadableError: it is something else, or larger than this many bytes.
+        OSError: it cannot be read.
+    """
+    return content(path, most).decode("utf-8", errors="replace")
+
+
+def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return what is in a file packed with gzip: at most this many bytes.
+
+    Raises:
+        NotReadableError: it is no regular file, or what is in it is larger.
+        OSError: it cannot be read, or is not packed.
+        EOFError, zlib.error: it is cut off, or damaged.
+    """
+    with opened(path) as file, gzip.GzipFile(fileobj=file) as packed:
+        if packed.seek(most + 1) > most:  # reads it piece by piece, and keeps none
+            raise _too_large(path, most)
+        packed.seek(0)
+        return packed.read()
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Say whether a file is in a folder, or in one below it, after its links are followed."""
+    # Other than Path.resolve, this raises nothing of links in a circle.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _too_large(path: Path, most: int) -> NotReadableError:
+    return NotReadableError(errno.EFBIG, f"it has more than {most // MB} MB", path)

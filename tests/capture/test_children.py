@@ -1,0 +1,113 @@
+"""Children with an environment of their own have the agent, and see what they would see without it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import environment
+from tfdoctor.capture.environment import agent_environment
+
+CHILD = (
+    "import os, sys; "
+    "print(sorted((k, v) for k, v in os.environ.items() if 'PYTHON' in k or 'TFDOCTOR' in k), file=sys.stdout); "
+    "print('_tfdoctor_door' in sys.modules, file=sys.stderr)"
+)
+"""Prints what it sees of the environment, and, apart from it, whether the agent waits in it."""
+
+START = f"""
+import os, subprocess, sys
+CHILD = {CHILD!r}
+WORDS = [sys.executable, "-c", CHILD]
+"""
+
+STARTS = {
+    "copy": "subprocess.run(WORDS, env=dict(os.environ, SEED='1'))",
+    "popen": "subprocess.Popen(WORDS, env=os.environ.copy()).wait()",
+    "bare": "subprocess.run(WORDS, env={})",
+    "bytes": "subprocess.run(WORDS, env={b'SEED': b'1'})",
+    "own path": "subprocess.run(WORDS, env=dict(os.environ, PYTHONPATH='lib'))",
+    "empty path": "subprocess.run(WORDS, env=dict(os.environ, PYTHONPATH=''))",
+    "posix_spawn of subprocess": "subprocess.run(WORDS, close_fds=False)",
+    "posix_spawn": "os.waitpid(os.posix_spawn(WORDS[0], WORDS, dict(os.environ)), 0)",
+    "spawnve": "os.spawnve(os.P_WAIT, WORDS[0], WORDS, dict(os.environ))",
+    "execve": "os.execve(WORDS[0], WORDS, env={'SEED': '1'})",
+    "execvpe": "os.execvpe(WORDS[0], WORDS, {'PATH': ''})",
+    "shell": "subprocess.run(['sh', '-c', '\"$0\" -c \"$1\"', sys.executable, CHILD], env={})",
+    "assigned": "os.environ['PYTHONPATH'] = 'lib'; subprocess.run(WORDS)",
+    "removed": "os.environ.pop('PYTHONPATH', None); subprocess.run(WORDS)",
+    "cleared": "os.environ.clear(); os.system(f'{sys.executable} -c \"{CHILD}\"')",
+}
+
+SHOWN = """
+import traceback
+for fails in (
+    lambda: os.execve("/nowhere", ["nowhere"], {"A": "1"}),
+    lambda: os.execve("/nowhere", ["nowhere"]),
+    lambda: os.execve(WORDS[0], WORDS, {"A=": "1"}),
+    lambda: os.posix_spawn(WORDS[0], WORDS, 5),
+    lambda: subprocess.run(["/nowhere"], env={}),
+    lambda: os.putenv("A" + chr(0), "1"),
+    lambda: os.putenv("A", 1),
+    lambda: os.unsetenv(""),
+):
+    try:
+        fails()
+    except (OSError, TypeError, ValueError):
+        print(traceback.format_exc())
+print(os.execve in os.supports_fd, os.execve.__module__, os.execve.__doc__)
+"""
+
+
+def started(
+    source: str, folder: Path, *, followed: str = "", own: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script, below tfdoctor where `followed` says how it sees our variables."""
+    script = folder / "launch.py"
+    script.write_text(START + source + "\n")
+    variables = environment() if own is None else environment(PYTHONPATH=own)
+    if followed:
+        plan = {"processes": str(folder)}
+        variables = agent_environment(variables, plan, hidden=followed == "hidden")
+        variables["TFDOCTOR_PLAN"] = variables["TFDOCTOR_PLAN"].replace(f"{os.getpid()} ", "0 ", 1)
+    return subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env=variables,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("own", [None, "", "own"])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_the_agent_is_in_every_child_and_hidden(
+    start: str, own: str | None, tmp_path: Path
+) -> None:
+    alone = started(start, tmp_path, own=own)
+    below = started(start, tmp_path, own=own, followed="hidden")
+    assert (alone.stderr, below.stderr) == ("False\n", "True\n")
+    assert below.stdout == alone.stdout
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_the_agent_is_in_every_child_of_a_command(start: str, tmp_path: Path) -> None:
+    assert started(start, tmp_path, followed="visible").stderr == "True\n"
+
+
+def test_what_another_tfdoctor_gives_its_run_is_left_as_it_is(tmp_path: Path) -> None:
+    start = (
+        "subprocess.run([sys.executable, '-S', '-c', 'import os; print(os.environ)'], "
+        "env={'TFDOCTOR_PLAN': 'other'})"
+    )
+    assert started(start, tmp_path, followed="hidden").stdout == (started(start, tmp_path).stdout)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a frame of ours stays in Python 3.10")
+def test_errors_are_those_of_the_functions_themselves(tmp_path: Path) -> None:
+    alone, below = started(SHOWN, tmp_path), started(SHOWN, tmp_path, followed="hidden")
+    assert below.stdout == alone.stdout
+    assert (below.stderr, below.returncode) == ("", 0)

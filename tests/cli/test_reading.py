@@ -1,0 +1,55 @@
+"""What reads recordings has a process of its own: whatever ends that is one sentence and an exit code."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+RUN = (
+    "import os, resource, signal, sys, time; from tfdoctor.cli.reading import in_process_of_its_own as run;"
+    "run(lambda: {})"
+)
+
+
+def command(what: str) -> list[str]:
+    return [sys.executable, "-c", RUN.format(what)]
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "said"),
+    [
+        ("sys.exit(3)", 3, ""),
+        ("None", 0, ""),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 2, "SIGSEGV"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 2, "SIGKILL"),
+        ("[resource.setrlimit(resource.RLIMIT_CPU, (1, 9)), [0 for _ in iter(int, 1)]]", 2, "takes longer"),
+        ("os.kill(os.getpid(), signal.SIGINT)", 1, "KeyboardInterrupt"),
+    ],
+)  # fmt: skip
+def test_its_end_is_that_of_the_command(what: str, code: int, said: str) -> None:
+    done = subprocess.run(command(what), capture_output=True, text=True, timeout=60, check=False)
+    assert said in done.stderr
+    assert done.returncode in (code, -signal.SIGINT if code == 1 else code)
+    assert ("Traceback" in done.stderr) == (code == 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_command_ends_both(number: signal.Signals) -> None:
+    """The child names itself before it waits."""
+    with subprocess.Popen(
+        command("[print(os.getpid(), flush=True), time.sleep(60)]"),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        child = int(running.stdout.readline())
+        assert child != running.pid
+        running.send_signal(number)
+        assert running.wait(timeout=30) == -number
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{child}") and time.monotonic() < deadline:  # noqa: PTH110 - as short
+        time.sleep(0.01)
+    assert not os.path.exists(f"/proc/{child}")  # noqa: PTH110 - same

@@ -1,0 +1,65 @@
+"""A process that reads what anybody may have made has limits of memory and time, which grow with what it reads."""
+
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfdoctor.terms import limits
+
+BEGIN = "from tfdoctor.terms.limits import ROOM, lift; import resource; ROOM.begin();"
+
+
+def run(code: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", BEGIN + code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_more_memory_than_a_file_needs_is_refused() -> None:
+    done = run("bytearray(8 * 2**30)")
+    assert "MemoryError" in done.stderr
+
+
+def test_a_file_brings_the_room_that_it_needs(tmp_path: Path) -> None:
+    """1 GB is let in; as the file is sparse, nothing of it takes memory before it is read."""
+    with (tmp_path / "trace").open("wb") as file:
+        file.truncate(2**30)
+    code = (
+        "from tfdoctor.terms.files import opened; from pathlib import Path;"
+        f"opened(Path({str(tmp_path / 'trace')!r}));"
+        "print(resource.getrlimit(resource.RLIMIT_DATA)[0] // 2**30, resource.getrlimit(resource.RLIMIT_CPU)[0])"
+    )
+    memory, seconds = run(code).stdout.split()
+    assert int(memory) == 4 + 8
+    assert int(seconds) == 300 + 1 + 2 * 1024
+
+
+def test_a_process_without_limits_keeps_none() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limits.Room().add(2**30)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_a_limit_of_the_user_stays() -> None:
+    code = (
+        "resource.setrlimit(resource.RLIMIT_DATA, (2**30, 2**30)); ROOM.add(2**40); lift();"
+        "print(resource.getrlimit(resource.RLIMIT_DATA) == (2**30, 2**30))"
+    )
+    assert run(code).stdout == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGXCPU, "takes longer"), (signal.SIGSEGV, "SIGSEGV")]
+)
+def test_what_ended_a_process_is_one_sentence(number: int, said: str) -> None:
+    told = limits.why(-number)
+    assert said in told
+    assert told.endswith(".")
