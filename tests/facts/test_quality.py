@@ -23,8 +23,15 @@ from tfdoctor.facts.quality import FEW_STEPS, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, StepsSeen, TracedWindow
+from tfdoctor.recording.agent import UntracedSteps, WindowCost
+from tfdoctor.recording.manifest import (
+    CapturePlan,
+    Ending,
+    Manifest,
+    Missing,
+    StepsSeen,
+    TracedWindow,
+)
 from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
@@ -110,6 +117,23 @@ def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
 def test_warm_up_within_the_window() -> None:
     assert "warm-up" in doubts(None, manifest(window=TracedWindow(contains_warmup=True)))
     assert doubts(None, manifest(window=TracedWindow())) == ""
+
+
+def test_a_trace_that_was_cut_for_its_cost_is_said_with_it() -> None:
+    costs = (WindowCost(2, "cost", start_s=0.5, stop_s=0.25), WindowCost(5, "cost", slowed_s=1.25))
+    cut = manifest(window=TracedWindow(steps=5, stopped_by="cost"), costs=costs)
+    (doubt,) = quality(None, cut).doubts
+    assert "tracing ended after five steps" in doubt.what
+    assert "it cost 2 s" in doubt.what
+    assert "--no-trace" in doubt.remedy
+    assert (
+        doubts(None, manifest(window=TracedWindow(steps=5, stopped_by="steps"), costs=costs)) == ""
+    )
+
+
+def test_graphs_that_were_left_out_are_said_with_the_reason() -> None:
+    why = "3 of 40 graphs were not recorded"
+    assert why in doubts(None, manifest(missing=(Missing("graphs", why),)))
 
 
 def test_a_recording_that_was_cut_off() -> None:

@@ -171,9 +171,8 @@ def test_much_unnamed_time_is_in_the_verdict(seconds: float, said: bool) -> None
 def test_the_profiler_is_no_work_of_the_script() -> None:
     words = sentences.verdict(of(spent({Phase.STEPS: 4.0, Phase.PROFILER: 6.0, Phase.END: 1.0})))
     assert words[0].endswith("4 s (36 %) are training steps, 7 s are not.")
-    assert (
-        words[1]
-        == "6 s (55 %) of the run are tfdoctor's own: the profiler, and writing the recording."
+    assert words[1] == (
+        "6 s (55 %) of the run are tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)."
     )
 
 

@@ -13,8 +13,8 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.recording import Manifest, Recording
-from tfdoctor.recording.manifest import Ending
-from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.recording.manifest import Ending, MissingPart
+from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.kinds import Phase, TrustLevel
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
@@ -243,12 +243,28 @@ def _of_recording(recording: Recording) -> Iterator[Doubt]:
         yield Doubt(
             what, "train for more steps than warm-up and traced window together", grave=False
         )
+    yield from _of_cost(manifest)
     if manifest.background and not _ended(recording, manifest):
         numbers = ", ".join(map(str, manifest.background))
         what = f"the run went on in the background (process {numbers}), which was not waited for"
         yield Doubt(what, "once it has ended, run `tfdoctor report` on the recording", grave=True)
     if not manifest.finished:
         yield Doubt("the recording was cut off", "record again", grave=False)
+
+
+def _of_cost(manifest: Manifest) -> Iterator[Doubt]:
+    """Doubt what was recorded in part, so that tfdoctor takes no large part of the run."""
+    if manifest.window and manifest.cut_by_cost:
+        cost = duration(1e3 * sum(window.seconds for window in manifest.costs))
+        what = (
+            f"tracing ended after {counted(manifest.window.steps, 'step')}, because more would have cost over 10 % "
+            f"of the run until then (it cost {cost}, with slower steps and the description of the program)"
+        )
+        remedy = "record a longer run for more steps, or use --no-trace, which costs none of this"
+        yield Doubt(what, remedy, grave=False)
+    for gap in manifest.missing:
+        if gap.what == MissingPart.GRAPHS:
+            yield Doubt(gap.why, "trace each function once", grave=False)
 
 
 def _ended(recording: Recording, manifest: Manifest) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.recording.field_types import Count, Exact, Positive
+from tfdoctor.recording.field_types import Amount, Count, Exact, Positive
 
 LoopPlace = tuple[str, int]
 """A line of the user's source: its file and number."""
@@ -32,6 +32,27 @@ class TracedWindow:
     read_bytes: Count | None = None
     read_calls: Count | None = None
     at: LoopPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCost:
+    """What one traced window cost the run, in seconds, and why it was closed.
+
+    ``stop_s`` is with the writing of the trace, ``slowed_s`` what its steps took longer than the untraced ones
+    before, and ``program_s`` the description of the program after it.
+    """
+
+    steps: Count = 0
+    stopped_by: str = ""
+    start_s: Amount = 0.0
+    stop_s: Amount = 0.0
+    slowed_s: Amount = 0.0
+    program_s: Amount = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.start_s + self.stop_s + self.slowed_s + self.program_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +103,11 @@ class UntracedSteps:
         if not (self.total_ms and self.median_ms):
             return None
         return max(0.0, 1.0 - self.count * self.median_ms / self.total_ms)
+
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean of their times; None is unknown."""
+        return self.total_ms / self.count if self.total_ms and self.count else None
 
     def contradict(self, share: float, steps: int, median_ms: float, apart_ms: float = 0.0) -> bool:
         """Whether they lack what long steps add to so many traced steps: that share of the traced time, 0 to 1.
@@ -236,6 +262,7 @@ class AgentState:
     state: str = ""  # of the window: "open", "done", ...
     window: TracedWindow | None = None
     steps: StepsSeen | None = None
+    costs: tuple[WindowCost, ...] = ()
     missing: tuple[Missing, ...] = ()
     errors: tuple[AgentError, ...] = ()
     finished: bool = False  # Python exited by itself

@@ -16,6 +16,7 @@ from tfdoctor.recording.agent import (
     Missing,
     StepsSeen,
     TracedWindow,
+    WindowCost,
     WorkerRank,
 )
 from tfdoctor.recording.field_types import Amount, Count, Exact
@@ -34,7 +35,11 @@ class MissingPart(StrEnum):
     STEPS = "steps"
     PROGRAM = "program"
     SAMPLES = "samples"
+    GRAPHS = "graphs"
 
+
+BY_COST = "cost"
+"""The reason of a window that had cost the run as much as it may."""
 
 NOT_TRACED = (MissingPart.TRACE, MissingPart.STEPS)
 """Without one of these, the recording has no traced step."""
@@ -170,6 +175,7 @@ class Manifest:
     plan: CapturePlan | None = None
     window: TracedWindow | None = None
     steps: StepsSeen = field(default=StepsSeen())
+    costs: tuple[WindowCost, ...] = ()  # of all windows, those that were not kept as well
     outcome: Ending = Ending()
     clock: tuple[Clock, ...] = ()
     samplers: tuple[Sampling, ...] = ()
@@ -222,6 +228,11 @@ class Manifest:
         return asdict(self)
 
     @property
+    def cut_by_cost(self) -> bool:
+        """Whether the traced window was closed because more of it would have cost the run too much."""
+        return self.window is not None and self.window.stopped_by == BY_COST
+
+    @property
     def trace_gap(self) -> Missing | None:
         """The first entry that says why no step was traced; None if there is none."""
         return next((missing for missing in self.missing if missing.what in NOT_TRACED), None)
@@ -244,6 +255,7 @@ def fold(manifest: Manifest, agent: AgentState) -> Manifest:
         manifest,
         window=agent.window or manifest.window,
         steps=agent.steps or manifest.steps,
+        costs=agent.costs or manifest.costs,
         versions={**manifest.versions, **agent.versions},
         missing=(*manifest.missing, *agent.missing),
         agent_errors=(*manifest.agent_errors, *agent.errors),
@@ -266,6 +278,7 @@ __all__ = [
     "Sampling",
     "StepsSeen",
     "TracedWindow",
+    "WindowCost",
     "WorkerRank",
     "WrittenFiles",
     "fold",

@@ -2,24 +2,27 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from tests.builders import recording
+from tests.builders import PS, recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import long_steps
 from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.steps.steps import Step, Steps
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.run_log import BucketSteps, LongStep, RunLog
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location
+from tfdoctor.trace import Intervals
 
 LOOP = "train.py:12"
 
 
 def measured(run: Run) -> RunSteps:
-    return RunSteps.measure(run.recording())
+    return RunSteps.measure(run.recording(), None)
 
 
 def test_all_steps_of_the_main_loop_are_added_up() -> None:
@@ -49,7 +52,7 @@ def test_calls_that_run_a_loop_of_steps_are_no_steps() -> None:
         for b in each.run.buckets
     )
     with pytest.raises(Unavailable, match="loop inside"):
-        RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)))
+        RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)), None)
 
 
 def binned(log: RunLog) -> RunLog:
@@ -72,9 +75,9 @@ def test_bins_give_the_quantiles_to_two_percent() -> None:
     run.steps(300, 5.0, LOOP)
     run.steps(100, 10.0, LOOP)
     each = run.recording()
-    found = RunSteps.measure(replace(each, run=binned(run.log())))
+    found = RunSteps.measure(replace(each, run=binned(run.log())), None)
 
-    exact = RunSteps.measure(each)
+    exact = RunSteps.measure(each, None)
     assert found.median_ms == pytest.approx(exact.median_ms, rel=0.02)
     assert found.p90_ms == pytest.approx(exact.p90_ms, rel=0.02)
     assert found.total_ms == pytest.approx(exact.total_ms)
@@ -88,7 +91,7 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
         replace(b, steps=tuple(replace(s, steps=10 * s.calls) for s in b.steps))
         for b in log.buckets
     ]
-    found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))))
+    found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))), None)
 
     assert found.count == 1000
     assert found.median_ms == pytest.approx(5.0)
@@ -124,7 +127,7 @@ def test_steps_that_were_only_counted_weigh_as_many() -> None:
     run.steps(400, 5.0, LOOP)
     run.steps(100, 10.0, LOOP, traced=True)
 
-    found = RunSteps.measure(replace(run.recording(), run=binned(run.log())))
+    found = RunSteps.measure(replace(run.recording(), run=binned(run.log())), None)
 
     assert found.window_share == pytest.approx(2000 / 3000, rel=0.02)
 
@@ -150,7 +153,7 @@ def test_what_traced_steps_take_is_as_the_agent_timed_it() -> None:
     run.steps(100, 5.0, LOOP, traced=True)
     timed = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
 
-    assert RunSteps.measure(run.recording(steps=timed)).traced_ms == 5.5
+    assert RunSteps.measure(run.recording(steps=timed), None).traced_ms == 5.5
 
 
 def test_without_a_window_nothing_is_said_about_it() -> None:
@@ -195,4 +198,27 @@ def test_a_run_without_steps_has_none() -> None:
     with pytest.raises(Unavailable, match="no training step"):
         measured(run)
     with pytest.raises(Unavailable, match="not recorded"):
-        RunSteps.measure(recording())
+        RunSteps.measure(recording(), None)
+
+
+def test_the_long_steps_of_bursts_are_no_long_steps() -> None:
+    """Steps of 2 and 150 ms in turn: all are like the traced ones, and one of 400 ms is long."""
+    run = Run()
+    for number in range(40):
+        run.steps(1, 2.0 if number % 2 else 150.0, LOOP, traced=number < 20)
+    edges = [0, *(int(PS * at) for n in range(10) for at in (152 * n + 150, 152 * n + 152))]
+    steps = Steps.of(Step(n, a, b, b) for n, (a, b) in enumerate(pairwise(edges)))
+    told = (
+        LongStep(number=20, start=1.0, ms=150.0, usual_ms=2.0),
+        LongStep(number=30, start=2.0, ms=400.0, usual_ms=2.0),
+    )
+    given = run.recording()
+    given = replace(given, run=replace(run.log(), long_steps=told))
+    bursts = steps.paying(Intervals([(a, b) for a, b in pairwise(edges) if b - a > 9 * PS]), None)
+
+    found = RunSteps.measure(given, bursts)
+
+    assert bursts.in_bursts
+    assert found.window_share == pytest.approx(1.0)
+    assert found.long is not None
+    assert (found.long.count, found.long.ms) == (1, 400.0)

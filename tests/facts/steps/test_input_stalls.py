@@ -112,3 +112,39 @@ def test_a_stall_where_a_pass_ends_must_be_in_other_passes(
 ) -> None:
     untraced = UntracedSteps(count=count, median_ms=USUAL, of="steps", total_ms=total_ms, long=long)
     assert bool(paying((4,), 6, 20, 90.0, 10.0, untraced).stalled) is stalls
+
+
+def bursts(
+    times: list[float], waited: float = 0.95, untraced: UntracedSteps | None = None
+) -> Steps:
+    edges = [int(edge) for edge in np.cumsum([0.0, *times]) * PS]
+    steps = Steps.of(Step(n, a, b, b) for n, (a, b) in enumerate(pairwise(edges)))
+    waits = Intervals.union((a, a + int(waited * (b - a))) for a, b in pairwise(edges))
+    return steps.paying(waits, None, untraced)
+
+
+@pytest.mark.parametrize(
+    "times", [[150.0, 2.0] * 6, [150.0, 2.0, 2.0] * 5, [150.0, 140.0, 2.0] * 5, [2.0, 160.0] * 3]
+)
+def test_steps_short_and_long_in_turn_are_judged_by_all_of_their_time(times: list[float]) -> None:
+    steps = bursts(times)
+    assert any(steps.stalled)
+    assert all(steps.steady)
+    assert steps.usual_ms == pytest.approx(sum(times) / len(times))
+
+
+@pytest.mark.parametrize(
+    ("times", "waited"),
+    [
+        ([10.0, 11.0, 12.0, 13.0] * 4, 0.95),  # of one kind
+        ([150.0, 2.0] * 6, 0.3),  # long for another reason
+        ([2.0] * 8 + [150.0] * 8, 0.95),  # a queue that is empty from then on
+    ],
+)
+def test_other_steps_are_judged_by_their_median(times: list[float], waited: float) -> None:
+    assert not bursts(times, waited).in_bursts
+
+
+def test_bursts_that_the_untraced_steps_lack_are_none() -> None:
+    untraced = UntracedSteps(count=40, median_ms=2.0, of="steps", total_ms=100.0)
+    assert not bursts([150.0, 2.0] * 6, untraced=untraced).in_bursts

@@ -60,16 +60,17 @@ class Installed:
         self.trainers: Sequence[FitWatcher] = ()
         self.run = RunHooks(self.recorder, log, self.window)
         self.window.own_work = lambda: OwnWork(self.run.phases)
+        self.window.budget.run_s = self.recorder.seconds
         clock = self.recorder.clock
         self.registry.unused_gradients.wanted = not plan.get("trial")
         self.window.after_start += [
             self.registry.unused_gradients.rest,
             lambda: setattr(clock, "profiled", True),
+            self.watch.begin,
         ]
         self.window.before_stop.append(lambda: setattr(clock, "profiled", False))
         self.program.python = self.samples.describe
         self.window.before_window.append(self._prepare)
-        self.window.after_start.append(self.watch.begin)
         self.window.after_open.append(self._opened)
         self.window.after_steps.append(self.samples.measured)
         self.window.after_steps.append(self.aids.end)

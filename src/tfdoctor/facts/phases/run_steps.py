@@ -12,6 +12,7 @@ from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
@@ -34,7 +35,8 @@ ENOUGH_STEPS = 5
 class RunSteps:
     """All training steps, traced or not, of the loop with the most time; times in ms per step.
 
-    Calls that trace a function are none of them (see RunTraces).
+    Calls that trace a function are none of them (see RunTraces). Where input comes in bursts, every second or third
+    step takes long, and ``long`` has only those that took much longer than the traced ones.
     ``window_share`` is the share of the time of all steps that is in steps like the traced ones (between 0.67 and
     1.5 times their median), None without a window.
     """
@@ -67,7 +69,7 @@ class RunSteps:
         )
 
     @classmethod
-    def measure(cls, recording: Recording) -> Self:
+    def measure(cls, recording: Recording, in_trace: Steps | None) -> Self:
         """Add up the steps of the log.
 
         Raises:
@@ -83,7 +85,10 @@ class RunSteps:
         count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
-        traced, share = _window(log, times, recording.manifest)
+        bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
+        traced, share = _window(log, times, recording.manifest, in_bursts=bool(bursts))
+        slowest = max((step.total_ms for step in bursts), default=0.0)
+        long = [step for step in log.long_steps if step.ms > LIKE[1] * slowest]
         return cls(
             at=Places.of(recording)(at),
             source=source,
@@ -93,7 +98,7 @@ class RunSteps:
             median_ms=times.quantile(MIDDLE),
             p10_ms=times.quantile(0.1),
             p90_ms=times.quantile(0.9),
-            long=long_steps(log.long_steps),
+            long=long_steps(long),
             traced_ms=traced,
             window_share=share,
             loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
@@ -114,7 +119,7 @@ class RunSteps:
 
 
 def _window(
-    log: RunLog, times: StepDurations, manifest: Manifest | None
+    log: RunLog, times: StepDurations, manifest: Manifest | None, *, in_bursts: bool
 ) -> tuple[float | None, float | None]:
     """Return the median traced step, and the share of all time that is in steps like it; None without a window.
 
@@ -138,7 +143,8 @@ def _window(
     told = known.traced_ms if known is not None and known.of == "steps" else None
     median = told or inside.quantile(MIDDLE)
     untraced, own = others.quantile(MIDDLE), StepDurations.of(log, traced=True)
-    if DISTORTED * untraced < median and own.quantile(FASTEST) <= untraced:
+    mixed = DISTORTED * untraced < median and own.quantile(FASTEST) <= untraced
+    if in_bursts or mixed:
         return median, _share_like(times, np.unique(own.ms))
     usual = min(median, untraced)
     return median, _share_like(times, np.array([usual])) if usual else None

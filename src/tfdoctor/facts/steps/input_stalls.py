@@ -2,11 +2,15 @@
 
 A shuffle buffer that is filled at the start of each pass, a file that is opened, or a generator that makes
 several batches at once delays a few steps by much. Such steps are no accident: their wait is the input's time.
+Where batches come in bursts, as from several workers, steps are short and long in turn, and none is an outlier.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
+
+import numpy as np
+import numpy.typing as npt
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.recording.agent import UntracedSteps
@@ -17,6 +21,9 @@ MOSTLY = 0.5
 
 SHARE = 0.05
 """Smallest share of the traced time that stalls take beyond other steps; step-outlier has the same limit."""
+
+BURSTS = 2.0
+"""Times the mean of the short steps that the long ones take at least: the time of a batch varies by less."""
 
 OCCASIONS = 2
 """Separate occasions from which stalls recur: one may be chance, and adjacent long steps are one occasion."""
@@ -52,6 +59,44 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
         longest_ms = max(step.total_ms for step in stalls)
         recur = not (untraced and untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms))
     return stalled if recur else (False,) * len(stalled)
+
+
+def input_bursts(
+    steps: Sequence[Step],
+    steady: Sequence[bool],
+    waits: Intervals,
+    untraced: UntracedSteps | None = None,
+) -> tuple[bool, ...]:
+    """Return (steps,) which steady steps are long because input comes in bursts; all False where it does not.
+
+    The wait for input is most of what the long steps take beyond the short ones, on several occasions, and the mean
+    untraced step shows at least half of that.
+    """
+    times, among = np.array([step.total_ms for step in steps]), np.array(steady, np.bool_)
+    long, none = among & (times > _divide(times[among])), (False,) * len(steps)
+    short = among & ~long
+    if not long.any() or not short.any() or times[long].mean() < BURSTS * times[short].mean():
+        return none
+    usual_ms = float(np.median(times[short]))
+    stalled = tuple(
+        bool(is_long) and _waits(step, waits, usual_ms)
+        for step, is_long in zip(steps, long, strict=True)
+    )
+    beyond_ms = times[np.array(stalled)].sum() - usual_ms * sum(stalled)
+    begins = sum(now and not before for before, now in pairwise((False, *stalled)))
+    if begins < OCCASIONS or beyond_ms < MOSTLY * (times[long] - usual_ms).sum():
+        return none
+    mean_ms = untraced.mean_ms if untraced else None
+    return none if mean_ms and mean_ms < usual_ms + beyond_ms / len(steps) / 2 else stalled
+
+
+def _divide(times: npt.NDArray[np.float64]) -> float:
+    """Return the time up to which steps are short, where those of two kinds differ most: by Otsu's method."""
+    ordered = np.sort(times)
+    below = np.arange(1, len(ordered))
+    sums = np.cumsum(ordered)[:-1]
+    apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
+    return float(ordered[np.argmax(below * below[::-1] * apart**2)]) if len(below) else np.inf
 
 
 def _waits(step: Step, waits: Intervals, usual_ms: float) -> bool:

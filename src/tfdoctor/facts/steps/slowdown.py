@@ -18,11 +18,11 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     """Return how many times as long a step took while it was traced; 1.0 where unknown.
 
     The profiler slows every step. Where the fastest quarter of the traced steps takes no longer than an untraced
-    one, slow and fast steps are mixed, as where XLA compiles for every second shape: their medians say nothing of
-    tracing.
+    one, or input comes in bursts, slow and fast steps are mixed, as where XLA compiles for every second shape: the
+    medians say nothing of tracing.
     """
     untraced = recording.manifest.steps.untraced if recording.manifest else None
-    if untraced is None or untraced.median_ms is None:
+    if untraced is None or untraced.median_ms is None or steps.in_bursts:
         return 1.0
     inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
     traced = untraced.traced_ms or inside  # of calls that contain several steps

@@ -21,7 +21,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.compilations import compilations, exceptions
 from tfdoctor.facts.steps.graph_calls import graph_calls
-from tfdoctor.facts.steps.input_stalls import input_stalls
+from tfdoctor.facts.steps.input_stalls import input_bursts, input_stalls
 from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
@@ -66,6 +66,7 @@ class Steps:
     stalled: tuple[
         bool, ...
     ] = ()  # of the steady ones: long, because input stalls; () where none is
+    in_bursts: bool = False  # short and long in turn: no outliers, and the median is of either kind
 
     @classmethod
     def measure(
@@ -106,13 +107,14 @@ class Steps:
         untraced: UntracedSteps | None = None,
         apart_ms: float = 0.0,
     ) -> Self:
-        """Return these steps with the long ones that input stalls again and again counted as steady."""
+        """Return these steps with those that input stalls again and again, which count as steady."""
         long = tuple(not steady for steady in self.steady)
         stalled = input_stalls(
             self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms
         )
         if not any(stalled):
-            return self
+            bursts = input_bursts(self.steps, self.steady, waits, untraced)
+            return replace(self, stalled=bursts, in_bursts=True) if any(bursts) else self
         steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))
         return replace(self, steady=steady, stalled=stalled)
 

@@ -33,7 +33,7 @@ FEW = 2
 
 NOT_THE_SCRIPT = MappingProxyType(
     {
-        Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording",
+        Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
         Phase.UNNAMED: "unnamed: the recording does not show what ran",
     }
 )

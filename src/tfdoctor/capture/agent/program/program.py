@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import sys
 
+from ..process.budget import Budget
 from ..process.journal import quietly
 from ..process.kept import io, json, os, time
 from ..process.other_threads import collector
@@ -15,7 +16,7 @@ from .layers import UNSEEN, Layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     from ..process.declared import Graph
@@ -37,6 +38,13 @@ DIGITS = 8
 MOST_LINES = 10_000
 """Lines of a file beyond which it is generated code: no finding is looked for in it by its text."""
 
+GRAPHS = "graphs"
+TOO_MANY = (
+    "{} of {} graphs, earlier ones of functions that were traced again, were not recorded, because that would have "
+    "cost over 10 % of the run"
+)
+"""Why graphs are left out."""
+
 INPUTS = {
     "TFDatasetAdapter": "tf.data",
     "ArrayDataAdapter": "arrays",
@@ -53,6 +61,7 @@ class ProgramFile:
 
     def __init__(self, registry: Registry, *, traced: bool = True) -> None:
         self.registry = registry
+        self.budget = Budget()
         self.traced = traced  # False: no trace has operations that are to be found in a graph
         self.described = False
         # What was alive when nothing was measured any more:
@@ -68,7 +77,9 @@ class ProgramFile:
         self.described = True
         registry.written = last
         program = self.kept or self._alive()
+        began = time.perf_counter()
         quietly("program", registry.log)(self._write)(program)
+        self.budget.described(time.perf_counter() - began)
 
     def keep(self) -> None:
         """Keep what is alive for the next description: the run may end before its profiler stops."""
@@ -90,7 +101,10 @@ class ProgramFile:
 
     def _alive(self) -> dict[str, object]:
         """Return what is alive; nothing where that fails."""
-        return quietly("program", self.registry.log)(self._parts)() or {}
+        began = time.perf_counter()
+        parts = quietly("program", self.registry.log)(self._parts)() or {}
+        self.budget.described(time.perf_counter() - began)
+        return parts
 
     def _parts(self) -> dict[str, object]:
         for prepare in self.before:
@@ -136,14 +150,28 @@ class ProgramFile:
             of_graph = UNSEEN if graph in registry.unseen else scopes.get(graph, {})
             return graphs.describe(graph, layers, of_data, of_graph)
 
-        alive = (reference() for reference in registry.graphs)
         describe = quietly("program: graph", registry.log)(described)
         collector.stop()  # its passes over all that is described take longer than describing it
         try:
-            entries = [describe(graph) for graph in alive if graph is not None]
+            entries = {graph: describe(graph) for graph in self._worth(registry.alive())}
         finally:
             collector.go_on()
-        return [entry for entry in entries if entry]
+        # In the order of their making:
+        return [entry for entry in map(entries.get, registry.alive()) if entry]
+
+    def _worth(self, alive: Sequence[Graph]) -> Iterator[Graph]:
+        """Yield the newest graph of each name, then earlier ones, while there is time for them."""
+        newest = {getattr(graph, "name", id(graph)): graph for graph in alive}
+        yield from newest.values()
+        kept = set(map(id, newest.values()))
+        earlier = [graph for graph in reversed(alive) if id(graph) not in kept]
+        until, log = time.perf_counter() + self.budget.left_s(), self.registry.log
+        log.forgive(GRAPHS)
+        for left_out, graph in enumerate(earlier):
+            if time.perf_counter() >= until:
+                log.missing(GRAPHS, TOO_MANY.format(len(earlier) - left_out, len(alive)))
+                return
+            yield graph
 
     def _part(self, name: str, describe: Callable[[], R]) -> R | None:
         """Return what a part says, or None: the rest of the program is still worth having."""

@@ -120,8 +120,13 @@ class Registry:
 
     @guarded("graph")
     def graph_made(self, graph: Graph) -> None:
-        """A function is about to be traced."""
+        """A function is about to be traced, or a session runs a graph."""
         self._remember(self.graphs, graph)
+
+    def alive(self) -> list[Graph]:
+        """Return the graphs that are alive, each once: a session's is met with each fetch that trains."""
+        graphs = (reference() for reference in self.graphs)
+        return list({id(graph): graph for graph in graphs if graph is not None}.values())
 
     @guarded("optimizer")
     def optimizer_made(self, optimizer: object, rate: object) -> None:

@@ -73,6 +73,10 @@ class RunRecorder:
         ]
         self._start()
 
+    def seconds(self) -> float:
+        """Return how long what is recorded has run."""
+        return self.buckets.seconds(time.perf_counter_ns()) if self.buckets else 0.0
+
     # The thread: plain locks, which no library that replaces those of `threading` makes its own
 
     def _start(self) -> None:

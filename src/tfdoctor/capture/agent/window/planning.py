@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
+from ..process.budget import FEWEST_CALLS
 from .steps import NEVER
 from .tracing import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .captures import Capture
     from .steps import StepCounter
     from .tracing import Tracing
 
-FEWEST_CALLS = 5
-"""With several steps a call, a window of `--steps` alone could hold a single call."""
+COST = "cost"
+"""The reason of a window that has cost as much as it may."""
+
+FIRST_LOOK = 2
+"""Calls of a window after which its cost is looked at for the first time."""
 
 MOST_SAMPLED = 5
 """After the window, at most so many times its steps are sampled: very short steps give few samples."""
@@ -81,7 +88,27 @@ def is_worth(window: Tracing, source: StepCounter, number: int, k: int) -> bool:
     if source.end is not None and source.rounds < MANY_ROUNDS:
         left = min(left, source.end - number)
     good = max(0, number + left - max(number, window.plan["warmup"]))
-    if (good, left) > window.kept.good:
-        return True
-    source.alarm = NEVER  # until it announces more
-    return False
+    if (good, left) <= window.kept.good:
+        source.alarm = NEVER  # until it announces more
+        return False
+    few = max(FEWEST_CALLS * k, 2 * window.kept.record["steps"])
+    wait_s = window.budget.wait_s(min(left, few)) if is_bounded(window) else 0.0
+    if wait_s:
+        source.ask_at(number + k * max(1, math.ceil(wait_s / (source.usual_s() or wait_s) / k)), k)
+    return not wait_s
+
+
+def is_bounded(window: Tracing) -> bool:
+    """Say whether the trace is a small part of what is wanted of the run.
+
+    It is none where it ends the run, or was asked for by time. Workers of a job are traced alike.
+    """
+    plan = window.plan
+    return not (plan["stop_after"] or plan.get("seconds") or window.log.state["rank"])
+
+
+def costs_enough(window: Tracing, capture: Capture, number: int, k: int) -> bool:
+    """Say whether the open window has cost what it may, at a call of k steps; if not, set when to ask again."""
+    more = window.budget.more_calls(max(1, (number - capture.start) // k), k)
+    window.ask_cost = number + more * k
+    return not more

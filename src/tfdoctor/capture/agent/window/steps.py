@@ -222,6 +222,12 @@ class StepCounter:
             times |= self._long(usual)
         return times
 
+    def usual_s(self) -> float | None:
+        """Return the mean time of an untraced step, without the first call, which builds the graph."""
+        spans = list(self.spans)[1:]
+        steps = sum(k for _, k in spans)
+        return sum(ns for ns, _ in spans) / steps / 1e9 if steps else None
+
     def _long(self, usual_ms: float) -> dict[str, object]:
         """Return the time of all untraced steps but the first call's, and the long ones by number."""
         spans = list(zip(self.numbers, self.spans))[1:]  # noqa: B905  # Python 3.9 has no strict

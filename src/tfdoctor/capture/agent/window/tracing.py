@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from ..process.budget import Budget
 from ..process.kept import threads
 from .function_traces import FunctionTraces
 from .steps import NEVER
@@ -66,6 +67,7 @@ class Tracing:
         self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
     ) -> None:
         self.plan, self.log, self.registry, self.program = plan, log, registry, program
+        self.budget = program.budget = Budget()
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
         self.graph_marks: Notes[Marks] = {}
@@ -103,8 +105,11 @@ class Tracing:
         self.lent = 0  # calls of the script's under way that have the profiler
         self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop: int = NEVER  # the step at which to close
+        self.ask_cost: int = NEVER  # the step at which to ask whether it has cost enough
         self.deadline: float | None = None  # or the time
         self.leave = False  # --stop-after: the next step ends the run
+        self.budget.clear()
+        self.log.state["costs"] = self.budget.windows
 
     @property
     def wanted(self) -> bool:

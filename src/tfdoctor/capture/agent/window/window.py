@@ -14,7 +14,7 @@ from ..process import early_end
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
 from . import planning, state_file, window_end, window_start
-from .planning import MANY_ROUNDS
+from .planning import COST, MANY_ROUNDS
 from .steps import Marking, StepCounter
 from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
 
@@ -90,19 +90,20 @@ class TraceWindow(Tracing):
         if source is not capture.source:
             return None
         if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
-            return self._over(source, number, k)
+            return self._over(source, number, k, "steps" if number >= self.stop else "time")
+        if number >= self.ask_cost and planning.costs_enough(self, capture, number, k):
+            return self._over(source, number, k, COST)
         capture.calls += 1
         if not source.marks:
             return SILENT
         mark = functools.partial(session.marker, "train")
         if self.deadline is None:
-            source.marking = Marking(self.stop, mark, capture, self.log)
+            source.marking = Marking(min(self.stop, self.ask_cost), mark, capture, self.log)
         return mark(number + source.discarded, k)
 
-    def _over(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
-        reason = "steps" if number >= self.stop else "time"
-        if not planning.goes_on(self, source) or not self.samples_wanted():
+        if reason == COST or not planning.goes_on(self, source) or not self.samples_wanted():
             self.close(reason, number)
             return None
         window_end.sample_on(self, reason, number)

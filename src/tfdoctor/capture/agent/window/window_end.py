@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..process.kept import time
 from .best_capture import choose
+from .planning import COST
 from .steps import OPEN_ENDED
 from .tracing import OPEN, PROFILED, SAMPLING, WAITING
 
@@ -58,6 +59,8 @@ def _end_measuring(window: Tracing, reason: str, reached: int | None) -> None:
     capture.count_reads()
     session.finish()
     capture.end(reached, reason, session.stopped_ns or time.time_ns())
+    if not session.borrowed:
+        window.budget.measured(capture.record["steps"], reason)
 
 
 def _stop(window: Tracing) -> None:
@@ -67,6 +70,7 @@ def _stop(window: Tracing) -> None:
     window.enter(WAITING)
     if capture is None or session is None:
         return
+    began = time.perf_counter()
     try:
         if sampled:
             session.finish()  # the last of the calls that were sampled ends here
@@ -74,5 +78,8 @@ def _stop(window: Tracing) -> None:
     except Exception as error:  # for example: the recording's folder is gone
         window.log.fault("profiler.stop", error)
         window.log.missing("trace", f"the trace could not be written: {error}")
-    choose(window, capture, complete=capture.record["stopped_by"] in COMPLETE)
+    if not session.borrowed:
+        window.budget.stops(time.perf_counter() - began)
+    by, by_time = capture.record["stopped_by"], window.deadline is not None
+    choose(window, capture, complete=by in COMPLETE or (by_time and by == COST))
     window.program.forget()

@@ -6,7 +6,7 @@ from ..process.kept import time
 from . import state_file
 from .captures import Capture
 from .collectives import UnsafeError
-from .planning import planned
+from .planning import FIRST_LOOK, is_bounded, planned
 from .profiler import Session
 from .steps import NEVER
 from .tracing import OPEN, WAITING
@@ -46,6 +46,8 @@ def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
             first, capture.calls = number + k, -1
         capture.begin(source, first)
         window.stop = NEVER if window.deadline else first + planned(window, k)
+        if is_bounded(window):
+            window.ask_cost = first + FIRST_LOOK * k
         for follow in window.after_open:
             follow(source)
         state_file.save(window)
@@ -63,7 +65,7 @@ def opened(window: Tracing, capture: Capture, session: Session) -> None:
     window.enter(OPEN)
     window.capture, window.session = capture, session
     window.captures += 1
-    window.stop, window.deadline = NEVER, None
+    window.stop, window.ask_cost, window.deadline = NEVER, NEVER, None
     if capture.source is None:
         for source in window.sources.values():
             source.alarm = 0
@@ -80,12 +82,14 @@ def _start(window: Tracing, source: StepCounter | None, seconds: float | None) -
     if window.profiler is None:
         _refused(window, source, NO_PROFILER)
         return None
+    began = time.perf_counter()
     try:
         session = Session.start(window.profiler, capture.folder)
     except Exception as error:  # AlreadyExistsError: somebody else profiles, and was first
         _refused(window, source, _why_refused(error))
         return None
     opened(window, capture, session)
+    window.budget.opens(time.perf_counter() - began, source.usual_s() if source else None)
     if seconds:
         window.deadline = time.monotonic() + seconds
     for follow in window.after_start:

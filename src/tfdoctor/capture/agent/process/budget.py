@@ -1,0 +1,150 @@
+"""What tfdoctor may cost a run, and what it has cost: decided here alone.
+
+Most of a trace's cost comes at its end, where the profiler sorts and writes what each thread has noted: 0.02 s for
+each second of CPU time that convolutions took, 0.5 s of an LSTM's and 0.63 s of a pipeline's that maps single
+elements (TensorFlow 2.21 on two cores). Until a first window has shown it, the most is assumed.
+"""
+
+from __future__ import annotations
+
+from .kept import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypedDict
+
+    class WindowCost(TypedDict):
+        """What a window cost the run, in seconds; the manifest has one for each."""
+
+        steps: int
+        stopped_by: str
+        start_s: float
+        stop_s: float
+        slowed_s: float
+        program_s: float
+
+
+SHARE = 0.1
+"""Of the run so far, without tfdoctor's own work, that this may take."""
+
+FEWEST_CALLS, FEWEST_SHARE = 5, 0.25
+"""Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on."""
+
+LEAST_S = 0.5
+"""What it may take of the shortest run, all in all."""
+
+LEAST_OPEN_S = 0.25
+"""What a window may cost beside its start, which is paid for by then."""
+
+STOP_PER_CPU_S = 0.65
+"""Seconds that the profiler's stop takes for a second of CPU time in the window, at most."""
+
+
+SLOWED_PER_CPU_S = 0.5
+"""Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
+what steps wait for, such as input or other programs, is not its cost."""
+
+
+def allowed(run_s: float, spent_s: float) -> float:
+    """Return the seconds that may be spent now, where the run took so many and tfdoctor's work so many of these."""
+    return max(LEAST_S, SHARE * (run_s - spent_s)) - spent_s
+
+
+def more_calls(calls: int, cost_s: float, run_s: float, spent_s: float) -> int:
+    """Return after how many more traced calls to look at the window's cost again; 0 closes it.
+
+    It costs ``cost_s`` if it is closed after so many ``calls``, beside what was spent.
+    """
+    if calls < FEWEST_CALLS:
+        most = max(LEAST_S, FEWEST_SHARE * (run_s - spent_s)) - spent_s
+        return FEWEST_CALLS - calls if cost_s * FEWEST_CALLS / calls <= most else 0
+    most = max(LEAST_OPEN_S, allowed(run_s, spent_s))
+    if cost_s >= most:
+        return 0
+    return max(1, int(calls * (most / cost_s - 1) / 2)) if cost_s else calls
+
+
+def affordable_at(cost_s: float, spent_s: float) -> float:
+    """Return how long the run must have taken before so many more seconds may be spent."""
+    return 0.0 if spent_s + cost_s <= LEAST_S else spent_s + (spent_s + cost_s) / SHARE
+
+
+class Budget:
+    """The account of a recording: what its windows and its description of the program have cost."""
+
+    def __init__(self) -> None:
+        self.run_s: Callable[[], float] = time.process_time  # seconds since the run began
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin another recording."""
+        self.windows: list[WindowCost] = []
+        self.described_s = 0.0
+        self.stop_per_cpu = STOP_PER_CPU_S
+        self.usual_s: float | None = None  # of a step in the open window, without the profiler
+
+    @property
+    def spent_s(self) -> float:
+        """All that was spent."""
+        of_windows = (cost["start_s"] + cost["stop_s"] + cost["slowed_s"] for cost in self.windows)
+        return self.described_s + sum(of_windows)
+
+    def left_s(self) -> float:
+        """Return what may be spent now; there is always something."""
+        return max(LEAST_OPEN_S, allowed(self.run_s(), self.spent_s))
+
+    def opens(self, start_s: float, usual_s: float | None) -> None:
+        """A profiler was started for steps that usually take so long."""
+        self.windows.append(
+            {
+                "steps": 0,
+                "stopped_by": "",
+                "start_s": round(start_s, 4),
+                "stop_s": 0.0,
+                "slowed_s": 0.0,
+                "program_s": 0.0,
+            }
+        )
+        self.usual_s = usual_s
+        self.opened_at, self.cpu_at = time.perf_counter(), time.process_time()
+
+    def more_calls(self, calls: int, k: int) -> int:
+        """Return after how many more calls, of k steps, to look at the open window again; 0 closes it."""
+        stop_s = self.stop_per_cpu * (time.process_time() - self.cpu_at)
+        cost_s = self._slowed(calls * k) + stop_s
+        return more_calls(calls, cost_s, self.run_s(), self.spent_s)
+
+    def _slowed(self, steps: int) -> float:
+        """Return what the steps took longer than usual, as far as the CPU time can be the profiler's."""
+        if self.usual_s is None:
+            return 0.0
+        longer_s = time.perf_counter() - self.opened_at - steps * self.usual_s
+        return max(0.0, min(longer_s, SLOWED_PER_CPU_S * (time.process_time() - self.cpu_at)))
+
+    def measured(self, steps: int, reason: str) -> None:
+        """The steps of the open window are over."""
+        self.windows[-1]["steps"], self.windows[-1]["stopped_by"] = steps, reason
+        self.windows[-1]["slowed_s"] = round(self._slowed(steps), 4)
+
+    def stops(self, stop_s: float) -> None:
+        """The profiler was stopped, and its trace written; this is what the next window will cost as well."""
+        self.windows[-1]["stop_s"] = round(stop_s, 4)
+        cpu_s = time.process_time() - self.cpu_at - stop_s
+        if cpu_s > 0:
+            self.stop_per_cpu = stop_s / cpu_s
+
+    def described(self, seconds: float) -> None:
+        """The program was described, after the last window or at the end."""
+        self.described_s += seconds
+        if self.windows:
+            self.windows[-1]["program_s"] = round(self.windows[-1]["program_s"] + seconds, 4)
+
+    def wait_s(self, steps: int) -> float:
+        """Return in how many seconds a window of so many steps costs little enough; 0 is now."""
+        if not self.windows:
+            return 0.0
+        last = self.windows[-1]
+        each = (last["stop_s"] + last["slowed_s"]) / max(1, last["steps"])
+        cost = last["start_s"] + last["program_s"] + steps * each
+        return max(0.0, affordable_at(cost, self.spent_s) - self.run_s())
