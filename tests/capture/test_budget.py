@@ -196,7 +196,7 @@ def described(
         return graph.name
 
     monkeypatch.setattr(module.graphs, "describe", describe)
-    monkeypatch.setattr(module, "perf_counter", clock)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock))
     program = module.ProgramFile(registry)
     program.budget.run_s = lambda: 10.0
     names = program._graphs(SimpleNamespace(), module.Datasets(registry))  # noqa: SLF001 - all else needs TensorFlow
