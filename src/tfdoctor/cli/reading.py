@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from tfdoctor.cli.messages import say
 from tfdoctor.terms.errors import TfdoctorError
@@ -25,9 +26,15 @@ def in_process_of_its_own(command: Callable[[], None]) -> None:
         ROOM.begin()
         command()
         sys.exit(0)
-    for number in FORWARDED:
-        signal.signal(number, lambda received, _: os.kill(child, received))
+
+    def forward(number: int, _frame: object) -> None:
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(child, number)
+
+    before = {number: signal.signal(number, forward) for number in FORWARDED}
     code = _ended(child)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     if code < 0 and -code in {*FORWARDED, signal.SIGINT, signal.SIGPIPE}:  # somebody has ended it
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
