@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from tfdoctor import __version__
-from tfdoctor.cli import reading
 from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
 from tfdoctor.cli.diffing import diff
@@ -46,15 +45,8 @@ USAGE: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
-    """Run the command line; what reads recordings has a process of its own."""
+    """Run the command line; an error the user can fix is one sentence and an exit code."""
     prepare()
-    if sys.argv[1:2] and sys.argv[1] in reading.COMMANDS:
-        reading.in_process_of_its_own(_main)
-    _main()
-
-
-def _main() -> None:
-    """Run the command; an error the user can fix is one sentence and an exit code."""
     try:
         sys.exit(_run())
     except USAGE as error:
