@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.fleet.runs import failed, reported, run, several
-from tfdoctor.fleet.table import PARQUET, ROWS, SCHEMA, FleetTable
+from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, SCHEMA, FleetTable
 from tfdoctor.terms.errors import OutputError
 
 
@@ -125,6 +125,18 @@ def test_a_folder_with_the_name_of_a_file_is_found_before_the_work(
     (tmp_path / name).mkdir()
     with pytest.raises(OutputError, match="is not a file"):
         FleetTable(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("name", [ROWS, PAGES])
+def test_nothing_behind_a_link_is_changed(name: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("precious\nhalf")
+    (tmp_path / "fleet").mkdir()
+    (tmp_path / "fleet" / name).symlink_to(outside / "file" if name == ROWS else outside)
+    with pytest.raises(OutputError, match="link"), FleetTable(tmp_path / "fleet"):
+        pytest.fail("it was opened")
+    assert (outside / "file").read_text() == "precious\nhalf"
 
 
 def test_pages_of_rows_that_are_gone_are_removed(tmp_path: Path) -> None:

@@ -159,6 +159,21 @@ def test_nothing_behind_a_link_is_shown(name: str, folder: Path) -> None:
         assert "topsecret" not in ServedRuns([folder.resolve()]).report("cpu-input-bound")
 
 
+@pytest.mark.parametrize("served", ["processes", "processes/1"])
+def test_a_process_shows_nothing_of_its_run_outside(served: str, tmp_path: Path) -> None:
+    """Its manifest and its samples lie in the folder of the run."""
+    run = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "run"))
+    process = run / "processes" / "1"
+    process.mkdir(parents=True)
+    (process / "agent.json").write_text("{}")
+    for name in ("plugins", "run.jsonl"):
+        (run / name).rename(process / name)
+    folder = run / served
+    with pytest.raises(InputError, match="not in the folders"):
+        ServedRuns([folder.resolve()]).report("1" if served == "processes" else ".")
+    assert ServedRuns([run.resolve()]).report("processes/1")
+
+
 def test_the_newest_recording_below_a_folder_may_not_lie_elsewhere(folder: Path) -> None:
     (folder / "above").mkdir()
     (folder / "above" / "run").symlink_to(folder.parent / "outside" / "secret")

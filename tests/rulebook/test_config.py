@@ -331,6 +331,36 @@ def test_folders_of_rules_are_relative_to_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("read", "loaded"),
+    [
+        (".", False),
+        ("..", False),
+        ("report.json", False),
+        ("run", True),
+        ("run/x.xplane.pb", True),
+        ("../other", True),
+    ],
+)
+def test_the_rules_of_settings_that_lie_in_what_is_read_are_not_loaded(
+    read: str,
+    loaded: bool,  # noqa: FBT001 - by pytest
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are code, and may have come with it; all else of the settings stays."""
+    project = tmp_path / "project"
+    (project / "run").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (project / "tfdoctor.toml").write_text('rules = ["lint"]\nselect = ["scale"]')
+    monkeypatch.chdir(project)
+    notes: list[str] = []
+    config = find(Path(), notes.append, [read])
+    assert config.select.names == ("scale",)
+    assert bool(config.rules) == loaded
+    assert len(notes) == (not loaded)
+
+
+@pytest.mark.parametrize(
     ("mark", "folder"),
     [
         ("tfdoctor.json", "."),
@@ -338,6 +368,8 @@ def test_folders_of_rules_are_relative_to_the_file(tmp_path: Path) -> None:
         ("plugins/profile/run/host.xplane.pb", "."),
         ("plugins/profile/run/host.xplane.pb", "plugins/profile/run"),
         ("host.xplane.pb", "."),
+        ("workers/0/tfdoctor.json", "."),
+        ("processes/1/agent.json", "."),
     ],
 )
 @pytest.mark.parametrize("name", ["tfdoctor.toml", "pyproject.toml"])

@@ -29,17 +29,18 @@ def test_more_memory_than_a_file_needs_is_refused() -> None:
 
 
 def test_a_file_brings_the_room_that_it_needs(tmp_path: Path) -> None:
-    """1 GB is let in; as the file is sparse, nothing of it takes memory before it is read."""
-    with (tmp_path / "trace").open("wb") as file:
-        file.truncate(2**30)
+    """Holes in a file, which take nothing on the disk, bring none."""
+    (tmp_path / "trace").write_bytes(bytes(range(256)) * 2**16)
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2**40)
     code = (
         "from tfdoctor.terms.files import opened; from pathlib import Path;"
-        f"opened(Path({str(tmp_path / 'trace')!r}));"
-        "print(resource.getrlimit(resource.RLIMIT_DATA)[0] // 2**30, resource.getrlimit(resource.RLIMIT_CPU)[0])"
+        f"[opened(Path({str(tmp_path)!r}, name)) for name in ('trace', 'sparse')];"
+        "print(resource.getrlimit(resource.RLIMIT_DATA)[0] // 2**20, resource.getrlimit(resource.RLIMIT_CPU)[0])"
     )
     memory, seconds = run(code).stdout.split()
-    assert int(memory) == 4 + 8
-    assert int(seconds) == 300 + 1 + 2 * 1024
+    assert int(memory) == 1024 + 8 * 16
+    assert int(seconds) == 120 + 2 * 16
 
 
 def test_a_process_without_limits_keeps_none() -> None:

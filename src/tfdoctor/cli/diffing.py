@@ -94,7 +94,8 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         raise typer.BadParameter("--max-regression needs times: leave --shares out")
     if shares and anyway:
         raise typer.BadParameter("--shares and --anyway exclude each other: leave one out")
-    applied = book(rules.settings())
+    read = (before, after, *(also_before or ()), *(also_after or ()))
+    applied = book(rules.settings(*read))
     sides = _loaded([before, *(also_before or ())], [after, *(also_after or ())], applied)
     if sides.mismatches and not (anyway or shares):
         differ = "; ".join(map(mismatch, sides.mismatches))

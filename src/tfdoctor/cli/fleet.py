@@ -116,7 +116,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
     folder = out or Path("fleet")
     prices = DevicePrices.parse(usd_per_device_hour or ())
-    chosen = rules.settings()
+    chosen = rules.settings(*where)
     applied = book(chosen)
     plan = FleetPlan(
         config=chosen,

@@ -175,7 +175,7 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], FORMATS)
     kept.check()
-    demand, chosen = gates.demand(), rules.settings()
+    demand, chosen = gates.demand(), rules.settings(*where)
     file = kept.file(chosen)
     known, applied = read(file), book(chosen)
     titles = {rule.name: rule.doc.title for rule in applied.known}

@@ -74,7 +74,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
     from tfdoctor.stored.files import report_at  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats, show=show), rules.settings()
+    wanted, chosen = parse_formats(formats, show=show), rules.settings(path)
     must_be_files(wanted, out)
     output = Output(wanted, parse_link(link, wanted), scrubbed=scrub, show=show, err=patch == "-")
     if stored := report_at(path):

@@ -62,15 +62,15 @@ class RuleOptions:
     ignore: Ignore = None
     rules: OwnRules = None
 
-    def settings(self) -> "Config":
-        """Return the settings of the file, replaced by those of the command line.
+    def settings(self, *reads: str | Path) -> "Config":
+        """Return the settings of the file, replaced by those of the command line, which reads these paths.
 
         Raises:
             ConfigError: the file cannot be read, or a setting is invalid.
         """
         from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
 
-        config = load(self.config) if self.config else find(Path(), _note)
+        config = load(self.config) if self.config else find(Path(), _note, reads)
         if self.select is not None:
             names = tuple(comma_separated(self.select))
             config = replace(config, select=RuleNames(names, "--select"))

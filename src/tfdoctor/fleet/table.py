@@ -17,6 +17,7 @@ from tfdoctor.diagnosis.fleet_report import FleetRun, PricedRun
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
@@ -157,6 +158,11 @@ def _must_fit(folder: Path) -> None:
         if (folder / name).exists() and not (folder / name).is_file():
             raise OutputError(
                 f"{folder / name} is not a file: remove it, or choose another folder."
+            )
+    for name in (ROWS, PAGES):
+        if not is_below(folder / name, folder):
+            raise OutputError(
+                f"{folder / name} is a link to another folder: remove it, or choose another folder."
             )
     if (folder / PAGES).exists() and not (folder / PAGES).is_dir():
         raise OutputError(f"{folder / PAGES} is not a folder: remove it, or choose another folder.")

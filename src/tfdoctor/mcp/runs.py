@@ -12,6 +12,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import Question, examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
+from tfdoctor.recording.locate import whole
 from tfdoctor.report import comparison
 from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
@@ -129,7 +130,8 @@ class ServedRuns:
         Raises:
             InputError: a link in it leads out of the folders, or its trace is damaged.
         """
-        for place in filter(None, (recording.root, *recording.traces, *recording.workers)):
+        folders = map(whole, filter(None, (recording.root, *recording.workers)))
+        for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
         return settled(examined(recording, title, rules, Question(budget=Config().budget)))
 

@@ -63,9 +63,7 @@ class RecordingFiles:
         """Return the files without traces to which links lead that leave the recording; a note names them."""
         if path.is_file():  # the trace that the user has named
             return self
-        path = path.absolute()
-        inner = path.parent.name in (processes.PROCESSES, workers.WORKERS)
-        folder = path.parent.parent if inner else path
+        folder = whole(path)
         inside = tuple(trace for trace in self.traces if is_below(trace, folder))
         for trace in self.traces:
             if trace not in inside:
@@ -114,6 +112,13 @@ class RecordingFiles:
             None if assembled else agent,  # it may be as far as the disk had room for it
             process.folder if process.account_bytes else path,
         )
+
+
+def whole(path: Path) -> Path:
+    """Return the folder that everything of a recording lies in: of a process or a worker, that of the run."""
+    path = path.absolute()
+    inner = path.parent.name in (processes.PROCESSES, workers.WORKERS)
+    return path.parent.parent if inner else path
 
 
 def _run_of(path: Path) -> Path | None:

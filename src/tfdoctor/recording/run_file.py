@@ -93,7 +93,7 @@ def _lines(
                 dropped = int(data[DROPPED])
             elif kind in KINDS:  # others are of a later tfdoctor
                 found.append((KINDS[kind], read(KINDS[kind], data, faults)))
-        except (ValueError, TypeError, KeyError, RecursionError, Misfit):
+        except (ValueError, OverflowError, TypeError, KeyError, RecursionError, Misfit):
             damaged += 1
     if damaged:
         notes.damaged(f"{damaged} damaged line(s) of {RUN_LOG} were left out")

@@ -20,6 +20,13 @@ MOST_ROWS_BYTES = 1024 * MB
 """Of a file with a line for each sample: one of 300 bytes every 200 ms for a week is 900 MB."""
 
 
+BLOCK_BYTES, PACKED_BY_DISK = 512, 8
+"""Of a block as `stat` counts them, and how far a file system packs a file at most."""
+
+PACKED_BY_GZIP = 25
+"""How much more room a packed file gets: programs shrink to a twentieth."""
+
+
 class NotReadableError(OSError):
     """What has the name of a file is no regular file, or is larger than such a file can be."""
 
@@ -44,7 +51,8 @@ def opened(path: Path) -> BufferedReader:
             file = os.fdopen(descriptor, "rb")
             known = os.fstat(descriptor)
             if stat.S_ISREG(known.st_mode):
-                ROOM.add(known.st_size)
+                # Of a file of holes, what is on the disk counts; a file system may pack the others.
+                ROOM.add(min(known.st_size, PACKED_BY_DISK * BLOCK_BYTES * known.st_blocks))
                 return file
             file.close()
     except ValueError as error:  # a NUL in the name
@@ -85,6 +93,10 @@ def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
         EOFError, zlib.error: it is cut off, or damaged.
     """
     with opened(path) as file, gzip.GzipFile(fileobj=file) as packed:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise _too_large(path, most)
+        ROOM.add(PACKED_BY_GZIP * size)
         if packed.seek(most + 1) > most:  # reads it piece by piece, and keeps none
             raise _too_large(path, most)
         packed.seek(0)

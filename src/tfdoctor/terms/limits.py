@@ -10,13 +10,13 @@ import signal
 
 MB = 2**20
 
-BASE_BYTES = 4096 * MB
-"""Of memory: Python, its libraries and what is made of files packed with gzip."""
+BASE_BYTES = 1024 * MB
+"""Of memory: Python and its libraries, and what is made of a small recording."""
 
 BYTES_PER_BYTE = 8
 """Of memory for each byte of a file: a trace takes 6 at most (benchmarks/reading.py)."""
 
-BASE_S, S_PER_FILE, S_PER_BYTE = 300.0, 1.0, 2.0 / MB
+BASE_S, S_PER_FILE, S_PER_BYTE = 120.0, 0.1, 2.0 / MB
 """Of time on a core. A trace of 100 MB takes 10 s where nothing else runs, and a stored report 0.1 s."""
 
 HIGHEST = 2**62

@@ -1,26 +1,33 @@
 """The settings file and how it is found."""
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.recording.files import MANIFEST, RUNS, traces
+from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, traces
+from tfdoctor.recording.processes import PROCESSES
+from tfdoctor.recording.workers import WORKERS
 from tfdoctor.rulebook.config.settings import Config
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.files import is_below
 
 OWN_FILE, PROJECT_FILE = "tfdoctor.toml", "pyproject.toml"
 
 TABLE = "[tool.tfdoctor]"
 
 
-def find(start: Path, note: Callable[[str], object] = lambda _: None) -> Config:
+def find(
+    start: Path,
+    note: Callable[[str], object] = lambda _: None,
+    reads: Iterable[str | Path] = (),
+) -> Config:
     """Return the settings of the nearest folder that has any, from ``start`` upward; defaults without.
 
     tfdoctor.toml wins over pyproject.toml in the same folder; a pyproject.toml without our table is skipped. What
-    lies in a recording came with it and is nobody's setting, since it may name rules, which are code: ``note`` is
-    told of it.
+    lies in a recording came with it and is nobody's setting; of a file below one of the paths that the command
+    ``reads`` the rules are left out, which are code. ``note`` is told of it.
 
     Raises:
         ConfigError: the file cannot be read, or a setting is invalid.
@@ -36,17 +43,31 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None) -> Config:
                     f"{file} came with a recording and sets nothing: name it by --config if it is yours"
                 )
             continue
+        table = None
         if own.is_file():
-            return _located(Config.parse(_own(own), own, _shown(own, here)))
-        table = _ours(_read(project), project) if project.is_file() else None
-        if table is not None:
-            return _located(Config.parse(table, project, _shown(project, here)))
+            table, project = _own(own), own
+        elif project.is_file():
+            table = _ours(_read(project), project)
+        if table is None:
+            continue
+        config = _located(Config.parse(table, project, _shown(project, here)))
+        if config.rules and any(is_below(project, _folder(Path(path))) for path in reads):
+            note(
+                f"the rules of {project}, which lies in what is read, are not loaded: name it by --config"
+            )
+            return replace(config, rules=())
+        return config
     return Config()
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
 
 
 def _is_recorded(folder: Path) -> bool:
     """Say whether a folder is a recording or a TensorBoard log directory."""
-    return (folder / MANIFEST).is_file() or any(map(traces, folder.glob(RUNS)))
+    marks = (MANIFEST, f"{WORKERS}/*/{MANIFEST}", f"{PROCESSES}/*/{AGENT}")
+    return any(any(folder.glob(mark)) for mark in marks) or any(map(traces, folder.glob(RUNS)))
 
 
 def load(path: Path) -> Config:
