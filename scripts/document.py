@@ -200,9 +200,9 @@ CONFIGURATION = """\
 `tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
 `tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. `--config FILE` names another file. A file
 in the folder of a recording, or below it, came with the recording and sets nothing, since it may name rules,
-which are code. The options `--select`, `--ignore`, `--fail-on` and `--baseline` replace the settings of the file,
-and `--rules` adds to them. [How to fail a build](../how-to/fail-in-ci.md) shows `fail-on`, `baseline` and
-`budget` at work.
+which are code; the rules of a file that lies in what a command reads, such as `report .`, are not loaded either.
+The options `--select`, `--ignore`, `--fail-on` and `--baseline` replace the settings of the file, and `--rules`
+adds to them. [How to fail a build](../how-to/fail-in-ci.md) shows `fail-on`, `baseline` and `budget` at work.
 
 ```toml
 [tool.tfdoctor]
