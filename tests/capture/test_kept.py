@@ -21,6 +21,7 @@ kept: Any = agent.load("process.kept")
 FOLDER = Path(kept.__file__).parents[1]
 REPLACED = {"_thread", "io", "json", "os", "time"}
 OF_THE_SCRIPT = {
+    "process/changed_files.py": "io",  # patched
     "run/whole.py": "os",  # patched
     "run/followed_thread.py": "threading",  # its files and its table of threads are read
     "window/stack_samples.py": "threading",

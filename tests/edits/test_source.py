@@ -122,5 +122,5 @@ def test_a_pipe_is_no_file_to_read(tmp_path: Path) -> None:
     recording = recorded(tmp_path, ["train.py"])
     (tmp_path / "train.py").unlink()
     os.mkfifo(tmp_path / "train.py")
-    with pytest.raises(Declined, match="was not found"):
+    with pytest.raises(Declined, match="no file of a program"):
         Sources(recording)["train.py"]

@@ -167,7 +167,8 @@ def forwarded() -> Iterator[Forwarder]:
     previous = {
         number: signal.signal(number, forwarder.handle)
         for number in WATCHED
-        if signal.getsignal(number) is not signal.SIG_IGN  # nohup: keep it ignored
+        # As it was: ignored (nohup), or taken by C (faulthandler).
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
     }
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # nobody would learn how the script ends
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -72,7 +72,7 @@ NO_FILE = "<tfdoctor>"
 """Stands for the files of our code, so that what measures the script's coverage, or debugs it, passes that over."""
 
 
-class Loader(external.SourceFileLoader):
+class AgentLoader(external.SourceFileLoader):
     """Loads a module of the agent."""
 
     def get_code(self, fullname: str) -> CodeType | None:
@@ -89,10 +89,10 @@ def _agent() -> Any:  # noqa: ANN401  # loaded by its path
     name, folder = "_tfdoctor_agent", os.path.join(os.path.dirname(OURS), "agent")
     if name not in sys.modules:
         for inside, _, _ in os.walk(folder):
-            sys.path_importer_cache[inside] = external.FileFinder(inside, (Loader, [".py"]))
+            sys.path_importer_cache[inside] = external.FileFinder(inside, (AgentLoader, [".py"]))
         path = os.path.join(folder, "__init__.py")
         spec = importlib.util.spec_from_file_location(
-            name, path, loader=Loader(name, path), submodule_search_locations=[folder]
+            name, path, loader=AgentLoader(name, path), submodule_search_locations=[folder]
         )
         if spec is None or spec.loader is None:
             raise ImportError(folder + " cannot be loaded")
@@ -154,5 +154,5 @@ def let_in() -> None:
     finders.insert(0, Door(plan))
 
 
-for _late in (_agent, _leave, Door.find_spec, Loader.get_code):  # what runs within the script
+for _late in (_agent, _leave, Door.find_spec, AgentLoader.get_code):  # what runs within the script
     _late.__code__ = _late.__code__.replace(co_filename=NO_FILE)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypedDict
 
-    class WindowCost(TypedDict):
+    class CostOfWindow(TypedDict):
         """What a window cost the run, in seconds; the manifest has one for each."""
 
         steps: int
@@ -70,7 +70,7 @@ def affordable_at(cost_s: float, spent_s: float) -> float:
     return 0.0 if spent_s + cost_s <= LEAST_S else spent_s + (spent_s + cost_s) / SHARE
 
 
-class Budget:
+class CaptureBudget:
     """The account of a recording: what its windows and its description of the program have cost."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Budget:
 
     def clear(self) -> None:
         """Begin another recording."""
-        self.windows: list[WindowCost] = []
+        self.windows: list[CostOfWindow] = []
         self.described_s = 0.0
         self.stop_per_cpu = STOP_PER_CPU_S
         self.usual_s: float | None = None  # of a step in the open window, without the profiler

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import sys
 
-from .kept import io, os
+from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def _patch_open(files: ChangedFiles) -> None:
 
 def _patch_bytecode(files: ChangedFiles) -> None:
     """Compile changed files anew: the bytecode that is stored is that of the original."""
-    loader: Any = type(__spec__.loader)
+    files_of: Any = sys.modules["_frozen_importlib_external"]
+    loader = files_of.SourceFileLoader
     original = loader.path_stats
 
     @functools.wraps(original)

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import sys
 
-from ..process.budget import Budget
+from ..process.budget import CaptureBudget
 from ..process.journal import quietly
 from ..process.kept import io, json, os, time
 from ..process.other_threads import collector
@@ -61,7 +61,7 @@ class ProgramFile:
 
     def __init__(self, registry: Registry, *, traced: bool = True) -> None:
         self.registry = registry
-        self.budget = Budget()
+        self.budget = CaptureBudget()
         self.traced = traced  # False: no trace has operations that are to be found in a graph
         self.described = False
         # What was alive when nothing was measured any more:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from ..process.budget import Budget
+from ..process.budget import CaptureBudget
 from ..process.kept import threads
 from .function_traces import FunctionTraces
 from .steps import NEVER
@@ -67,7 +67,7 @@ class Tracing:
         self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
     ) -> None:
         self.plan, self.log, self.registry, self.program = plan, log, registry, program
-        self.budget = program.budget = Budget()
+        self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
         self.graph_marks: Notes[Marks] = {}
