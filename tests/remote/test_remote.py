@@ -251,6 +251,21 @@ def test_a_file_of_which_a_part_came_is_not_taken(monkeypatch: pytest.MonkeyPatc
         fetching.fetched_file(place.url)
 
 
+class Endless(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A filesystem whose files never end."""
+
+    def get_file(self, *_: str, callback: Any, **__: Any) -> None:
+        while True:
+            callback.relative_update(2**30)
+
+
+def test_a_file_that_does_not_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Remote(f"file://{TRACE}", Endless(), str(TRACE))
+    monkeypatch.setattr(fetching, "opened", lambda _: place)
+    with pytest.raises(InputError, match="more than 8 GB"):
+        fetching.fetched_file(place.url)
+
+
 class Kept(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A filesystem on which nothing may be removed."""
 

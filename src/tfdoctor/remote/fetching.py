@@ -16,6 +16,9 @@ from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
 
+MOST_BYTES = 8 * 2**30
+"""Of one file: a server may send without end, and larger traces need more memory than most machines have."""
+
 OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, *RUN_FILES))
 TRACE = ".xplane.pb"
 FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")
@@ -168,8 +171,15 @@ def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
 
+    from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
+
+    def count(size: int | None, copied: int, **_: object) -> None:
+        if max(size or 0, copied) > MOST_BYTES:
+            raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
+
     def copy() -> None:
-        place.filesystem.get_file(path, str(target))
+        counted = Callback(hooks={"count": count})
+        place.filesystem.get_file(path, str(target), callback=counted)
         size = place.filesystem.size(path)
         if size is not None and size != target.stat().st_size:
             raise OSError(f"{target.stat().st_size:,} of {size:,} bytes came")
