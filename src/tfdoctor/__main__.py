@@ -8,11 +8,12 @@ from tfdoctor import own_python
 def main() -> None:
     """Run the command line on a Python of our own; what reads recordings has a process of its own."""
     own_python.enter()
-    from tfdoctor.cli import main as run  # noqa: PLC0415 - only now, from where our modules are
-    from tfdoctor.cli.reading import COMMANDS, in_process_of_its_own  # noqa: PLC0415 - same
+    from tfdoctor import own_process  # noqa: PLC0415 - only now, from where our modules are
 
-    if COMMANDS & set(sys.argv[1:2]):
-        in_process_of_its_own(run)
+    if own_process.COMMANDS & set(sys.argv[1:2]):
+        own_process.enter()
+    from tfdoctor.cli import main as run  # noqa: PLC0415 - same
+
     run()
 
 

@@ -83,6 +83,8 @@ DEEPEST = 40
 def legible(value: Json, depth: int = 0) -> Any:  # noqa: ANN401 - the same JSON value
     """Return a JSON value whose names and texts have no hidden characters and an end, and none too deep."""
     if isinstance(value, str):
+        if len(value) <= text.BLOCK_LIMIT and value.isprintable():  # as nearly all are
+            return value
         return text.shorten(text.legible(value), text.BLOCK_LIMIT)
     if isinstance(value, Mapping):
         return {

@@ -6,10 +6,9 @@ What cannot be read, whatever it does to that process, is one sentence and the e
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
-from tfdoctor.cli.messages import say
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.limits import ROOM, why
 
@@ -19,13 +18,16 @@ COMMANDS = frozenset({"report", "diff", "history"})
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
-def in_process_of_its_own(command: Callable[[], None]) -> None:
-    """Run a command in a child with limits, and end as it has ended."""
+def enter() -> None:
+    """Go on in a child with limits; the parent ends as the child has ended."""
     child = os.fork()
-    if not child:
-        ROOM.begin()
-        command()
-        sys.exit(0)
+    if child:
+        _end_as(child)
+    ROOM.begin()
+
+
+def _end_as(child: int) -> NoReturn:
+    """End as a child ends."""
 
     def forward(number: int, _frame: object) -> None:
         with suppress(ProcessLookupError):  # it has just ended
@@ -39,6 +41,8 @@ def in_process_of_its_own(command: Callable[[], None]) -> None:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     if code < 0:
+        from tfdoctor.cli.messages import say  # noqa: PLC0415 - the parent loads next to nothing, so that it forks fast
+
         say(why(code))
     sys.exit(TfdoctorError.exit_code if code < 0 else code)
 

@@ -8,10 +8,7 @@ import time
 
 import pytest
 
-RUN = (
-    "import os, resource, signal, sys, time; from tfdoctor.cli.reading import in_process_of_its_own as run;"
-    "run(lambda: {})"
-)
+RUN = "import os, resource, signal, sys, time; from tfdoctor import own_process; own_process.enter(); {}"
 
 
 def command(what: str) -> list[str]:
