@@ -25,6 +25,16 @@ def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
     assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in output.err
 
 
+@pytest.mark.parametrize("line", [b" ::stop-commands::x", b"+\x1b]0;title\x07", b"-# ##[group]x"])
+def test_a_patch_that_commands_who_shows_it_goes_to_a_file_alone(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], line: bytes
+) -> None:
+    with pytest.raises(OutputError, match="--patch FILE"):
+        write_patch(diagnoses.full(), PATCH + line + b"\n", "-")
+    assert not capfdbinary.readouterr().out
+    write_patch(diagnoses.full(), PATCH + line, str(tmp_path / "fixes.diff"))
+
+
 def test_without_a_change_nothing_is_written(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

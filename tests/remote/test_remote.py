@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,23 @@ def test_a_file_that_does_not_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) 
     place = Remote(f"file://{TRACE}", Endless(), str(TRACE))
     monkeypatch.setattr(fetching, "opened", lambda _: place)
     with pytest.raises(InputError, match="more than 8 GB"):
+        fetching.fetched_file(place.url)
+
+
+class Trickle(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A filesystem that sends a byte from time to time."""
+
+    def get_file(self, *_: str, callback: Any, **__: Any) -> None:
+        while True:
+            time.sleep(0.001)
+            callback.relative_update(1)
+
+
+def test_a_file_that_never_comes_to_its_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Remote(f"file://{TRACE}", Trickle(), str(TRACE))
+    monkeypatch.setattr(fetching, "opened", lambda _: place)
+    monkeypatch.setattr(fetching, "PATIENCE_S", 0.01)
+    with pytest.raises(InputError, match="less than 10 kB a second"):
         fetching.fetched_file(place.url)
 
 

@@ -19,7 +19,8 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
     A patch without changes is not written: a file that exists stays as it is, and a message says so.
 
     Raises:
-        OutputError: the file cannot be written, or has content other than a patch.
+        OutputError: the file cannot be written, or has content other than a patch; a patch on stdout would command
+            the terminal or the CI runner that shows it.
     """
     if not target:
         raise OutputError("--patch needs a file name, or - for standard output.")
@@ -28,11 +29,23 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
     if not patch:
         not_written("no change can be applied automatically", target)
     elif target == "-":
+        _must_be_harmless(patch)
         sys.stdout.flush()
         sys.stdout.buffer.write(patch)
         sys.stdout.buffer.flush()
     else:
         write_file(Path(target), patch)
+
+
+def _must_be_harmless(patch: bytes) -> None:
+    """Check what is to be printed as it is: a stored report brings the patch of whoever wrote it."""
+    from tfdoctor.terms.text import harmless  # noqa: PLC0415 - keeps --help fast
+
+    shown = patch.decode(errors="replace")
+    if harmless(shown) != shown:
+        raise OutputError(
+            "The patch has characters that command a terminal or a CI runner: write it to a file with --patch FILE."
+        )
 
 
 def not_written(why: str, target: str) -> None:

@@ -3,8 +3,10 @@
 import atexit
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 from tfdoctor.recording import collection
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES
@@ -18,6 +20,9 @@ TRIALS = "trials.json"
 
 MOST_BYTES = 8 * 2**30
 """Of one file: a server may send without end, and larger traces need more memory than most machines have."""
+
+PATIENCE_S, SLOWEST = 60.0, 10_000
+"""A server may also never come to an end of a small file: seconds for its start, and bytes in each after that."""
 
 OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, *RUN_FILES))
 TRACE = ".xplane.pb"
@@ -171,18 +176,26 @@ def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
 
-    from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
-
-    def count(size: int | None, copied: int, **_: object) -> None:
-        if max(size or 0, copied) > MOST_BYTES:
-            raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
-
     def copy() -> None:
-        counted = Callback(hooks={"count": count})
-        place.filesystem.get_file(path, str(target), callback=counted)
+        place.filesystem.get_file(path, str(target), callback=_limits())
         size = place.filesystem.size(path)
         if size is not None and size != target.stat().st_size:
             raise OSError(f"{target.stat().st_size:,} of {size:,} bytes came")
 
     place.attempt(Action.READ, copy)
     return target
+
+
+def _limits() -> Any:  # noqa: ANN401 - fsspec has no types
+    """Return what follows one download, and ends it where it is too slow or too large."""
+    from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
+
+    begun = time.monotonic()
+
+    def count(size: int | None, copied: int, **_: object) -> None:
+        if time.monotonic() - begun > PATIENCE_S + copied / SLOWEST:
+            raise OSError(f"it comes at less than {SLOWEST // 1000} kB a second")
+        if max(size or 0, copied) > MOST_BYTES:
+            raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
+
+    return Callback(hooks={"count": count})
