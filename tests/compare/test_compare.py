@@ -540,3 +540,19 @@ def test_load_is_named_where_it_makes_the_change_unknown() -> None:
     assert result.step is not None
     assert result.step.doubt is Undecided.CONDITIONS
     assert "other programs" in words.headline(result)
+
+
+def test_a_step_that_clearly_changed_has_a_part_that_did() -> None:
+    """Each step before is longer than any after, however much the steps before differ among themselves."""
+    before = report([60.0, 150.0] * 8, {"input": 0.8, "device": 0.2})
+    result = compared(before, report([19.0, 20.0] * 8, {"input": 0.05, "device": 0.95}))
+    assert result.step is not None
+    assert result.step.direction is Direction.FASTER
+    assert {part.part: part.changed for part in result.parts}["input"]
+
+
+def test_too_few_steady_steps_say_nothing_of_the_parts() -> None:
+    before, after = report(series(0)), report(series(1, step_ms=8.0))
+    rows = tuple(replace(row, steady=row.number < 3) for row in before.steps.rows)
+    before = replace(before, steps=replace(before.steps, rows=rows))
+    assert {part.changed for part in compared(before, after).parts} == {None}

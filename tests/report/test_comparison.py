@@ -163,6 +163,6 @@ def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -
     found = comparisons.unknown()
     assert found.step is not None
     shown = replace(found, step=replace(found.step, least=least))
-    told = terminal.render(shown, width=200, color=False)
+    told = " ".join(terminal.render(shown, width=200, color=False).split())
     assert said in told
     assert "455 %" not in told

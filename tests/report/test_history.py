@@ -20,6 +20,7 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.history.history import named
 from tfdoctor.history.kept import KeptHistory
 from tfdoctor.report.history import html, json, md, render, terminal, words
+from tfdoctor.report.tables import Grid
 
 Compare = Callable[[str, str], None]
 
@@ -139,3 +140,8 @@ def test_the_page_draws_its_charts(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert not said
     context.close()
+
+
+def test_a_column_that_is_empty_in_all_rows_is_not_shown() -> None:
+    grid = Grid(("what", "day", "n"), ("text", "text", "number"), (("a", "", "1"), ("b", "", "")))
+    assert grid.told() == Grid(("what", "n"), ("text", "number"), (("a", "1"), ("b", "")))

@@ -57,7 +57,9 @@ def carried(parts: Sequence[PartChange]) -> float:
 def step_by_parts(before: Diagnosis, after: Diagnosis, widen: Widening) -> Interval:
     """Return the change of the step as the sum of its parts, relative to the step before."""
     parts = [part for part in PARTS if parts_of(before).get(part) or parts_of(after).get(part)]
-    half = math.hypot(*(_half_ms(report, part) for report in (before, after) for part in parts))
+    half = math.hypot(
+        *(_half_ms(_times(report, part)) for report in (before, after) for part in parts)
+    )
     first, last = (sum(parts_of(report).values()) for report in (before, after))
     below, above = _slack(first, last, widen)
     return Interval(
@@ -80,19 +82,41 @@ def _change(
     first_unit, last_unit = (1.0, 1.0) if in_ms else steps
     first = parts_of(before).get(part, 0.0) / first_unit
     last = parts_of(after).get(part, 0.0) / last_unit
-    half = math.hypot(_half_ms(before, part) / first_unit, _half_ms(after, part) / last_unit)
     least = SMALLEST * (max(steps) if in_ms else 1.0)
     below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
-    by = last - first - half - below if last > first else first - last - half - above
-    return PartChange(
-        part=part, before=first, after=last, changed=by > 0 and abs(last - first) > least
+    (lower, upper), (lower_after, upper_after) = (
+        (down / unit, up / unit)
+        for report, unit in ((before, first_unit), (after, last_unit))
+        for down, up in [_reach_ms(_times(report, part))]
     )
+    by = last - first - math.hypot(upper, lower_after) - below
+    if last < first:
+        by = first - last - math.hypot(lower, upper_after) - above
+    known = math.isfinite(by)
+    changed = by > 0 and abs(last - first) > least
+    return PartChange(part=part, before=first, after=last, changed=changed if known else None)
 
 
-def _half_ms(report: Diagnosis, part: str) -> float:
+def _times(report: Diagnosis, part: str) -> Floats:
+    """Return what the part took of each steady step, ms."""
+    rows = [row for row in report.steps.rows if row.steady]
+    return np.array([row.parts_ms.get(part, 0.0) for row in rows])
+
+
+def _reach_ms(times: Floats) -> tuple[float, float]:
+    """Return how far below and above its mean a part may be, ms: not beyond what it took of any step.
+
+    The step itself has the same bound, so that a step which clearly changed has a part that did.
+    """
+    half = _half_ms(times)
+    if math.isinf(half):
+        return half, half
+    mean = float(times.mean())
+    return min(half, mean - float(times.min())), min(half, float(times.max()) - mean)
+
+
+def _half_ms(times: Floats) -> float:
     """Return half of the 95 % interval of a part, ms: by the sample, and by how much steps and runs differ."""
-    steady = [row for row in report.steps.rows if row.steady]
-    times: Floats = np.array([row.parts_ms.get(part, 0.0) for row in steady])
     if len(times) < FEWEST_STEADY:
         return math.inf
     error = bootstrap_error(times, lambda drawn: drawn.mean(axis=1))

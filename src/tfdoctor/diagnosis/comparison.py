@@ -91,7 +91,9 @@ class PartChange:
     part: str  # of PARTS
     before: float
     after: float
-    changed: bool  # by more than the steps of the two runs differ anyway
+    changed: (
+        bool | None
+    )  # by more than the steps of the two runs differ anyway; None where too few show it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,14 @@ class Grid:
         left_out = max(0, len(self.rows) - limit)
         return replace(self, rows=self.rows[:limit], omitted=self.omitted + left_out)
 
+    def told(self) -> "Grid":
+        """Return the columns that say something in any row."""
+        kept = [at for at in range(len(self.columns)) if any(row[at] for row in self.rows)]
+        columns, kinds, *rows = (
+            tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows)
+        )
+        return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
+
     def cut(self, limit: int) -> tuple["Grid", "Grid"]:
         """Return the rows that are shown at once, and the others: one or two of those are worth no click."""
         at = limit if len(self.rows) > limit + FEW_MORE else len(self.rows)

@@ -17,6 +17,7 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, place
 
+CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 
 
@@ -96,8 +97,7 @@ def _parts(comparison: RunComparison) -> Grid:
     rows: list[tuple[str, ...]] = []
     for part in comparison.parts:
         times = [words.amount(ms, in_ms=comparison.in_ms) for ms in (part.before, part.after)]
-        changed = "yes" if part.changed else "within noise"
-        rows.append((PART_LABELS[part.part], *times, changed))
+        rows.append((PART_LABELS[part.part], *times, CHANGED[part.changed]))
     kinds = ("text", "number", "number", "text")
     return Grid(("part", "before", "after", "changed"), kinds, tuple(rows))
 

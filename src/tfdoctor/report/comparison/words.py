@@ -75,7 +75,8 @@ def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> st
     if step.direction is Direction.NONE:
         return _no_difference(comparison, _ends(-step.high, -step.low))
     if step.doubt is not None:
-        return f"Unknown whether the step changed: {_UNDECIDED[step.doubt]}."
+        ends = _ends(-step.high, -step.low)
+        return f"Unknown whether the step changed ({ends}): {_UNDECIDED[step.doubt]}."
     sign = -1 if step.direction is Direction.FASTER else 1
     between = _ends(*sorted((sign * step.low, sign * step.high)))
     figure = f"{percent(abs(step.change))}, {between}"
@@ -198,7 +199,8 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
     if step is None:
         return
     faster = step.least / (1 + step.least)
-    signs = ", positive is faster" if step.direction is Direction.NONE else ""
+    unsigned = step.direction in (Direction.NONE, Direction.UNKNOWN)
+    signs = ", positive is faster" if unsigned else ""
     shows = f"a difference shows if a run is at least {percent(step.least)} slower or {percent(faster)} faster"
     if step.least > VARYING:
         shows = "only a run of another magnitude would show a difference: trace more steps on an idle machine"

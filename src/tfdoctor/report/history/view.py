@@ -48,8 +48,8 @@ class SeriesView:
             title=title,
             about=f"{about}, {' to '.join(days)}" if days else about,
             sentences=tuple(_sentences(series)),
-            newest=(newest, _newest(series)),
-            others=tuple((name, grid) for name, grid in tables.items() if grid.rows),
+            newest=(newest, _newest(series).told()),
+            others=tuple((name, grid.told()) for name, grid in tables.items() if grid.rows),
         )
 
 
@@ -89,12 +89,11 @@ def _sentences(series: Series) -> Iterator[str]:
 
 
 def _newest(series: Series) -> Grid:
-    """Return the newest commit beside the runs before it; without a gate there are no results."""
+    """Return the newest commit beside the runs before it."""
     rows = [row for row in map(words.compared, series.metrics) if row]
     columns = ("metric", "newest", "before", "change", "interval", "of runs", "result")
     kinds = ("text", *("number",) * 5, "text")
-    width = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
-    return Grid(columns[:width], kinds[:width], tuple(row[:width] for row in rows))
+    return Grid(columns, kinds, tuple(rows))
 
 
 def _changes(series: Series) -> Grid:
@@ -154,7 +153,8 @@ def _accepted(series: Series) -> Grid:
 
 
 def _runs(series: Series) -> Grid:
-    metrics = [one.metric for one in series.metrics]
+    known = {metric for run in series.runs for metric, value in run.values.items() if value}
+    metrics = [one.metric for one in series.metrics if one.metric in known]
     rows = []
     for run in reversed(series.runs):
         values = [run.values.get(metric) for metric in metrics]

@@ -118,7 +118,9 @@ def check(
         max(limits.least_ms, limits.share * phases.total_ms),
     )
     if not made and not lost.python and not phases.of(Phase.EVALUATION):
-        return NotApplicable(reason=f"the run evaluates no model{phases.until}")
+        if phases.until:
+            return NotApplicable(reason=f"the run evaluates no model{phases.until}")
+        return Healthy(summary="The run evaluates no model", concern=Concern.RUN)
     measures = lost.measures("evaluation", Phase.EVALUATION)
     if not lost.slow and not lost.python:
         return Healthy(summary=_usual(phases, made), evidence=measures, concern=Concern.RUN)

@@ -102,7 +102,9 @@ def check(
     """Find predictions whose time goes into many calls and batches, or into Python."""
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
-        return NotApplicable(reason=f"the run makes no predictions{phases.until}")
+        if phases.until:
+            return NotApplicable(reason=f"the run makes no predictions{phases.until}")
+        return Healthy(summary="The run makes no predictions", concern=Concern.RUN)
     lost = LostTime.of(
         phases,
         call_overheads(
