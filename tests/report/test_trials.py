@@ -24,6 +24,7 @@ from tests.report.diagnoses import (
 from tfdoctor.diagnosis import (
     Beside,
     Measured,
+    RunSaving,
     RunTogether,
     Saving,
     Together,
@@ -40,7 +41,7 @@ from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound
+from tfdoctor.terms.verdict import Bound, Recurrence
 
 ADVICE = ": compare the accuracy"
 
@@ -379,7 +380,11 @@ def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_fi
     None
 ):
     tells = page(replace(full(), trials=Trials(rows=(trial("a", NOISY), trial("b", NOTHING)))))
-    assert tells.verdict[1] == "Measured: neither of the two changes tried was shown to save time."
+    assert tells.verdict[1].startswith(
+        "input-bound, which promises 80 % of the step, was not tried"
+    )
+    nothing_shown = "Measured: neither of the two changes tried was shown to save time."
+    assert nothing_shown in tells.remarks
     assert any(one.startswith("Three changes would") for one in tells.remarks)
     nothing = page(replace(full(), trials=Trials(rows=(UNTRIED,))))
     assert nothing.verdict[1].startswith("Three changes would")
@@ -495,6 +500,27 @@ def test_the_headline_names_a_larger_promise_that_was_not_tried() -> None:
     patch = f"; where a patch makes that change, give it as --patch {first.rule.name}=FILE."
     assert told.verdict[-1].endswith(f"was not tried{patch}")
     assert first.rule.name in " ".join(told.verdict)
+
+
+def test_promises_are_compared_by_what_they_save_of_the_run() -> None:
+    """The step of a run whose time passes between its steps is little of it."""
+    diagnosis = full()
+    of_run = RunSaving(
+        total=ms(40_000.0),
+        share=0.9,
+        rated=0.9,
+        recurs=Recurrence.PER_EPOCH,
+        each=ms(4000.0),
+        times=10,
+        bound=Bound.EXPECTED,
+    )
+    last = replace(diagnosis.results[-1], outcome=diagnosis.results[0].outcome, run=of_run)
+    results = (*diagnosis.results[:-1], last)
+    rows = (trial("a", NOTHING, promised=replace(PROMISED, share=0.85)),)
+    told = trials.section(replace(diagnosis, results=results, trials=Trials(rows=rows)))
+    assert told is not None
+    assert told.verdict[0].startswith(f"{last.rule.name}, which promises ")
+    assert told.verdict[1].startswith("Measured: the one change tried was not shown")
 
 
 def test_the_headline_names_no_promise_below_those_that_were_tried() -> None:

@@ -299,3 +299,28 @@ def test_a_map_that_draws_random_numbers_draws_them_in_another_order_when_parall
     assert variant.exact
     assert variant.reorders is reorders
     assert proposals.joined(recording, [variant], {"sequential-map": found}).reorders is reorders
+
+
+def test_what_saves_most_of_the_run_is_tried_first_and_what_saves_nothing_only_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "train.py").write_text(FLIPS)
+    recording = recorded(tmp_path, ["train.py"])
+    shares = {"small": 0.02, "useless": 0.0, "unknown": None, "large": 0.4}
+    results = tuple(
+        replace(
+            finding(name, remedy("parallel-map", line=2)),
+            saving=None
+            if share is None
+            else Saving(per_step=ms(share), share=share, bound=Bound.EXPECTED, how=""),
+        )
+        for name, share in shares.items()
+    )
+    report = replace(tried(), results=results)
+    variants, left = proposals.edits(recording, report, [], keep=False)
+    assert [variant.name for variant, _ in variants] == ["large", "small", "unknown"]
+    assert [one.name for one in left] == ["useless"]
+    assert "--only useless" in left[0].why
+    variants, left = proposals.edits(recording, report, ["useless"], keep=False)
+    assert [variant.name for variant, _ in variants] == ["useless"]
+    assert not left

@@ -10,12 +10,15 @@ from tfdoctor.diagnosis import (
     Difference,
     Measured,
     Relationship,
+    RunSaving,
+    Saving,
     Together,
     TrainingState,
     Trial,
     Trials,
 )
 from tfdoctor.report import sentences, trial_parts
+from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_bounds import more_than_predicted
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
@@ -126,13 +129,17 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
     if trials is None:
         return None
     scale = SavingScale.of(trials.rows)
+    told, left = verdict(trials, diagnosis.together), _untried(diagnosis, trials)
+    tells = _tells(trials.rows) if trials.rows else any(one.measured for one in trials.parts)
+    useless = tells and not any(row.kept or row.name == trials.together for row in trials.rows)
     return TrialSection(
-        tuple(filter(None, (*verdict(trials, diagnosis.together), _untried(diagnosis, trials)))),
+        # Where nothing helped, what is left to do comes before that.
+        tuple(filter(None, (left, *told) if useless else (*told, left))),
         tuple(_line(row, scale) for row in trials.rows),
         scale.ticks,
         _losses(trials.rows),
         tuple(_notes(trials)),
-        _tells(trials.rows) if trials.rows else any(one.measured for one in trials.parts),
+        tells,
         trial_parts.grid(trials.parts),
     )
 
@@ -197,17 +204,25 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
     apart = {rule for row in ran for rule in row.rules}
     apart |= {one.rule for one in relations if one.kind is Relationship.CEILING}
     promises = [
-        (promise(result.saving) or 0.0, result)
+        (_share(result.run, result.saving), result)
         for result in diagnosis.results
         if isinstance(result.outcome, Finding) and result.rule.name not in apart
     ]
     share, result = max(promises, key=itemgetter(0), default=(0.0, None))
-    if result is None or share <= max((promise(row.promised) or 0.0 for row in ran), default=0.0):
+    most = max((_share(row.promised_run, row.promised) for row in ran), default=0.0)
+    if result is None or share <= most:
         return ""
-    promised = f"{sentences.promised(result.saving)} of the step"
+    words = saving_words(result.run, result.saving, diagnosis.run)
+    promised = words.amount if words else f"{sentences.promised(result.saving)} of the step"
     name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
     patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
     return f"{name}, which promises {promised}, was not tried{patch}."
+
+
+def _share(of_run: RunSaving | None, of_step: Saving | None) -> float:
+    """Return the share of the run that is promised, or of the step; 0 without a figure."""
+    shares = (promise(of_run), promise(of_step))
+    return next((share for share in shares if share is not None), 0.0)
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:

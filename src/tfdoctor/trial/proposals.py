@@ -48,8 +48,9 @@ PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
 def edits(
     recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool
 ) -> tuple[list[tuple[Variant, Result]], list[NotTried]]:
-    """Return a variant for each finding that has an edit, in the report's order, and the findings without one.
+    """Return a variant for each finding that has an edit, and the findings without one.
 
+    First comes what is expected to save most of the run; what is expected to save nothing is not tried unasked.
     `keep` lets those into what is kept that change what is trained.
 
     Raises:
@@ -67,12 +68,13 @@ def edits(
             missing.append(NotTried(result.rule.name, str(reason)))
             continue
         variant = _of(result, files, recording, keep=keep)
-        if variant.model and result.rule.name not in only:
-            why = f"{variant.model}, so it is tried only with --only {result.rule.name}"
+        useless = "the report expects it to save nothing" if variant.expected == 0 else ""
+        if (why := variant.model or useless) and result.rule.name not in only:
+            why = f"{why}, so it is tried only with --only {result.rule.name}"
             missing.append(NotTried(result.rule.name, why))
         else:
             variants.append((variant, result))
-    return variants, missing
+    return sorted(variants, key=lambda pair: -(pair[0].expected or 0.0)), missing
 
 
 def _has_width(result: Result) -> bool:

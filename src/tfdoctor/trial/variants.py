@@ -1,5 +1,6 @@
 """The variants of a trial: what each changes, and what the report promises of it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -48,6 +49,12 @@ class Variant:
     def edited(self) -> bool:
         """Whether its texts are made by the edits of findings, which can be made together."""
         return bool(self.rules) and not self.patched and not self.splices
+
+    @property
+    def expected(self) -> float | None:
+        """The share of the run that the report expects it to save, or of the step; None where it has no figure."""
+        promises = (self.promised_run, self.promised)
+        return next((one.share for one in promises if one and math.isfinite(one.share)), None)
 
     @property
     def credentials(self) -> list[str]:
