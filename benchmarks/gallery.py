@@ -161,11 +161,13 @@ def tried(entry: Entry, minutes: float) -> trying.Object:
 def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
     """Yield the rows of an entry: the first names the script."""
     links = f"[report]({entry.file}{COMPRESSED}), [Markdown]({entry.file}.md)"
-    head = (" ".join((entry.name, *entry.arguments[1:])), links, trying.step(report))
+    steps = report["steps"]
+    recorded = trying.milliseconds(steps["untraced_ms"] or steps["step_ms"])
+    head = (" ".join((entry.name, *entry.arguments[1:])), links, recorded, trying.step(report))
     for one in report["trials"]["variants"]:
         cells = (one["name"], promise(one, entry, report), trying.measured(one))
         yield trying.row(*head, *cells, alternated(entry, one["name"]), trying.trains(one))
-        head = ("", "", "")
+        head = ("", "", "", "")
 
 
 def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
@@ -181,8 +183,8 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
 
 
 HEAD = (
-    "| script | report | step | change | promised | measured | step by step | trains the same? |",
-    "|---|---|--:|---|--:|---|---|---|",
+    "| script | report | step in it | step in the trial | change | promised | measured | step by step | trains the same? |",
+    "|---|---|--:|--:|---|--:|---|---|---|",
 )
 
 BY_TURNS = REPORTS / "alternating.json"

@@ -81,7 +81,7 @@ PHASES_OF = {
     "imports": (("imports",), ("imports",)),
     "preparing and building": (("preparing data", "building"), ("preparing", "building")),
     "training": (
-        ("steps", "tracing and compiling", "epochs' boundaries", "profiler", "saving"),
+        ("steps", "tracing and compiling", "epoch boundaries", "profiler", "saving"),
         ("training", "training_steps", "between_epochs", "saving"),
     ),
     "evaluation and prediction": (("evaluation", "prediction"), ("evaluation", "prediction")),

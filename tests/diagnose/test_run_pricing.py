@@ -270,7 +270,7 @@ def test_a_cheaper_step_and_a_removed_boundary_add_up() -> None:
     assert both.share == pytest.approx(0.65)
     assert set(both.rules) == {"step", "epochs"}
     assert both.after_ms["steps"] == pytest.approx(50_000.0)
-    assert both.after_ms["epochs' boundaries"] == pytest.approx(20_000.0)
+    assert both.after_ms["epoch boundaries"] == pytest.approx(20_000.0)
 
 
 def test_two_changes_of_one_line_save_it_once() -> None:

@@ -30,7 +30,7 @@ from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.terminal import GLYPHS
 from tfdoctor.report.run.verdict import ALIKE
-from tfdoctor.report.run.words import PHASE_LABELS, PHASE_NOUNS
+from tfdoctor.report.run.words import PHASE_NOUNS
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
@@ -479,7 +479,7 @@ def test_a_piece_says_phase_times_and_line() -> None:
 
 
 def test_every_phase_has_a_label_a_noun_a_colour_and_a_glyph_of_its_own() -> None:
-    for names in (PHASE_LABELS, PHASE_NOUNS, PHASE_COLOURS, GLYPHS):
+    for names in (PHASE_NOUNS, PHASE_COLOURS, GLYPHS):
         assert set(names) == set(Phase)
         assert len(set(names.values())) == len(Phase)
     assert all(cell_len(glyph) == 1 for glyph in GLYPHS.values())

@@ -127,7 +127,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 ) -> None:
     """Run an unmodified script, trace some of its training steps, and report what slows them and the run.
 
-    The exit code is that of the script.
+    The exit code is that of the script. Where that is 0, it is 3 if a gate fails, and 4 if one is undecided.
     """
     from tfdoctor.capture import profile as capture  # noqa: PLC0415 - keeps --help fast
 

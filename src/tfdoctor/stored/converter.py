@@ -180,9 +180,13 @@ def _word(value: Json, kind: type[Enum]) -> Enum:
         raise ValueError(f"expected one of {', '.join(map(str, words_of(kind)))}") from None
 
 
+FORMER = {"epochs' boundaries": Phase.BOUNDARIES}
+"""The names of phases in reports up to 0.2.0."""
+
+
 def _phase(value: Json) -> Phase:
     """Return a phase of the run; one of a later version is unnamed here."""
-    return Phase(value) if value in set(Phase) else Phase.UNNAMED
+    return Phase(value) if value in set(Phase) else FORMER.get(value, Phase.UNNAMED)
 
 
 def _severity(value: Json) -> Severity:

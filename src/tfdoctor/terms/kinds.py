@@ -70,7 +70,7 @@ class Phase(StrEnum):
     BUILDING = "building"  # the model, its weights, the device
     TRACING = "tracing and compiling"  # calls that trace a tf.function, without a usual step
     STEPS = "steps"  # of training, and what the loop does between them
-    BOUNDARIES = "epochs' boundaries"  # before the first step of an epoch, and after its last
+    BOUNDARIES = "epoch boundaries"  # before the first step of an epoch, and after its last
     EVALUATION = "evaluation"
     PREDICTION = "prediction"
     SAVING = "saving"

@@ -10,7 +10,6 @@ from tfdoctor.diagnosis.comparison import (
     RunComparison,
 )
 from tfdoctor.report.comparison import words
-from tfdoctor.report.run.words import PHASE_LABELS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
@@ -85,7 +84,7 @@ def _phases(comparison: RunComparison) -> Grid:
     rows: list[tuple[str, float, float]] = []
     if run := comparison.run:
         rows = [("whole run", run.before_ms, run.after_ms)]
-        rows += [(PHASE_LABELS[one.phase], one.before_ms, one.after_ms) for one in run.phases]
+        rows += [(str(one.phase), one.before_ms, one.after_ms) for one in run.phases]
     return Grid(
         ("phase", "before", "after", "saved"),
         ("text", "number", "number", "number"),

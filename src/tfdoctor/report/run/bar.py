@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from tfdoctor.diagnosis import PhaseSegment, RunAccount
-from tfdoctor.report.run.words import PHASE_LABELS, is_known, times
+from tfdoctor.report.run.words import is_known, times
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase
 
@@ -44,7 +44,7 @@ class RunBarPiece:
     def name(self) -> str:
         """What is written on it where the page has room: its phase; "" on a narrow one, and where none is known."""
         known = self.phase is not Phase.UNNAMED
-        return PHASE_LABELS[self.phase] if known and self.width >= NAMED else ""
+        return str(self.phase) if known and self.width >= NAMED else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _piece(one: PhaseSegment, total_ms: float) -> RunBarPiece:
     left, width = one.start_ms / total_ms, (one.end_ms - one.start_ms) / total_ms
     start, end = duration(one.start_ms) if one.start_ms > 0 else "0", duration(one.end_ms)
     facts = (
-        f"{PHASE_LABELS[one.phase]}: {duration(one.end_ms - one.start_ms)}",
+        f"{one.phase!s}: {duration(one.end_ms - one.start_ms)}",
         f"at {end}" if start == end else f"from {start} to {end}",
         location(one.at),
     )

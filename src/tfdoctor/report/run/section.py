@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
-from tfdoctor.report.run.words import PHASE_LABELS, is_known, times, whole_ms
+from tfdoctor.report.run.words import is_known, times, whole_ms
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share
 from tfdoctor.terms.kinds import Phase
@@ -119,7 +119,7 @@ def section(run: RunAccount | None) -> RunSection | None:
 
 
 def _phase(row: PhaseRow, whole: float) -> RunPhaseText:
-    label, part = PHASE_LABELS[row.phase], share(row.ms / whole)
+    label, part = str(row.phase), share(row.ms / whole)
     lines, short = _lines(row.lines, whole), row.ms < LITTLE * whole
     return RunPhaseText(row.phase, label, duration(row.ms), part, lines, short)
 

@@ -7,11 +7,6 @@ from tfdoctor.diagnosis import RunAccount
 from tfdoctor.terms.humanize import duration, share
 from tfdoctor.terms.kinds import Phase
 
-PHASE_LABELS = MappingProxyType(
-    {phase: str(phase) for phase in Phase} | {Phase.BOUNDARIES: "epoch boundaries"}
-)
-"""Names of the phases in the bar and the tables."""
-
 PHASE_NOUNS = MappingProxyType(
     {
         Phase.START: "the start of Python",
