@@ -21,7 +21,7 @@ from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.report import trial_words
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.stored.files import COMPRESSED, open_report
-from tfdoctor.terms.humanize import counted, percent, quantity_span
+from tfdoctor.terms.humanize import counted, milliseconds, percent, quantity_span
 from tfdoctor.terms.units import ratio
 from tfdoctor.terms.verdict import Bound
 
@@ -162,7 +162,7 @@ def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
     """Yield the rows of an entry: the first names the script."""
     links = f"[report]({entry.file}{COMPRESSED}), [Markdown]({entry.file}.md)"
     steps = report["steps"]
-    recorded = trying.milliseconds(steps["untraced_ms"] or steps["step_ms"])
+    recorded = milliseconds(steps["untraced_ms"] or steps["step_ms"])
     head = (" ".join((entry.name, *entry.arguments[1:])), links, recorded, trying.step(report))
     for one in report["trials"]["variants"]:
         cells = (one["name"], promise(one, entry, report), trying.measured(one))
@@ -183,7 +183,10 @@ def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
 
 
 HEAD = (
-    "| script | report | step in it | step in the trial | change | promised | measured | step by step | trains the same? |",
+    (
+        "| script | report | step in it | step in the trial | change | promised | measured | step by step "
+        "| trains the same? |"
+    ),
     "|---|---|--:|--:|---|--:|---|---|---|",
 )
 
