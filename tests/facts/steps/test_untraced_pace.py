@@ -23,6 +23,13 @@ def test_untraced_steps_are_compared_with_the_traced_ones() -> None:
     assert (found.ratio, found.step_ms, found.traced) == (1.5, 6.0, 10)
 
 
+def test_a_median_of_steps_that_are_short_and_long_in_turn_is_not_compared() -> None:
+    seen = StepsSeen(untraced=UntracedSteps(count=90, median_ms=10.7, of="steps"))
+    run = recording(manifest=manifest(steps=seen))
+    with pytest.raises(Unavailable, match="short and long in turn"):
+        UntracedPace.measure(run, replace(Steps.uniform(10, 4.0), in_bursts=True))
+
+
 @pytest.mark.parametrize(
     ("count", "median_ms", "total_ms", "share", "contradicts"),
     [

@@ -26,11 +26,13 @@ class UntracedPace:
         """Read the untraced steps' time from the manifest.
 
         Raises:
-            Unavailable: no whole steps were timed outside of the window.
+            Unavailable: no whole steps were timed outside of the window, or they are short and long in turn.
         """
         untraced = recording.manifest.steps.untraced if recording.manifest else None
         if untraced is None or not untraced.median_ms or untraced.of != "steps":
             raise Unavailable("the steps outside of the traced window were not timed")
+        if steps.in_bursts:
+            raise Unavailable("steps are short and long in turn, so their median is of either kind")
         if not steps.median_ms:
             raise Unavailable("the traced steps have no duration")
         ratio = untraced.median_ms / steps.median_ms

@@ -37,6 +37,9 @@ _SHARES_OF_UNLIKE = (
 )
 
 
+VARYING = 1.0
+"""Least relative difference that would show, from which on its figure says nothing."""
+
 RUN_CHANGED = 0.1
 """Share of the run before the change from which the headline says that the run changed: each is measured once."""
 
@@ -75,8 +78,8 @@ def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> st
     if step.direction is Direction.NONE:
         return _no_difference(comparison, _ends(-step.high, -step.low))
     if step.doubt is not None:
-        ends = _ends(-step.high, -step.low)
-        return f"Unknown whether the step changed ({ends}): {_UNDECIDED[step.doubt]}."
+        ends = f" ({_ends(-step.high, -step.low)})" if step.least <= VARYING else ""
+        return f"Unknown whether the step changed{ends}: {_UNDECIDED[step.doubt]}."
     sign = -1 if step.direction is Direction.FASTER else 1
     between = _ends(*sorted((sign * step.low, sign * step.high)))
     figure = f"{percent(abs(step.change))}, {between}"
@@ -188,10 +191,6 @@ def _about_run(run: ChangeOfRun) -> Iterator[str]:
                 f"The runs have {first:,} and {last:,} {what}, so phases that recur differ for this reason as well."
             )
             return
-
-
-VARYING = 1.0
-"""Least relative difference that would show, from which on its figure says nothing."""
 
 
 def _about_interval(comparison: RunComparison) -> Iterator[str]:
