@@ -60,9 +60,30 @@ def test_a_double_is_not_called(name: str) -> None:
     module, _, function = name.partition(".")
     with mock.patch(name) as double:
         ours = getattr(getattr(kept, module), function)
-        assert ours is not getattr(sys.modules[module], function)
         assert getattr(sys.modules[module], function) is double
-    assert ours is getattr(sys.modules[module], function)
+        assert ours is not double
+    assert ours.__name__ == getattr(sys.modules[module], function).__name__
+
+
+def test_functions_of_python_call_none_of_the_doubles() -> None:
+    """`os.path.exists` asks `os.stat`, `abspath` joins, `makedirs` asks `path.exists`."""
+    names = (
+        "os.stat",
+        "os.path.join",
+        "os.path.exists",
+        "os.path.isdir",
+        "posixpath.normpath",
+        "os.mkdir",
+    )
+    doubles = [mock.patch(name) for name in names]
+    begun = [double.start() for double in doubles]
+    try:
+        assert kept.os.path.exists(kept.os.path.abspath("/tmp/../tmp"))
+        assert not kept.os.path.exists("/nothing/here")
+        kept.os.makedirs("/tmp", exist_ok=True)
+    finally:
+        mock.patch.stopall()
+    assert not [double for double in begun if double.called]
 
 
 def test_a_double_of_open_is_not_called(tmp_path: Path) -> None:

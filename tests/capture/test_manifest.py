@@ -63,6 +63,12 @@ from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
         (["--max-pass", "3", "--pass", "3"], ["--max-pass", "3", "--pass", "***"]),
         (["x=hf_" + "a" * 30], ["x=***"]),
         (["ghp_" + "b" * 36], ["***"]),
+        (["-tghp_" + "b" * 36], ["-t***"]),
+        (["\\nhf_" + "a" * 34], ["\\n***"]),
+        (["a%3Dghs_123_eyJh" + "b" * 40], ["a%3D***"]),
+        (["figd_" + "c" * 40, "tskey-auth-kA1-" + "d" * 32], ["***", "***"]),
+        (["lsv2_pt_" + "0f" * 16 + "_1234567890"], ["***"]),
+        (["123456789:AAE" + "x" * 32], ["***"]),
     ],
 )
 def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:

@@ -206,6 +206,18 @@ def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
     )  # said where PATH has another
 
 
+@pytest.mark.parametrize(("mark", "takes"), [("pyvenv.cfg", True), ("conda-meta", False)])
+def test_a_tfdoctor_that_is_named_by_its_path_takes_the_python_of_an_activated_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, *, takes: bool
+) -> None:
+    """Conda's base is on PATH in every shell, and nobody's choice."""
+    python = fake_python(tmp_path / "env" / "bin")
+    (tmp_path / "env" / mark).touch()
+    monkeypatch.setenv("PATH", str(tmp_path / "env" / "bin"))
+    monkeypatch.setenv(MARK, "elsewhere/tfdoctor")
+    assert Plan("train.py").interpreter() == (python if takes else sys.executable)
+
+
 def test_the_python_of_the_same_environment_is_not_worth_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

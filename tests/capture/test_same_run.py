@@ -67,11 +67,35 @@ print([thread.name for thread in threading.enumerate() if thread is not threadin
 assert sys.excepthook is sys.__excepthook__
 """
 
+BUILTINS = """
+import inspect, os, pickle, traceback
+class Launcher:
+    spawn, leave, wait = os.posix_spawn, os._exit, os.waitpid
+assert Launcher().wait(Launcher().spawn("/bin/true", ["true"], {}), 0)[1] == 0
+functions = [os.posix_spawn, os.execve, os.putenv, os.unsetenv, os._exit]
+found = [f for f in functions if not inspect.isbuiltin(f) or pickle.loads(pickle.dumps(f)) is not f]
+try:
+    Launcher().leave(None)
+except TypeError as error:
+    found += traceback.extract_tb(error.__traceback__)[1:]
+assert os.execve in os.supports_fd
+print(found, flush=True)
+Launcher().leave(0)
+"""
+
+COLLECTOR = """
+import gc, time
+gc.enable = gc.disable = lambda: None
+end = time.monotonic() + 1
+while time.monotonic() < end: sum(range(1000))
+print([] if gc.isenabled() else "off")
+"""
+
 
 @pytest.mark.parametrize(
     "script",
-    [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS],
-    ids=["doubles", "stopped clock", "traced", "closed files", "threads"],
+    [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS, BUILTINS, COLLECTOR],
+    ids=["doubles", "stopped clock", "traced", "closed files", "threads", "builtins", "collector"],
 )
 def test_a_script_finds_nothing_of_ours(tmp_path: Path, script: str) -> None:
     fake_tensorflow(tmp_path)

@@ -29,8 +29,9 @@ def interpreter(named: str | None) -> str:
     """Return the Python that runs the script; `named` is that of `--python`.
 
     A tfdoctor that a shell has found on PATH takes the `python` that is found there, that of an activated
-    environment for example. One that was named by its path or as `python -m tfdoctor`, or runs inside of the user's
-    process, is of the environment that the user has chosen, unless pipx or uv made that environment for it alone.
+    environment for example; so does one that was named by its path, where another environment is activated. As
+    `python -m tfdoctor`, inside of the user's process, or where PATH has the system's Python alone, it is of the
+    environment that the user has chosen, unless pipx or uv made that environment for it alone.
 
     Raises:
         CaptureError: there is no such interpreter.
@@ -41,7 +42,14 @@ def interpreter(named: str | None) -> str:
     if is_alone() and users is None:
         raise CaptureError("There is no python on PATH: name the script's with --python.")
     on_path = _called() and _called() == shutil.which("tfdoctor")
-    return users if users and (on_path or is_alone()) else sys.executable
+    by_path = Path(_called()).name == "tfdoctor" and users is not None and _is_activated(users)
+    return users if users and (on_path or by_path or is_alone()) else sys.executable
+
+
+def _is_activated(python: str) -> bool:
+    """Say whether a Python of PATH is that of an environment, which somebody has put there; not conda's base."""
+    root = Path(python).parent.parent
+    return (root / "pyvenv.cfg").is_file() or root.parent.name == "envs"
 
 
 def notice(python: str) -> str:

@@ -76,29 +76,62 @@ def follow(plan: bytes, ours: str) -> None:
     import _posixsubprocess  # noqa: PLC0415 - another system may lack it
 
     given = Given(plan, ours)
-    _wrap(_posixsubprocess, "fork_exec", given.fork_exec)
-    _wrap(sys.modules.get("subprocess"), "_fork_exec", given.fork_exec)  # imported by a .pth file
+    wrap(_posixsubprocess, "fork_exec", given.fork_exec)
+    wrap(sys.modules.get("subprocess"), "_fork_exec", given.fork_exec)  # imported by a .pth file
     for name in ("execve", "posix_spawn", "posix_spawnp"):
-        _wrap(os, name, given.execve)
-    _wrap(os, "putenv", given.putenv)
-    _wrap(os, "unsetenv", given.unsetenv)
+        wrap(os, name, given.execve)
+    wrap(os, "putenv", given.putenv)
+    wrap(os, "unsetenv", given.unsetenv)
 
 
-def _wrap(module: Any, name: str, wrapper: Function) -> None:  # noqa: ANN401 - any module
-    """Put a function around one of C's; from Python 3.11 on, no error that it raises has a frame of ours."""
+def wrap(module: Any, name: str, wrapper: Function) -> None:  # noqa: ANN401 - any module
+    """Put a function around one of C's."""
     original: Any = getattr(module, name, None)
-    if original is None:
-        return
+    if original is not None:
+        builtin = Builtin(original, wrapper)
+        if original in os.supports_fd:
+            os.supports_fd.remove(original)
+            os.supports_fd.add(builtin)
+        for place in (module, sys.modules.get(original.__module__)):
+            setattr(place, name, builtin)
 
-    def function(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function takes them
+
+class Builtin:
+    """Stands for a function of C: it is none of a class that has it, and is pickled by its name.
+
+    From Python 3.11 on, no error that it raises has a frame of ours.
+    """
+
+    __slots__ = ("_original", "_wrapper")
+
+    def __init__(self, original: Any, wrapper: Function) -> None:  # noqa: ANN401 - any function of C
+        self._original, self._wrapper = original, wrapper
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function takes them
         try:
-            return wrapper(original, *args, **kwargs)
+            return self._wrapper(self._original, *args, **kwargs)
         except BaseException as error:
             error.__traceback__ = None
             raise
 
-    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(function, attribute, getattr(original, attribute))
-    if original in os.supports_fd:
-        os.supports_fd.add(function)
-    setattr(module, name, function)
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # noqa: ANN401 - what `isinstance` and `inspect` see
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - its name, its documentation, its signature
+        return getattr(self._original, name)
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]  # noqa: ANN401 - same
+        return self._original.__doc__
+
+    @property
+    def __module__(self) -> Any:  # type: ignore[override]  # noqa: ANN401 - same
+        return self._original.__module__
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+    def __reduce__(self) -> str:
+        name: str = self._original.__name__
+        return name

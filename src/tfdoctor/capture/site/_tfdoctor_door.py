@@ -5,10 +5,10 @@ from __future__ import annotations
 import _frozen_importlib_external as external  # what Python has loaded already
 import _imp
 import atexit
+import gc
 import os
 import sys
-
-import _tfdoctor_children  # type: ignore[import-not-found] # next to this file
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys
 CHANGED = '"changed"'
 """What a plan has where this process is to read other texts of some files."""
 
-TAKEN = {name: dict(vars(sys.modules[name])) for name in ("_thread", "io", "os", "time")}
+TAKEN = {
+    module.__name__: dict(vars(module))
+    for module in (sys.modules["_thread"], gc, sys.modules["io"], os, os.path, time)
+}
 """Python's functions as they are now: the agent may come after the script has replaced them."""
 
 MAIN_THREAD = TAKEN["_thread"]["get_ident"]()
@@ -140,6 +143,10 @@ def let_in() -> None:
     # Before the script registers any handler: so it runs after them.
     atexit.register(_leave, os._exit)
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
+    sys.path_importer_cache[OURS] = external.FileFinder(OURS, (AgentLoader, [".py"]))
+    import _tfdoctor_children  # type: ignore[import-not-found] # noqa: PLC0415 # next to this file
+
+    del sys.path_importer_cache[OURS]
     _tfdoctor_children.follow(os.environb[b"TFDOCTOR_PLAN"], OURS)
     if CHANGED in plan:
         _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))

@@ -21,6 +21,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import TENSORFLOW, RunLog
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.text import shorten
 
 __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
 
@@ -168,11 +169,15 @@ def _unseen(times: Mapping[Phase, float], log: RunLog, manifest: Manifest | None
     return not known or bool(manifest.background) or Phase.CHILDREN in times
 
 
+COMMAND = 60
+"""Characters of a process's command beside the reason."""
+
+
 def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
     """Yield the other Python processes of the run, with the reason for which each is not reported on."""
     for process in manifest.processes if manifest else ():
         if process.pid not in {None, log.process.pid}:
-            name = " ".join(process.argv) or f"process {process.pid}"
+            name = shorten(" ".join(process.argv), COMMAND) or f"process {process.pid}"
             yield f"{name} ({process.why})" if process.why else name
 
 

@@ -155,7 +155,7 @@ def _notes(run: RunAccount) -> Iterator[str]:
     if run.peak_bytes is not None and is_known(run.peak_bytes):
         yield f"Most resident memory: {quantity(nbytes(run.peak_bytes))}."
     if run.others:
-        named = ", ".join(text.name(other, 60) for other in run.others[:OTHERS])
+        named = ", ".join(text.name(other) for other in run.others[:OTHERS])
         more = f" and {len(run.others) - OTHERS:,} more" if len(run.others) > OTHERS else ""
         yield f"Other processes of the run, whose time the account does not contain: {named}{more}."
 

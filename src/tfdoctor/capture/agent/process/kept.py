@@ -13,15 +13,18 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _thread as threads
+    import gc
     import io
     import json
     import os
     import time
     from typing import Any
 
-__all__ = ["io", "json", "main_thread", "os", "threads", "time"]
+__all__ = ["gc", "io", "json", "main_thread", "os", "threads", "time"]
 
 AGENT: Any = sys.modules[__name__.rpartition(".")[0].rpartition(".")[0]]
+
+_Function, _PATH = type(lambda: None), importlib.import_module("os.path").__name__
 
 SECOND = 1_000_000_000
 
@@ -29,13 +32,21 @@ TAI, COARSE = 11, 5
 """Clocks of Linux: one that is whole seconds apart from the time of day, and one that is behind it by some ms."""
 
 
-def _copy(name: str) -> Any:  # noqa: ANN401  # stands for a module
-    """Return an object that holds what a module did when this process began, or does now if that is not known."""
+def _copy(name: str, **known: object) -> Any:  # noqa: ANN401  # stands for a module
+    """Return an object that holds what a module did when this process began, or does now if that is not known.
+
+    Its functions that are written in Python call each other, and what else is ``known`` to them, not the module's.
+    """
     held = getattr(AGENT, "TAKEN", {}).get(name) or vars(importlib.import_module(name))
-    names = [key for key in held if not key.startswith("__")]
+    own = {**held, **known}
+    for key, value in own.items():
+        if type(value) is _Function and value.__module__ in (name, "genericpath"):
+            own[key] = _Function(value.__code__, own, key, value.__defaults__, value.__closure__)
+            own[key].__kwdefaults__ = value.__kwdefaults__
+    names = [key for key in own if not key.startswith("__")]
     copy: Any = type(name, (), {"__slots__": names})()
     for key in names:
-        setattr(copy, key, held[key])
+        setattr(copy, key, own[key])
     return copy
 
 
@@ -65,7 +76,8 @@ def _opens(plain: Any) -> Any:  # noqa: ANN401  # functions as `open` is
 
 
 if not TYPE_CHECKING:
-    io, json, os, threads, time = map(_copy, ("io", "json", "os", "_thread", "time"))
+    gc, io, json, threads, time = map(_copy, ("gc", "io", "json", "_thread", "time"))
+    os = _copy("os", path=_copy(_PATH, os=_copy("os")))
     io.open = _opens(io.open)
     try:
         if sys.platform == "linux" and abs(_unix_ns() - time.time_ns()) < SECOND:

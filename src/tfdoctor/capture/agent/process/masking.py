@@ -63,7 +63,8 @@ PATTERNS = tuple(
         rf"([\"'](?=[^\"']*?(?:{WORDS}))[^\"']*[\"']\s*:\s*)[\w.-]+",  # {"pin_token": 123}
         r"(\b(?:authorization|cookie)\s*:\s*(?:\w+\s+)?)[^\"'\n]+",  # Authorization: Token …
         r"(\b(?:x|private|proxy)-[\w-]{0,40}(?:key|token|auth|secret)\s*:\s*)[^\"'\n]+",  # X-Api-Key: …
-        r"(\bhooks\.slack\.com/services/|\bdiscord(?:app)?\.com/api/webhooks/)[\w/-]+",
+        r"(\bhooks\.slack\.com/services/|\bdiscord(?:app)?\.com/api/webhooks/|\.webhook\.office\.com/)[\w/@-]+",
+        r"(\bPrivate-Lines:\s*\d+)[\s\S]+",  # a key of PuTTY
         r"(\bwandb\s+login\s+(?:-\S+\s+)*)[0-9a-f]{40}\b",
         r"(\b(?:bearer|basic)\s+)[\w.~+/=-]+",  # Authorization: Bearer …
         # -u name:password; not 1000:1000, host:8080 or http://host
@@ -72,22 +73,32 @@ PATTERNS = tuple(
 )
 
 ISSUERS = (
-    r"(?:hf_|api_org_|gh[oprsu]_|npm_|gsk_|r8_|pplx-|xai-|sbp_|glsa_|lin_api_)[A-Za-z0-9]{30,}",
-    r"(?:github_pat_|wandb_v\d_|(?:dckr|sntry|sntrys)_(?:pat_|oat_)?)\w{20,}",
-    r"gl(?:pat|dt|rt|ptt|agent|oas|cbt|ft|imt|soat)-[\w-]{20,}|dckr_[op]at_[\w-]{20,}",
-    r"sk-(?:(?:ant|proj|svcacct|admin|or)-[\w-]{20,}|[A-Za-z0-9]{20,})",
-    r"[prs]k_(?:live|test)_\w{16,}|shp(?:at|ss|ca|pa)_[0-9a-fA-F]{32}|whsec_\w{20,}",
-    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}",
+    r"(?:hf_|api_org_|gh[oprsu]_|npm_|gsk_|r8_|pplx-|xai-|sbp_|glsa_|lin_api_|tgp_v1_|nfp_)[A-Za-z0-9]{30,}",
+    r"(?:github_pat_|wandb_v\d_|(?:dckr|sntry|sntrys)_(?:pat_|oat_)?|lsv2_[ps][tk]_|pcsk_|sb_secret_|glc_)\w{20,}",
+    r"gh[oprsu]_\d{1,20}_[\w.-]{20,}",
+    r"gl(?:pat|dt|rt|ptt|agent|oas|cbt|ft|imt|soat)-[\w-]{20,}|dckr_[op]at_[\w-]{20,}|KGAT_\w{20,}|pscale_tkn_[\w-]{20,}",
+    r"(?:fw|ntn|rpa)_[A-Za-z0-9]{20,}|secret_[A-Za-z0-9]{40,}|[\w-]{24,28}\.[\w-]{6}\.[\w-]{38,}",
+    r"sk-(?:(?:ant|proj|svcacct|admin|or|None|lf)-[\w-]{20,}|[A-Za-z0-9]{20,})|sk\.eyJ[\w-]{20,}",
+    r"[prs]k_(?:live|test)_\w{16,}|shp(?:at|ss|ca|pa)_[0-9a-fA-F]{32}|whsec_\w{20,}|sq0(?:atp|csp)-[\w-]{20,}",
+    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}|1//0[\w-]{30,}",
     r"xox[abceoprs]-[\w-]{10,}|xapp-\d-[\w-]{10,}|nvapi-[\w-]{20,}|pypi-AgE[\w-]{10,}|do[opr]_v1_[0-9a-f]{32,}",
-    r"SG\.[\w-]{16,}\.[\w-]{16,}|hv[bs]\.[\w-]{20,}|dapi[0-9a-f]{32}|ATATT3[\w=-]{20,}|rubygems_[0-9a-f]{40,}",
-    r"eyJ[\w-]{10,}\.[\w-]+\.[\w-]+|AGE-SECRET-KEY-1[0-9A-Z]{50,}",
+    r"\bSG\.[\w-]{16,}\.[\w-]{16,}|hv[bs]\.[\w-]{20,}|dapi[0-9a-f]{32}|ATATT3[\w=-]{20,}|rubygems_[0-9a-f]{40,}",
+    r"ATBB[A-Za-z0-9]{28,}|AKCp[A-Za-z0-9]{60,}|\w{14}\.atlasv1\.[\w-]{40,}|dp\.(?:pt|st|ct|sa)\.[\w.-]{40,}",
+    r"figd_[\w-]{20,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|tskey-[a-z]+-[\w-]{16,}|CCIPAT_\w{20,}",
+    r"pul-[0-9a-f]{40}|sq[apu]_[0-9a-f]{40}|fo1_[\w-]{40,}|fm[12]r?_[\w+/=-]{40,}|xkeysib-[0-9a-f]{60,}|HRKU-[\w-]{30,}",
+    r"[A-Za-z0-9_-]{3}8Q~[\w.~-]{31,}|key-[0-9a-f]{32}|SK[0-9a-f]{32}|\d{8,10}:AA[\w-]{33}",
+    r"\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+|AGE-SECRET-KEY-1[0-9A-Z]{50,}",
 )
 """Tokens that show what they are, by their issuers' prefixes: Hugging Face, GitHub, npm, Groq, Replicate, Supabase,
-Grafana; Weights & Biases, Docker, Sentry; GitLab; OpenAI, Anthropic; Stripe, Shopify; AWS, Google; Slack, NVIDIA,
-PyPI, DigitalOcean; SendGrid, Vault, Databricks, Atlassian, RubyGems; a JWT, age. Each with as much after the prefix
-as keeps names of files and of packages (`sk-learn-image`, `hf_transformers_cache`)."""
+Grafana, Together, Netlify; Weights & Biases, Docker, Sentry, LangSmith, Pinecone; GitLab, Kaggle, PlanetScale;
+Fireworks, Notion, RunPod, Discord; OpenAI, Anthropic, Langfuse, Mapbox; Stripe, Shopify, Square; AWS, Google;
+Slack, NVIDIA, PyPI, DigitalOcean; SendGrid, Vault, Databricks, Atlassian, RubyGems; Bitbucket, JFrog, Terraform,
+Doppler; Figma, Postman, New Relic, Tailscale, CircleCI; Pulumi, Sonar, Fly, Brevo, Heroku; Azure, Mailgun, Twilio,
+Telegram; a JWT, age. Each with as much after the prefix as keeps names of files and of packages (`sk-learn-image`,
+`hf_transformers_cache`)."""
 
-KNOWN = re.compile(rf"\b(?:{'|'.join(ISSUERS)})")
+KNOWN = re.compile("|".join(ISSUERS))
+"""Whatever stands before one: `-tghp_…` is an option with its value, `\\nhf_…` the end of a line in JSON."""
 
 BETWEEN = "\x1f"
 """Between arguments while a key is looked for that a shell has split: white space that nobody types."""

@@ -11,10 +11,9 @@ them would keep what their variables refer to, such as iterators and batches, un
 
 from __future__ import annotations
 
-import gc
 import sys
 
-from .kept import threads
+from .kept import gc, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import functools
+import importlib
 import os as scripts_os
+import sys
 
 from ..process.kept import os
 from . import process
@@ -13,7 +14,7 @@ from .recorder import RunRecorder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from ..process.declared import AgentPlan
     from ..process.journal import Journal
@@ -33,14 +34,15 @@ def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
 
 def before_hard_exit(finish: Callable[[], object]) -> None:
     """Call a function before `os._exit`, which runs no handlers: what was seen would be lost."""
-    leave = scripts_os._exit
 
-    @functools.wraps(leave)
-    def _exit(status: int) -> NoReturn:
-        finish()
-        leave(status)
+    def leave(original: Callable[..., NoReturn], *args: object, **named: object) -> NoReturn:
+        if all(isinstance(status, int) for status in (*args, *named.values())):  # else it fails
+            finish()
+        original(*args, **named)
 
-    scripts_os._exit = _exit
+    children = sys.modules.get("_tfdoctor_children")
+    ours: Any = children or importlib.import_module("tfdoctor.capture.site._tfdoctor_children")
+    ours.wrap(scripts_os, "_exit", leave)
 
 
 def replaces(log: Journal, *, waits: bool) -> bool:
