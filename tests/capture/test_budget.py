@@ -13,7 +13,7 @@ from tests.capture import agent
 from tests.capture.windows import Session, make, run, source
 
 SECONDS = st.floats(0, 1e6)
-budget = agent.load("process.budget")
+budget, heap = agent.load("process.budget"), agent.load("process.heap")
 
 
 @given(run_s=SECONDS, share=st.floats(0, 1), more_s=SECONDS)
@@ -81,6 +81,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     )
     for module in ("process.budget", "window.window_start", "window.window_end", "window.steps"):
         monkeypatch.setattr(agent.load(module), "time", times)
+    monkeypatch.setattr(heap, "reader", lambda: None)  # the CPU time decides
     return clock
 
 
@@ -138,6 +139,37 @@ def test_windows_take_a_small_part_of_the_run(
     total, share = clock.s - 100.0 + costs["before"], 0.12 if windows != [2] else 0.2
     assert window.budget.spent_s <= max(budget.LEAST_S, share * total)
     assert window.log.errors == []
+
+
+@pytest.mark.parametrize(
+    ("mb", "stop", "windows"),
+    [
+        (0.1, 0.001, [20]),  # convolutions: few operations, however long they compute
+        (2.5, 0.1, [5]),  # a loop of small operations: 20 of its steps would cost 2 of 7 s
+        (10.0, 0.001, [2, 20]),  # memory of the program's own: known after the first window
+    ],
+)
+def test_the_notes_of_the_profiler_say_what_its_stop_takes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    mb: float,
+    stop: float,
+    windows: list[int],
+) -> None:
+    monkeypatch.setattr(heap, "reader", lambda: lambda: mb * len(Session.marked))
+    window = make(tmp_path, monkeypatch)
+    costs = {"before": 5, "step": 0.02, "slower": 0.0, "stop": stop}
+    assert traced(window, clock, monkeypatch, costs, 100) == windows
+
+
+def test_the_memory_in_use_grows_with_what_is_kept() -> None:
+    in_use = heap.reader()
+    assert in_use is not None, "glibc tells it"
+    before = in_use()
+    kept = [bytes(1000) for _ in range(20_000)]
+    assert in_use() - before == pytest.approx(20.0, rel=0.3)
+    assert kept
 
 
 @pytest.mark.parametrize("plan", [{"stop_after": True}, {"seconds": 1e6}])

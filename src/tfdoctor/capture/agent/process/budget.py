@@ -1,12 +1,15 @@
 """What tfdoctor may cost a run, and what it has cost: decided here alone.
 
-Most of a trace's cost comes at its end, where the profiler sorts and writes what each thread has noted: 0.02 s for
-each second of CPU time that convolutions took, 0.5 s of an LSTM's and 0.63 s of a pipeline's that maps single
-elements (TensorFlow 2.21 on two cores). Until a first window has shown it, the most is assumed.
+Most of a trace's cost comes at its end, where the profiler sorts and writes what each thread has noted: 0.02 to
+0.045 s for each MB of it, be it of convolutions, an LSTM, a loop of 400 small operations, a pipeline that maps
+single elements or eager operations (TensorFlow 2.21 on two cores). Until a first window has shown it, the most is
+assumed, and that all memory the program takes meanwhile is the profiler's. Where the C library does not tell the
+memory in use, the CPU time of the window stands for it.
 """
 
 from __future__ import annotations
 
+from . import heap
 from .kept import time
 
 TYPE_CHECKING = False
@@ -37,8 +40,11 @@ LEAST_S = 0.5
 LEAST_OPEN_S = 0.25
 """What a window may cost beside its start, which is paid for by then."""
 
+STOP_PER_MB_S = 0.045
+"""Seconds that the profiler's stop takes for each MB that it has noted, at most."""
+
 STOP_PER_CPU_S = 0.65
-"""Seconds that the profiler's stop takes for a second of CPU time in the window, at most."""
+"""The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped."""
 
 
 SLOWED_PER_CPU_S = 0.5
@@ -75,13 +81,15 @@ class CaptureBudget:
 
     def __init__(self) -> None:
         self.run_s: Callable[[], float] = time.process_time  # seconds since the run began
+        self.in_use: Callable[[], float] | None = None  # MB
         self.clear()
 
     def clear(self) -> None:
         """Begin another recording."""
         self.windows: list[CostOfWindow] = []
         self.described_s = 0.0
-        self.stop_per_cpu = STOP_PER_CPU_S
+        self.stop_per_cpu, self.stop_per_mb = STOP_PER_CPU_S, STOP_PER_MB_S
+        self.noted_mb = 0.0  # in the open window
         self.usual_s: float | None = None  # of a step in the open window, without the profiler
 
     @property
@@ -107,13 +115,22 @@ class CaptureBudget:
             }
         )
         self.usual_s = usual_s
+        self.in_use = self.in_use or heap.reader()
+        self.mb_at = self.in_use() if self.in_use else 0.0
         self.opened_at, self.cpu_at = time.perf_counter(), time.process_time()
 
     def more_calls(self, calls: int, k: int) -> int:
         """Return after how many more calls, of k steps, to look at the open window again; 0 closes it."""
-        stop_s = self.stop_per_cpu * (time.process_time() - self.cpu_at)
-        cost_s = self._slowed(calls * k) + stop_s
+        cost_s = self._slowed(calls * k) + self._expected_stop_s()
         return more_calls(calls, cost_s, self.run_s(), self.spent_s)
+
+    def _expected_stop_s(self) -> float:
+        if self.in_use:
+            return self.stop_per_mb * self._noted_mb()
+        return self.stop_per_cpu * (time.process_time() - self.cpu_at)
+
+    def _noted_mb(self) -> float:
+        return max(0.0, self.in_use() - self.mb_at) if self.in_use else 0.0
 
     def _slowed(self, steps: int) -> float:
         """Return what the steps took longer than usual, as far as the CPU time can be the profiler's."""
@@ -124,6 +141,7 @@ class CaptureBudget:
 
     def measured(self, steps: int, reason: str) -> None:
         """The steps of the open window are over."""
+        self.noted_mb = self._noted_mb()
         self.windows[-1]["steps"], self.windows[-1]["stopped_by"] = steps, reason
         self.windows[-1]["slowed_s"] = round(self._slowed(steps), 4)
 
@@ -133,6 +151,8 @@ class CaptureBudget:
         cpu_s = time.process_time() - self.cpu_at - stop_s
         if cpu_s > 0:
             self.stop_per_cpu = stop_s / cpu_s
+        if self.noted_mb > 1.0:
+            self.stop_per_mb = stop_s / self.noted_mb
 
     def described(self, seconds: float) -> None:
         """The program was described, after the last window or at the end."""
