@@ -5,7 +5,8 @@
 The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
 other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of
 TensorFlow of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one,
-and loops in Python while the model is built.
+loops in Python while the model is built, and a `tf.function` in whose graph a loop in Python makes ten training
+steps and more one by one.
 
 The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
 model once, however large it is.
@@ -19,6 +20,7 @@ preemption, each job that predicts a few examples.
 
 - Import heavy modules in the function that needs them, not at the top of the script.
 - Load a model once, before the loop, and pass it on.
+- Write `for step in tf.range(steps)` in a `tf.function`: the body is traced once, not once in each turn.
 - Load all weights with one `load_weights`, or one `set_weights` of the model.
 - Install Python's packages on a local disk, and keep the compiled files (`python -m compileall`): a slow import of
   TensorFlow reads 10,000 small files over a network.
@@ -49,6 +51,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
 from tfdoctor.rules.slow_start.start_load import StartLoad
+from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms
@@ -103,14 +106,25 @@ class Limits:
         "Fewest loads at one line that are one model again; ensembles and folds have up to ten",
         least=2.0,
     )
+    unrolled: float = limit(
+        10.0,
+        "Fewest training steps of one graph that a loop should hold; a few turns of a critic are made one by one",
+        least=2.0,
+    )
 
 
 def check(
-    phases: RunPhases, calls: RunCalls, load: StartLoad | None, limits: Limits = Limits()
+    phases: RunPhases,
+    calls: RunCalls,
+    load: StartLoad | None,
+    unrolled: UnrolledSteps | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     known = [*_imports(phases, limits), *_built(phases, calls, limits)]
+    if unrolled and unrolled.steps >= limits.unrolled:
+        known.append(Cause.of_steps(unrolled))
     slow = [cause for cause in known if cause.saved_ms >= least_ms]
     if load and load.contended and any(cause.imports for cause in slow):
         slow = [cause for cause in slow if not cause.imports]
@@ -214,12 +228,13 @@ def example(
     lines: tuple[RunLine, ...] = (IMPORTED,),
     total_ms: float = 60_000.0,
     load: StartLoad | None = None,
+    unrolled: UnrolledSteps | None = None,
 ) -> Verdict:
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load)
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, unrolled)
 
 
 def sick() -> Verdict:
