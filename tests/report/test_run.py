@@ -29,7 +29,7 @@ from tfdoctor.report.run import bar
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.terminal import GLYPHS
-from tfdoctor.report.run.verdict import ALIKE
+from tfdoctor.report.run.verdict import ALIKE, headline
 from tfdoctor.report.run.words import PHASE_LABELS, PHASE_NOUNS
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
@@ -476,6 +476,25 @@ def test_a_piece_says_phase_times_and_line() -> None:
     assert shown is not None
     assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [tick.label for tick in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        (["tensorflow.summary.histogram", "TensorBoard.on_epoch_end"], "writing of summaries"),
+        (
+            ["tensorflow.python.ops.summary_ops_v2.flush", "keras.src.models.model.Model.save"],
+            "saving of models, checkpoints and summaries",
+        ),
+        (["Model.summary", "ModelCheckpoint.on_epoch_end"], "saving of models and checkpoints"),
+        ([], "saving"),
+    ],
+)
+def test_what_was_saved_is_named_by_what_its_lines_call(calls: list[str], words: str) -> None:
+    lines = tuple(PhaseLine(at=None, ms=60_000.0, calls=one) for one in calls)
+    row = PhaseRow(phase=Phase.SAVING, ms=120_000.0, lines=lines)
+    account = RunAccount(total_ms=120_000.0, rows=(row,))
+    assert f"120 s (100 %) are {words}." in headline(account, trained=True)[0]
 
 
 def test_every_phase_has_a_label_a_noun_a_colour_and_a_glyph_of_its_own() -> None:
