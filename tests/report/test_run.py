@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -476,6 +476,48 @@ def test_a_piece_says_phase_times_and_line() -> None:
     assert shown is not None
     assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [tick.label for tick in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
+
+
+def with_summaries(step_mean_ms: float) -> RunAccount:
+    """A run of 399 steps, 10 s of whose 85 s are the phase of steps; the profiler runs after them."""
+    calls = PhaseLine(at=None, ms=70_000.0, calls="tensorflow.summary.histogram")
+    pieces = [(Phase.STEPS, 5.0), (Phase.SAVING, 70.0), (Phase.STEPS, 5.0), (Phase.PROFILER, 75.0)]
+    ends = list(accumulate(seconds for _, seconds in pieces))
+    return RunAccount(
+        total_ms=155_000.0,
+        rows=(
+            PhaseRow(phase=Phase.STEPS, ms=10_000.0),
+            PhaseRow(phase=Phase.SAVING, ms=70_000.0, lines=(calls,)),
+            PhaseRow(phase=Phase.PROFILER, ms=75_000.0),
+        ),
+        segments=tuple(
+            PhaseSegment(phase=phase, start_ms=1e3 * (end - seconds), end_ms=1e3 * end)
+            for (phase, seconds), end in zip(pieces, ends, strict=True)
+        ),
+        steps=400,
+        step_mean_ms=step_mean_ms,
+    )
+
+
+def test_what_lies_between_steps_is_said_where_they_take_longer_than_their_phase() -> None:
+    """Else the step times the number of steps contradicts the time of all steps."""
+    shown = section(with_summaries(200.0))
+    assert shown is not None
+    assert shown.notes[0] == (
+        "From each to the next, 400 training steps take 80 s; 10 s of that are the phase of training steps, and "
+        "the rest is in other phases, mostly writing of summaries."
+    )
+    assert "80 s with the phases between them" in shown.step_title
+    unnamed = section(replace(with_summaries(200.0), segments=()))
+    assert unnamed is not None
+    assert unnamed.notes[0].endswith("and the rest is in other phases.")
+
+
+def test_steps_that_take_as_long_as_their_phase_need_no_remark() -> None:
+    shown = section(with_summaries(27.0))
+    assert shown is not None
+    assert not any("From each" in note for note in shown.notes)
+    assert "between them" not in shown.step_title
 
 
 @pytest.mark.parametrize(
