@@ -50,7 +50,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
-from tfdoctor.rules.growing_step.growing_graph import of_graph
+from tfdoctor.rules.growing_step.growing_graph import GrowingGraph
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.terms.humanize import location, milliseconds, number, percent, time_span
@@ -122,9 +122,9 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     slowing = None if grows else slowest(calls, phases, limits.ratio, limits.share, limits.steps)
     if slowing:
         return of_calls(slowing, growth, phases)
-    made = of_graph(counts, phases, steps, limits.share) if steps and not grows else None
-    if made:
-        return made
+    graph = GrowingGraph.of(counts, phases, steps, limits.share) if steps and not grows else None
+    if graph:
+        return graph.finding(counts)
     if not trend or not steps or not long:
         return NotApplicable(reason="the run has too few training steps for a trend of their time")
     if not grows:

@@ -1,5 +1,8 @@
 """A default graph to which a line in a loop adds operations again and again, whatever single steps take."""
 
+from dataclasses import dataclass
+from typing import Self
+
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, makes_operations
 from tfdoctor.facts.phases.run_growth import Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -8,50 +11,67 @@ from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.terms.humanize import counted, location, milliseconds
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Measure, Recurrence, RunEffect
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Location,
+    Measure,
+    Recurrence,
+    RunEffect,
+)
 
 
-def of_graph(
-    counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps, share: float
-) -> Finding | None:
-    """State what making the operations takes, and the long steps that run the larger graph first.
+@dataclass(frozen=True, slots=True)
+class GrowingGraph:
+    """The line that makes operations, the time of that, and of the long steps, which run the larger graph first."""
 
-    None where no line is known to make them again and again, or that takes less than a share of the run.
-    """
-    maker = makes_operations(counts, phases)
-    making_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if maker and line.at == maker)
-    usual_ms = steps.count * steps.median_ms
-    longer_ms = max(0.0, phases.of(Phase.STEPS) - usual_ms) if steps.long else 0.0
-    run_ms = phases.recurring_ms or phases.total_ms
-    if maker is None or making_ms + longer_ms < share * run_ms:
-        return None
-    long = steps.long.count if steps.long else 0
-    after = (
-        f"; {counted(long, 'long step')} took {milliseconds(longer_ms)} beyond the usual time"
-        if long
-        else ""
-    )
-    times = {Phase.BUILDING: (making_ms, maker), Phase.STEPS: (longer_ms, steps.at)}
-    return Finding(
-        summary=f"{location(maker)} makes operations again and again, which took {milliseconds(making_ms)}, and "
-        f"{clause(counts[0])}{after}",
-        evidence=(
-            Measure("time of making operations again and again", ms(making_ms)),
-            Measure("time of the steps beyond the usual one", ms(longer_ms)),
-            *counts_table(counts),
-        ),
-        remedies=remedies(counts, None, maker),
-        concern=Concern.RUN,
-        run_effects=tuple(
-            RunEffect(
-                phase=phase,
-                of=ms(time_ms),
-                subject=location(at),
-                recurs=Recurrence.PER_STEP,
-                times=steps.count,
-                bound=Bound.AT_MOST,
-            )
-            for phase, (time_ms, at) in times.items()
-            if time_ms
-        ),
-    )
+    maker: Location
+    making_ms: float
+    steps: RunSteps
+    longer_ms: float
+
+    @classmethod
+    def of(
+        cls, counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps, share: float
+    ) -> Self | None:
+        """Return None where no line is known to do so, or where it takes less than a share of the run."""
+        maker = makes_operations(counts, phases)
+        making_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == maker)
+        beyond_ms = phases.of(Phase.STEPS) - steps.count * steps.median_ms
+        longer_ms = max(0.0, beyond_ms) if steps.long else 0.0
+        enough = making_ms + longer_ms >= share * (phases.recurring_ms or phases.total_ms)
+        return cls(maker, making_ms, steps, longer_ms) if maker and enough else None
+
+    def finding(self, counts: tuple[Trend, ...]) -> Finding:
+        """State what it takes, and to make the operations once."""
+        took = milliseconds(self.making_ms)
+        making = f"{location(self.maker)} makes operations again and again, which took {took}"
+        after = ""
+        if self.steps.long:
+            long = counted(self.steps.long.count, "long step")
+            after = f"; {long} took {milliseconds(self.longer_ms)} beyond the usual time"
+        return Finding(
+            summary=f"{making}, and {clause(counts[0])}{after}",
+            evidence=(
+                Measure("time of making operations again and again", ms(self.making_ms)),
+                Measure("time of the steps beyond the usual one", ms(self.longer_ms)),
+                *counts_table(counts),
+            ),
+            remedies=remedies(counts, None, self.maker),
+            concern=Concern.RUN,
+            run_effects=(
+                self._effect(Phase.BUILDING, self.making_ms, self.maker),
+                self._effect(Phase.STEPS, self.longer_ms, self.steps.at),
+            ),
+        )
+
+    def _effect(self, phase: Phase, time_ms: float, at: Location | None) -> RunEffect:
+        return RunEffect(
+            phase=phase,
+            of=ms(time_ms),
+            subject=location(at),
+            recurs=Recurrence.PER_STEP,
+            times=self.steps.count,
+            bound=Bound.AT_MOST,
+        )

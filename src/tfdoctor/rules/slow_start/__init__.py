@@ -122,9 +122,7 @@ def check(
 ) -> Verdict:
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = [*_imports(phases, limits), *_built(phases, calls, limits)]
-    if unrolled and unrolled.steps >= limits.unrolled:
-        known.append(Cause.of_steps(unrolled))
+    known = [*_imports(phases, limits), *_built(phases, calls, limits), *_traced(unrolled, limits)]
     slow = [cause for cause in known if cause.saved_ms >= least_ms]
     if load and load.contended and any(cause.imports for cause in slow):
         slow = [cause for cause in slow if not cause.imports]
@@ -137,10 +135,7 @@ def check(
         Measure("longest time of a line that need not take it", ms(longest_ms), ms(least_ms)),
     )
     if not causes:
-        imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
-        share = f"{percent(phases.share(*STARTING))} of the run"
-        summary = f"Start, imports and building take {milliseconds(start_ms)} ({share}), {imports}"
-        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
+        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
     return Finding(
         summary=_summary(causes, phases),
         evidence=(*measures, *_tables(causes, phases, calls)),
@@ -150,6 +145,12 @@ def check(
         severity=Severity.NOTE if all(cause.imports for cause in causes) else None,
         concern=Concern.RUN,
     )
+
+
+def _usual(phases: RunPhases) -> str:
+    imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
+    start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
+    return f"Start, imports and building take {start} ({share} of the run), {imports}"
 
 
 def _unclear(phases: RunPhases, load: StartLoad) -> str:
@@ -196,6 +197,12 @@ def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[Cause
             yield Cause.of_group(CauseKind.WEIGHTS, group, group.at)
         elif group.work in ONE_BY_ONE and group.work is not CalledWork.OPERATIONS:
             yield Cause.of_group(CauseKind.PYTHON, group, group.at)
+
+
+def _traced(unrolled: UnrolledSteps | None, limits: Limits) -> Iterator[Cause]:
+    """Yield the first trace of a function whose graph has many training steps."""
+    if unrolled and unrolled.steps >= limits.unrolled:
+        yield Cause.of_steps(unrolled)
 
 
 def _module(group: LineGroup) -> str:
