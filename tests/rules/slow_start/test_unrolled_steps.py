@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.builders import graph_operation, program_of
+from tests.builders import chart, graph_operation, program_of, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.verdict import Location
 
@@ -46,6 +47,13 @@ def test_each_step_updates_the_weights_once() -> None:
 def test_many_layers_are_one_step() -> None:
     """Trap: a loop in Python makes 40 layers, so that each line makes 40 operations."""
     assert measured(1, layers=40).steps == 1
+
+
+def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
+    """Trap: the graphs have the same names, and each writes the same variables once."""
+    graphs = [{"kind": "function", "operations": operations(1, 3)}] * 24
+    program = chart(trace([]), recording({"graphs": graphs})).fact(Program)
+    assert UnrolledSteps.measure(program, RunTraces((STEP,))).steps == 1
 
 
 @pytest.mark.parametrize("defined", [None, Location("model.py", 28), Location("train.py", 90)])

@@ -43,9 +43,11 @@ class UnrolledSteps:
 
 
 def _writes(operations: tuple[Operation, ...]) -> int:
-    """Return how often most variables are written."""
+    """Return how often most variables are written in a graph: a function that is traced again has several."""
     writes = Counter(
-        one.sources[0] for one in operations if one.type.startswith(WRITES) and one.sources
+        (one.graph, one.sources[0])
+        for one in operations
+        if one.type.startswith(WRITES) and one.sources
     )
     often = Counter(writes.values()).most_common(1)
     return often[0][0] if often else 0
