@@ -59,7 +59,8 @@ MARKED = re.compile(
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
-is missing), or *failed* (a defect of tfdoctor).
+is missing), or *failed* (a defect of tfdoctor). What a rule about the recording finds is a *remark* instead of a
+finding: it concerns the figures and not the run, and the trust has it.
 """
 
 SCRIPTS_OWN = (

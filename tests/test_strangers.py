@@ -146,7 +146,7 @@ def test_a_finding_that_saves_nothing_yet_and_doubts_on_the_recording_do_not_cou
     report = {
         "results": [
             result("float32-matmul", "precision", 0.0),
-            result("unfinished-recording", "recording", None),
+            result("doubtful-recording", "recording", None),
             result("input-bound", "input", 0.3),
         ]
     }

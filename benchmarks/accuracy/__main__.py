@@ -67,7 +67,7 @@ def printed(measurements: Iterable[Measured]) -> Iterator[Measured]:
         print("  ".join(f"{cell:<{width}}" for cell, width in cells))
         for twin, report in measurement.reports.items():
             findings = [f"{rule} {promise.share:.0%}" for rule, promise in report.promises.items()]
-            findings += sorted(report.found - set(report.promises) - {"unfinished-recording"})
+            findings += sorted(report.found - set(report.promises))
             print(f"    {twin}: {', '.join(findings) or 'nothing'}")
         sys.stdout.flush()
         yield measurement

@@ -378,3 +378,30 @@ def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
 def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:
     said = masked(["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"])
     assert said == ["t.py", "--db=postgres://u:***@h/x", "redis://:***@h", "http://h:80/a@b"]
+
+
+@pytest.mark.parametrize(
+    ("loops", "said"),
+    [
+        (1, "the run ended after 5 steps, during warm-up (10): use --warmup 2"),
+        (27, "no loop trained for more than 5 steps, and the warm-up has 10: use --warmup 2"),
+    ],
+)
+def test_a_run_of_many_short_loops_did_not_end_after_the_first(
+    tmp_path: Path, loops: int, said: str
+) -> None:
+    loop = {"source": "session-run", "steps": 5, "calls": 5, "at": ["train.py", 34]}
+    steps = {
+        "seen": 5,
+        "source": "session-run",
+        "at": ["train.py", 34],
+        "candidates": [loop] * loops,
+    }
+    state = {"steps": steps, "versions": {"tensorflow": "2"}, "finished": True}
+    folder = tmp_path / "processes" / "vm.7"
+    folder.mkdir(parents=True)
+    (folder / "agent.json").write_text(json.dumps(state))
+    (process,) = processes.read(tmp_path)
+    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
+    done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
+    assert said in [entry.why for entry in done.missing]

@@ -1,6 +1,7 @@
 """The command line: what it takes, and how it refuses."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -13,12 +14,15 @@ from typer.testing import CliRunner
 
 import tfdoctor
 from tfdoctor import cli
+from tfdoctor.compare import baseline, reports
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
+from tfdoctor.report.entries import entries
+from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Severity
+from tfdoctor.stored.report import read, write
+from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -355,14 +359,27 @@ def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("topic", "code"), [(Topic.RECORDING, 0), (Topic.INPUT, cli.FOUND)])
-def test_a_doubt_about_the_recording_does_not_fail_a_build(topic: Topic, code: int) -> None:
-    rule = replace(next(iter(all_rules())), topic=topic)
-    result = Result(rule=rule, outcome=rule.sick(), severity=Severity.CRITICAL)
-    diagnosis = replace(
-        diagnose(Recording.open(SAMPLES / "cpu-input-bound"), [], "x", ask_xprof=False),
-        results=(result,),
+def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_path: Path) -> None:
+    """No gate, no format for reviews, no baseline, no comparison and no report of an earlier version has it."""
+    at = Location("input_bound.py", 47)
+    fault = Finding(
+        summary="x", evidence=(), remedies=(Remedy("y", at=at),), severity=Severity.CRITICAL
     )
+    rule = replace(next(iter(all_rules())), topic=topic, own=True, check=lambda: fault, limits=None)
+    recording = Recording.open(SAMPLES / "cpu-input-bound")
+    diagnosis = diagnose(recording, [replace(rule, preconditions=())], "x", ask_xprof=False)
+    found = bool(code)
     assert cli.exit_code(diagnosis, cli.FailOn.NOTE) == code
+    for name in ("sarif", "gitlab"):
+        assert (rule.name in render(name, diagnosis)) is found
+    assert bool(entries(diagnosis)) is found
+    assert bool(reports.findings(diagnosis)) is found
+    assert ("x: y" in diagnosis.trust.reasons) is not found
+    baseline.write(diagnosis, "train.py", tmp_path / "b.json")
+    assert (rule.name in (tmp_path / "b.json").read_text()) is found
+    earlier = json.loads(json.dumps(write(diagnosis)))
+    earlier["results"][0] |= {"outcome": "finding", "severity": "critical"}
+    assert cli.exit_code(read(earlier, [rule]), cli.FailOn.NOTE) == code
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -129,14 +129,6 @@ def test_a_finding_about_the_run_is_known_by_its_file(tmp_path: Path) -> None:
     assert marks(baseline.compared(diagnosis, known, "b.json")) == [True]
 
 
-def test_a_doubt_about_the_recording_is_in_no_baseline(tmp_path: Path) -> None:
-    base = diagnoses.full()
-    doubt = replace(base.results[0], rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))
-    known = written(replace(base, results=(doubt,)), tmp_path / "b.json")
-    assert known.findings == ()
-    assert marks(baseline.compared(replace(base, results=(doubt,)), known, "b.json")) == [None]
-
-
 def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
     base = diagnoses.several_hosts()
     assert base.hosts is not None

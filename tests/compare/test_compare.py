@@ -32,7 +32,6 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report.comparison import words
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
@@ -229,11 +228,6 @@ def test_a_saving_is_not_compared_with_a_cost() -> None:
     ).findings
     assert change.state is FindingState.SAME
     assert (change.before_kind, change.after_kind) == (AmountKind.SAVING, AmountKind.COST)
-
-
-def test_doubts_about_the_recording_are_no_findings() -> None:
-    doubt = finding("unfinished-recording", "a.py", 3.0, topic=Topic.RECORDING)
-    assert compared(report(series(0)), report(series(1), results=[doubt])).findings == ()
 
 
 def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:

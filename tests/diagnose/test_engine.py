@@ -535,7 +535,7 @@ def ranked(chart: Chart, *rules: Rule) -> list[str]:
 
 
 def test_severity_comes_before_time_whether_a_rule_is_general() -> None:
-    """A general finding of half of the step precedes one of 5 %; a note on the recording follows both."""
+    """A general finding of half of the step precedes one of 5 %; a remark on the recording follows all."""
     effect = part(50.0, "hot")
 
     def hot(unexplained: Unexplained) -> Verdict:
@@ -543,7 +543,7 @@ def test_severity_comes_before_time_whether_a_rule_is_general() -> None:
 
     general = replace(rule(hot, "hot"), general=True)
     small, equal = states("small", part(4.0, "a")), states("equal", part(12.0, "b"))
-    note = replace(states("recording", severity=Severity.NOTE), topic=Topic.RECORDING)
+    note = replace(states("recording", severity=Severity.CRITICAL), topic=Topic.RECORDING)
     given = chart_of(**COMPUTE), Breakdown.of(**COMPUTE)
     chart = Chart([given[0].fact(StepModel), given[1]])
     assert ranked(chart, note, small, general, equal) == ["hot", "equal", "small", "recording"]

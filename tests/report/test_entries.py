@@ -6,7 +6,6 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, Takes
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
@@ -104,12 +103,6 @@ def test_edits_that_differ_are_entries_of_their_own() -> None:
     )
     names = named(replace(base, results=(base.results[0], *edited)))
     assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]
-
-
-def test_a_rule_of_the_users_own_about_the_recording_is_an_entry() -> None:
-    base = diagnoses.full()
-    own = replace(diagnoses.rule("mine", Topic.RECORDING), own=True)
-    assert named(replace(base, results=(replace(base.results[0], rule=own),))) == [("mine", [], [])]
 
 
 def test_the_ceiling_is_no_sentence_where_the_symptom_is_told_with_its_cause() -> None:

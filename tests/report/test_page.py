@@ -255,8 +255,9 @@ def test_a_finding_of_a_general_rule_is_a_problem_with_its_time() -> None:
 
 
 def test_a_poor_recording_is_no_fault_of_the_run() -> None:
+    rule = diagnoses.rule("doubtful-recording", Topic.RECORDING)
     fault = diagnoses.full().results[0]
-    poor = replace(fault, rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))
+    poor = replace(fault, rule=rule, outcome=rule.counted(fault.outcome))
     healthy = diagnoses.healthy()
     shown = page(replace(healthy, results=(poor, *healthy.results)))
     assert shown.verdict == page(healthy).verdict

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ from tfdoctor.report.run import bar
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.terminal import GLYPHS
-from tfdoctor.report.run.verdict import ALIKE
+from tfdoctor.report.run.verdict import ALIKE, headline
 from tfdoctor.report.run.words import PHASE_NOUNS
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
@@ -476,6 +476,67 @@ def test_a_piece_says_phase_times_and_line() -> None:
     assert shown is not None
     assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [tick.label for tick in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
+
+
+def with_summaries(step_mean_ms: float) -> RunAccount:
+    """A run of 399 steps, 10 s of whose 85 s are the phase of steps; the profiler runs after them."""
+    calls = PhaseLine(at=None, ms=70_000.0, calls="tensorflow.summary.histogram")
+    pieces = [(Phase.STEPS, 5.0), (Phase.SAVING, 70.0), (Phase.STEPS, 5.0), (Phase.PROFILER, 75.0)]
+    ends = list(accumulate(seconds for _, seconds in pieces))
+    return RunAccount(
+        total_ms=155_000.0,
+        rows=(
+            PhaseRow(phase=Phase.STEPS, ms=10_000.0),
+            PhaseRow(phase=Phase.SAVING, ms=70_000.0, lines=(calls,)),
+            PhaseRow(phase=Phase.PROFILER, ms=75_000.0),
+        ),
+        segments=tuple(
+            PhaseSegment(phase=phase, start_ms=1e3 * (end - seconds), end_ms=1e3 * end)
+            for (phase, seconds), end in zip(pieces, ends, strict=True)
+        ),
+        steps=400,
+        step_mean_ms=step_mean_ms,
+    )
+
+
+def test_what_lies_between_steps_is_said_where_they_take_longer_than_their_phase() -> None:
+    """Else the step times the number of steps contradicts the time of all steps."""
+    shown = section(with_summaries(200.0))
+    assert shown is not None
+    assert shown.notes[0] == (
+        "From each to the next, 400 training steps take 80 s; 10 s of that are the phase of training steps, and "
+        "the rest is in other phases, mostly writing of summaries."
+    )
+    assert "80 s with the phases between them" in shown.step_title
+    unnamed = section(replace(with_summaries(200.0), segments=()))
+    assert unnamed is not None
+    assert unnamed.notes[0].endswith("and the rest is in other phases.")
+
+
+def test_steps_that_take_as_long_as_their_phase_need_no_remark() -> None:
+    shown = section(with_summaries(27.0))
+    assert shown is not None
+    assert not any("From each" in note for note in shown.notes)
+    assert "between them" not in shown.step_title
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        (["tensorflow.summary.histogram", "TensorBoard.on_epoch_end"], "writing of summaries"),
+        (
+            ["tensorflow.python.ops.summary_ops_v2.flush", "keras.src.models.model.Model.save"],
+            "saving of models, checkpoints and summaries",
+        ),
+        (["Model.summary", "ModelCheckpoint.on_epoch_end"], "saving of models and checkpoints"),
+        ([], "saving"),
+    ],
+)
+def test_what_was_saved_is_named_by_what_its_lines_call(calls: list[str], words: str) -> None:
+    lines = tuple(PhaseLine(at=None, ms=60_000.0, calls=one) for one in calls)
+    row = PhaseRow(phase=Phase.SAVING, ms=120_000.0, lines=lines)
+    account = RunAccount(total_ms=120_000.0, rows=(row,))
+    assert f"120 s (100 %) are {words}." in headline(account, trained=True)[0]
 
 
 def test_every_phase_has_a_label_a_noun_a_colour_and_a_glyph_of_its_own() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -26,6 +27,7 @@ from tfdoctor.terms.verdict import (
     NotApplicable,
     Recurrence,
     Severity,
+    Verdict,
 )
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
@@ -255,6 +257,44 @@ def test_calls_without_a_cause_are_a_note() -> None:
 )
 def test_calls_that_lose_little_are_not_told(changes: dict[str, Any]) -> None:
     assert isinstance(check(GRAPH, phases=SCORES, calls=(replace(RUNS, **changes),)), NotApplicable)
+
+
+LONG = replace(
+    STEPS,
+    source="session-run",
+    median_ms=4.0,
+    long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0),
+)
+LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
+
+
+def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
+    """A line outside of the steps makes operations in each epoch of a run of 25 s."""
+    maker = RunLine.of(Phase.BUILDING, OTHER, making_ms, "Optimizer.minimize")
+    phases = RunPhases.divided(25_000.0, {Phase.BUILDING: making_ms}, maker)
+    return check(LEVEL, GRAPH, steps=steps, phases=phases)
+
+
+def test_a_graph_that_grows_in_each_epoch_needs_no_trend_of_the_steps() -> None:
+    """The first step after each addition is long, and the others are as they were."""
+    finding = as_finding(remade(5_000.0))
+    assert finding.at == OTHER
+    assert finding.remedies[0].action.startswith("Make all operations once")
+    making, longer = finding.run_effects
+    assert (making.phase, making.of.value, making.subject) == (
+        Phase.BUILDING, 5_000.0, "train.py:52"
+    )  # fmt: skip
+    assert (longer.phase, longer.of.value) == (Phase.STEPS, 20_000.0 - 330 * 4.0)
+    assert finding.summary == (
+        "train.py:52 makes operations again and again, which took 5.00 s, and the default graph grew by 12 "
+        "operations a step; 66 long steps took 18.7 s beyond the usual time"
+    )
+
+
+def test_operations_that_take_little_are_no_fault() -> None:
+    even = replace(LONG, long=None)
+    assert isinstance(remade(1_250.0, steps=even), Finding)
+    assert isinstance(remade(1_249.0, steps=even), Healthy)
 
 
 def test_steps_that_get_slower_come_before_calls() -> None:

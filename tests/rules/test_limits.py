@@ -20,12 +20,12 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import (
     all_rules,
     depthwise_convolution,
+    doubtful_recording,
     idle_matrix_unit,
     input_bound,
     missing_prefetch,
     sequential_map,
     unaligned_dimension,
-    unfinished_recording,
     unfused_batch_norm,
 )
 from tfdoctor.terms.kinds import DeviceKind
@@ -95,9 +95,7 @@ SMALL = (
 
 
 def by_quality(**limits: float) -> Verdict:
-    return unfinished_recording.check(
-        Quality(6, small=SMALL), unfinished_recording.Limits(**limits)
-    )
+    return doubtful_recording.check(Quality(6, small=SMALL), doubtful_recording.Limits(**limits))
 
 
 CASES = [
@@ -129,9 +127,9 @@ def test_a_limit_decides(by: object, found: dict[str, float], not_found: dict[st
 
 def test_a_doubt_that_a_limit_lets_pass_is_none() -> None:
     doubt = Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.15)
-    assert isinstance(unfinished_recording.check(Quality(9, (doubt,))), Finding)
-    lenient = unfinished_recording.Limits(slowed=0.2)
-    assert isinstance(unfinished_recording.check(Quality(9, (doubt,)), lenient), Healthy)
+    assert isinstance(doubtful_recording.check(Quality(9, (doubt,))), Finding)
+    lenient = doubtful_recording.Limits(slowed=0.2)
+    assert isinstance(doubtful_recording.check(Quality(9, (doubt,)), lenient), Healthy)
 
 
 def test_wider_is_proposed_where_narrower_keeps_too_few() -> None:

@@ -100,6 +100,9 @@ def _too_few(done: Manifest, process: Process) -> str:
     if failed:
         return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
     advice = f"use --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
+    place = (done.steps.source, done.steps.at)
+    if sum((loop.source, loop.at) == place for loop in done.steps.candidates) > 1:
+        return f"no loop trained for more than {steps}, and the warm-up has {warmup}: {advice}"
     return f"the run ended after {steps}, during warm-up ({warmup}): {advice}"
 
 

@@ -222,8 +222,7 @@ def open_page(page: Path) -> None:
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
     """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
 
-    A finding about the recording does not count: a busy machine is not a fault of the run. Otherwise it is 4 where
-    a budget is undecided, and 0.
+    Otherwise it is 4 where a budget is undecided, and 0.
     """
     if any(check.failed for check in diagnosis.budgets) or _found(diagnosis, fail_on):
         return FOUND
@@ -231,17 +230,13 @@ def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
 
 
 def _found(diagnosis: "Diagnosis", fail_on: FailOn | None) -> bool:
-    """Whether there is a finding of this severity or above, about the run and not in the baseline."""
+    """Whether there is a finding of this severity or above that is not in the baseline."""
     if fail_on in (None, FailOn.NEVER):
         return False
-    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - same
+    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - keeps --help fast
 
     limit = Severity[fail_on.name]
-    found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
+    found = [(one.severity, one.known) for one in diagnosis.results]
     if diagnosis.hosts:
-        found += [(one.topic, one.severity, one.known) for one in diagnosis.hosts.findings]
-    return any(
-        topic is not Topic.RECORDING and not known and severity is not None and severity >= limit
-        for topic, severity, known in found
-    )
+        found += [(one.severity, one.known) for one in diagnosis.hosts.findings]
+    return any(severity and severity >= limit and not known for severity, known in found)

@@ -103,14 +103,13 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
 
 def _left_out(diagnosis: "Diagnosis") -> list[str]:
     """Return the changes that are not in the patch, each with the reason."""
-    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
     from tfdoctor.terms import text  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.terms.verdict import Finding  # noqa: PLC0415 - same
 
     return [
         text.prose(f"{result.rule.name}, {remedy.action!r}: {edit.missing}")
         for result in diagnosis.results
-        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+        if isinstance(result.outcome, Finding)
         for remedy, edit in zip(result.outcome.remedies, result.edits, strict=False)
         if edit.missing
     ]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis import BaselineUse, Diagnosis, HostFinding, KnownFinding, Result
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
@@ -206,15 +205,15 @@ def _unsaid(diagnosis: Diagnosis) -> set[str]:
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
-    """Yield the findings about the run, on any host; a doubt about the recording is no fault of the run."""
+    """Yield the findings on any host."""
     yield from filter(_counts, diagnosis.results)
     for finding in diagnosis.hosts.findings if diagnosis.hosts else ():
-        if finding.topic is not Topic.RECORDING and not finding.shown:
+        if not finding.shown:
             yield finding
 
 
 def _counts(result: Result) -> bool:
-    return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    return isinstance(result.outcome, Finding)
 
 
 def _known_as(diagnosis: Diagnosis, finding: Result | HostFinding) -> KnownFinding:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, Takes
 from tfdoctor.diagnosis.comparison import AmountKind
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.verdict import Finding, Location
 
@@ -74,5 +73,5 @@ def findings(report: Diagnosis) -> tuple[Found, ...]:
     return tuple(
         Found(result, result.outcome, step_of(report) or 0.0)
         for result in report.results
-        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+        if isinstance(result.outcome, Finding)
     )

@@ -44,7 +44,7 @@ def examine(
 
 def _apply(rule: Rule, chart: Chart, left: Unexplained | None = None) -> Outcome:
     try:
-        return rule.apply(chart, *([] if left is None else [left]))
+        return rule.counted(rule.apply(chart, *([] if left is None else [left])))
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
     except ConfigError as error:  # a rule of the user's own: the sentence names its file

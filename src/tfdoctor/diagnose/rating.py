@@ -8,7 +8,6 @@ from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnose.savings import too_few_steps
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rank import ResultRank
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
@@ -48,7 +47,7 @@ def _bounded(result: Result, slow: SlowSteps | None) -> Result:
     """
     finding, typical = result.outcome, Concern.TYPICAL_STEP
     about_step = isinstance(finding, Finding) and finding.concern is typical
-    if not about_step or result.rule.topic is Topic.RECORDING or result.severity is None:
+    if not about_step or result.severity is None:
         return result
     if slow is None or not slow.prevail:
         return result

@@ -12,7 +12,6 @@ from tfdoctor.diagnose.run_account import times_to
 from tfdoctor.diagnose.savings import WORTH_SAYING, relief
 from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.diagnosis.rank import ResultRank
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
@@ -157,7 +156,7 @@ class RunPricing:
     def _judged(self, result: Result, beside: tuple[Effect, ...]) -> Result:
         """Give a finding its saving of the run, and its severity; one about the run worth nothing is healthy."""
         finding = result.outcome
-        if not isinstance(finding, Finding) or result.rule.topic is Topic.RECORDING:
+        if not isinstance(finding, Finding):
             return result
         effects = (*finding.effects, *beside) if result.saving else ()
         saved = self.saved(effects, finding.run_effects)

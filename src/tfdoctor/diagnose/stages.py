@@ -148,7 +148,7 @@ def accounted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
 
 def trusted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     """Add how far the figures can be trusted; last, as it names the facts that failed."""
-    return replace(diagnosis, trust=run.trust(case.chart))
+    return replace(diagnosis, trust=run.trust(case.chart, diagnosis.results))
 
 
 STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (

@@ -210,7 +210,7 @@ class Diagnosis:
     trust: Trust
     results: tuple[
         Result, ...
-    ]  # the most severe finding first; then healthy, not-applicable, errored
+    ]  # the most severe finding first; then remarks, healthy, not-applicable, errored
     together: Together | None = None
     run: RunAccount | None = None  # None: nothing is known of the run around the steps
     run_together: RunTogether | None = None

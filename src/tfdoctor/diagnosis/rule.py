@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Chart, kind_of, needs
-from tfdoctor.terms.verdict import Verdict
+from tfdoctor.terms.verdict import Finding, Outcome, Remark, Verdict
 
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
 
@@ -149,6 +149,12 @@ class Rule:
     def bound(self) -> Callable[..., Verdict]:
         """Return ``check`` with the current limits, so that it takes only facts."""
         return self.check if self.limits is None else partial(self.check, limits=self.limits)
+
+    def counted(self, outcome: Outcome) -> Outcome:
+        """Return what an outcome counts as: what a rule about the recording finds is a remark on that."""
+        if self.topic is not Topic.RECORDING or not isinstance(outcome, Finding):
+            return outcome
+        return Remark(summary=outcome.summary, evidence=outcome.evidence, remedies=outcome.remedies)
 
     def apply(self, chart: Chart, *given: object) -> Verdict:
         """Return the verdict of the first precondition that has one, else that of ``check``.

@@ -13,6 +13,9 @@ object that holds the list."""
 LOOSE = "loose"
 """Marks an integer that numpy may have made: the file may contain 32.0 or "32" in its place."""
 
+CONSTANT = "constant"
+"""Marks a number of the program's own, of any size; JSON has none for "inf", "-inf" and "nan", which are texts."""
+
 EXACT = "exact"
 """Marks a text that is no name to show, such as a word of a command to run: other texts are read as names, on one
 line and with an end."""
@@ -27,6 +30,8 @@ class Bounds:
 
 
 Exact = Annotated[str, EXACT]
+
+Constant = Annotated[float, CONSTANT]
 
 Count = Annotated[int, Bounds(least=0)]
 """A number of things, or a time in nanoseconds since 1970."""

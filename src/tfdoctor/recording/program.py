@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Count, Exact
+from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
 
 DIGITS = 8
 """Of the hash of a line; the agent writes as many."""
@@ -39,7 +39,7 @@ class Attributes:
     transpose_a: bool = False
     adj_x: bool = False
     ratio: int = 1  # of DecodeJpeg, which divides the size
-    scalar: float | None = None  # the value of a constant that is one number
+    scalar: Constant | None = None  # the value of a constant that is one number
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ raises `Misfit` if the value itself has another type.
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from math import inf
 from typing import Any
 
 from tfdoctor.recording.field_types import Bounds
@@ -13,6 +14,9 @@ from tfdoctor.terms.text import as_read, name
 
 DIGITS = 19
 """Digits of the greatest number of 64 bits."""
+
+NOT_FINITE = ("inf", "-inf", "nan")
+"""How a constant is written for which JSON has no number."""
 
 Reader = Callable[[object, list[str]], Any]
 """Converts a JSON value; the list collects the places of values that were left out."""
@@ -64,6 +68,11 @@ def _float(value: object, bounds: Bounds) -> float:
     if not bounds.least <= value <= bounds.most:  # never true of NaN
         raise Misfit
     return value
+
+
+def constant(value: object, _: list[str]) -> float:
+    """Read a number of any size, which may be infinite or NaN."""
+    return float(value) if value in NOT_FINITE else _float(value, Bounds(-inf, inf))
 
 
 def loose_int(bounds: Bounds) -> Reader:

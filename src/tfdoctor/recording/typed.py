@@ -10,11 +10,12 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from tfdoctor.recording.field_types import EXACT, KEY, LOOSE, WHOLE, Bounds
+from tfdoctor.recording.field_types import CONSTANT, EXACT, KEY, LOOSE, WHOLE, Bounds
 from tfdoctor.recording.readers import (
     Misfit,
     Reader,
     complete_list,
+    constant,
     either,
     exact,
     fixed_list,
@@ -69,6 +70,8 @@ def _annotated(kind: Any, markers: tuple[object, ...]) -> Reader:  # noqa: ANN40
         return object_list(_reader(get_args(parts[0])[0]), drops=False)
     if EXACT in markers:
         return exact(kind)
+    if CONSTANT in markers:
+        return constant
     bounds = next((marker for marker in markers if isinstance(marker, Bounds)), Bounds())
     return loose_int(bounds) if LOOSE in markers else scalar(kind, bounds)
 

@@ -1,8 +1,7 @@
 """One entry for each cause: a finding with its change, and the findings that show the same fault.
 
 A finding that bounds the time of a whole stage (`input-bound`) shows the same fault as those about parts of that
-stage, if these explain most of it; two findings whose edits are the same ask for one change. Doubts about the
-recording are no fault of the run: the trust in the report says them.
+stage, if these explain most of it; two findings whose edits are the same ask for one change.
 """
 
 from collections import defaultdict
@@ -10,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import Diagnosis, Relationship, Result
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.terms.verdict import Effect, Finding
 
 MOST = 0.5
@@ -53,7 +51,6 @@ def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
         result.rule.name: result
         for result in diagnosis.results
         if isinstance(result.outcome, Finding)
-        and (result.rule.topic is not Topic.RECORDING or result.rule.own)
     }
     symptoms = _symptoms(findings, diagnosis)
     told_by = {name: _that_save(findings, causes) for name, causes in symptoms.items()}

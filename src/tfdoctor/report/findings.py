@@ -16,7 +16,7 @@ from tfdoctor.report.run.savings import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ def grouped(diagnosis: Diagnosis, tried: TrialSection | None = None) -> ResultGr
             case Errored(error=error, traceback=trace):
                 failed = own_errored if result.rule.name in own else errored
                 failed.append(_note(result, text.prose(error), text.block(trace)))
-            case Finding():
-                continue  # an entry has it
+            case Finding() | Remark():
+                continue  # an entry has it, or the trust
     return ResultGroups(
         faults=tuple(sorted(faults, key=lambda fault: fault.money)),
         healthy=tuple(healthy),

@@ -15,7 +15,6 @@ from tfdoctor.diagnosis import (
     StepsSummary,
     Takes,
 )
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
@@ -313,9 +312,7 @@ def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
     findings = [
         result
         for result in diagnosis.results
-        if isinstance(result.outcome, Finding)
-        and result.rule.topic is not Topic.RECORDING
-        and not is_about_money(result)
+        if isinstance(result.outcome, Finding) and not is_about_money(result)
     ]
     if not findings:
         return tuple(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))

@@ -16,6 +16,7 @@ from tfdoctor.terms.verdict import (
     NotApplicable,
     Outcome,
     Place,
+    Remark,
     Severity,
 )
 
@@ -78,6 +79,8 @@ class ResultForms:
         match result.outcome:
             case Finding() as finding:
                 return self._finding(result, finding)
+            case Remark() as remark:
+                return {"outcome": "remark", **self._split(remark)}
             case Healthy() as healthy:
                 return {"outcome": "healthy", **self._split(healthy)}
             case NotApplicable(reason=reason):
@@ -102,7 +105,7 @@ class ResultForms:
         ]
         return found
 
-    def _split(self, verdict: Finding | Healthy) -> Object:
+    def _split(self, verdict: Finding | Remark | Healthy) -> Object:
         """Return the fields of a verdict, those that savings are computed from apart."""
         found = self.made.unstructure(verdict)
         shown = {name: found.pop(name) for name in SHOWN if name in found}
@@ -126,11 +129,13 @@ class ResultForms:
             name: self.made.structure(found.get(name), cast("Any", kind))
             for name, kind in {**COMPUTED, **MEASURED_BY_SOME}.items()
         }
-        severity = found.get("severity")
+        rule, severity = self._rule(found), found.get("severity")
+        outcome = rule.counted(self._verdict(found))
+        rated = severity and not isinstance(outcome, Remark)
         return Result(
-            rule=self._rule(found),
-            outcome=self._verdict(found),
-            severity=self.made.structure(severity, Severity) if severity else None,
+            rule=rule,
+            outcome=outcome,
+            severity=self.made.structure(severity, Severity) if rated else None,
             edits=self._edits(found.get("remedies") or ()),
             known=self.made.structure(found.get("known"), cast("Any", bool | None)),
             fallbacks=self._fallbacks(found),
@@ -150,6 +155,8 @@ class ResultForms:
         match found.get("outcome"):
             case "finding":
                 return self.made.structure(self._own(found), Finding)
+            case "remark":
+                return self.made.structure(self._own(found), Remark)
             case "healthy":
                 return self.made.structure(self._own(found), Healthy)
             case "not-applicable":

@@ -153,7 +153,7 @@ class Schemas:
         stated = {
             name: of for verdict in verdicts for name, of in verdict.items() if name not in SHOWN
         }
-        outcomes = ["finding", "healthy", "not-applicable", "errored"]
+        outcomes = ["finding", "remark", "healthy", "not-applicable", "errored"]
         always: Schema = {
             **dict.fromkeys(("rule", "title", "summary", "reason"), TEXT),
             "topic": self.of(Topic),

@@ -346,8 +346,17 @@ class Errored:
     traceback: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What makes figures of the recording less certain: no fault of the run, so no finding; the trust has it."""
+
+    summary: str
+    evidence: tuple[Evidence, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+
 Verdict = Finding | Healthy | NotApplicable
 """The possible results of a rule."""
 
-Outcome = Verdict | Errored
+Outcome = Verdict | Remark | Errored
 """What the engine records."""

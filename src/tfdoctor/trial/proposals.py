@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.input.dataset_properties import RANDOM
@@ -85,11 +84,7 @@ def _has_width(result: Result) -> bool:
 
 def _findings(diagnosis: Diagnosis) -> list[Result]:
     """Return the findings that concern the program, in the report's order."""
-    return [
-        result
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
-    ]
+    return [result for result in diagnosis.results if isinstance(result.outcome, Finding)]
 
 
 def finding(diagnosis: Diagnosis, rule: str) -> Result:

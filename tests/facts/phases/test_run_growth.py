@@ -141,6 +141,28 @@ def test_memory_that_grows_with_each_step_leaks() -> None:
     assert trend.last == pytest.approx(10**9 + 95 * 10**7, rel=0.05)
 
 
+def test_a_graph_that_slows_its_own_steps_grows_with_each_step() -> None:
+    """Trap: each step takes longer than the one before, so the graph grows slower and slower over time."""
+    run = Run()
+    for number in range(40):
+        run.count(graph=500 + 100 * number)
+        run.steps(1, 100.0 * 1.1**number, LOOP)
+
+    trend = found(run, Grows.GRAPH)
+
+    assert trend.steady
+    assert trend.slope == pytest.approx(100, rel=0.02)
+
+
+def test_a_graph_that_is_made_once_does_not_grow() -> None:
+    run = Run()
+    for number in range(40):
+        run.count(graph=min(500 + 100 * number, 1500))
+        run.steps(1, 600.0, LOOP)
+
+    assert not found(run, Grows.GRAPH).steady
+
+
 def test_data_that_are_loaded_before_training_are_no_leak() -> None:
     run = counted(lambda number: 10**10 + number % 3, prepares=True)
 

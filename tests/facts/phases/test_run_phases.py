@@ -351,6 +351,18 @@ def test_a_model_called_once_before_training_is_built() -> None:
     assert Phase.EVALUATION not in found
 
 
+def test_a_layer_that_a_loop_calls_before_training_prepares_data() -> None:
+    """A TextVectorization layer that is called for each text builds no model."""
+    run = Run()
+    run.python(4.0, "train.py:7", work=RunWork.MODEL, repeats=True)
+    run.steps(500, 4.0, "train.py:12")
+
+    found = seconds(phases(run))
+
+    assert found[Phase.PREPARING] == pytest.approx(4.0, abs=0.05)
+    assert Phase.BUILDING not in found
+
+
 def test_a_loop_around_a_model_is_known_from_its_first_call_on() -> None:
     run = Run()
     run.steps(400, 5.0, "train.py:12")

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from tfdoctor.diagnosis import (
     DeviceRates,
     OperationRow,
     PipelineStage,
+    Result,
     SecondOpinion,
     SlowStepsSummary,
     StepRow,
@@ -36,7 +37,7 @@ from tfdoctor.recording.manifest import Revision
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Measure
+from tfdoctor.terms.verdict import Measure, Remark
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
 
@@ -132,8 +133,11 @@ def _slow(slow: SlowSteps | None) -> SlowStepsSummary | None:
     )
 
 
-def trust(chart: Chart) -> Trust:
-    """State how far the figures can be trusted; called last, when every failed fact is known."""
+def trust(chart: Chart, results: Iterable[Result] = ()) -> Trust:
+    """State how far the figures can be trusted; called last, when every failed fact is known.
+
+    Rules of the user's own have remarks of their own; ours say what the quality of the recording says.
+    """
     quality = chart.get(Quality)
     reasons = [doubt.advice for doubt in quality.doubts] if quality else []
     level = quality.level if quality else TrustLevel.LOW
@@ -148,7 +152,12 @@ def trust(chart: Chart) -> Trust:
     if doubt:
         reasons.append(doubt)
         level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level
-    return Trust(level=level, reasons=(*reasons, *map(str, chart.defects)))
+    own = (
+        ": ".join((one.outcome.summary, *(remedy.action for remedy in one.outcome.remedies)))
+        for one in results
+        if one.rule.own and isinstance(one.outcome, Remark)
+    )
+    return Trust(level=level, reasons=(*reasons, *own, *map(str, chart.defects)))
 
 
 PARTLY = "the step model explains the measured step only in part, so savings are estimates"

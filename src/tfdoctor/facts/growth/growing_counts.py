@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_growth import ONLY_ADDED, Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.terms.humanize import number
 from tfdoctor.terms.kinds import Phase
@@ -28,9 +28,6 @@ LEAST_SHARE = 0.1
 
 LEAST_BLOCKS_A_STEP = 0.5
 """Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one."""
-
-ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
-"""Counts that only the program adds to: their growth has no noise, however uneven it is in time."""
 
 
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:

@@ -130,10 +130,10 @@ class CallPhases:
             return ((Phase.BOUNDARIES if over else Phase.STEPS, 1.0),)
         tested = self.course.tests(stack)
         if tested or (stack.work is RunWork.MODEL and not self.course.other_framework):
-            # A model's call alone, before the first step, only builds the model.
+            # A model's call alone, before the first step, only builds the model; in a loop it prepares data.
             alone = not tested and self.course.before_training(number)
-            builds = self.course.trains and alone
-            return ((Phase.BUILDING if builds else self.course.models, 1.0),)
+            first = Phase.PREPARING if stack.repeats else Phase.BUILDING
+            return ((first if self.course.trains and alone else self.course.models, 1.0),)
         shares = self.course.ordinary(stack, number)
         if awaits_children(stack, parent=self.course.parent(number)):
             return tuple((Phase.CHILDREN if of in UNKNOWN else of, share) for of, share in shares)

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Self
 
@@ -48,12 +49,16 @@ COUNTERS: Mapping[Grows, str] = MappingProxyType(
 """The counter of what may grow."""
 
 
+ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
+"""Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """A robust trend (Theil-Sen, without the first tenth): values at begin and end, and its 95 % interval.
 
-    In ms for steps, in bytes for memory, else numbers; ``slope`` is per second of the run. ``steady`` says that
-    both halves grow alike, not only the first: no warm-up, no plateau.
+    In ms for steps, in bytes for memory, else numbers; ``slope`` is per second of the run, or per step of what only
+    the program adds to. ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
     """
 
     what: Grows
@@ -141,13 +146,17 @@ def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
 
 def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
     """Yield the trends of the main loop's steps and of the counters."""
-    series = {Grows.STEP: list(_steps(log))}
+    if step := TrendLine.through(*_columns(list(_steps(log)))):
+        yield Grows.STEP, "", step
+    done = list(accumulate(sum(steps.steps for steps in bucket.steps) for bucket in buckets))
     for what, counter in COUNTERS.items():
-        counts = [(bucket.end, getattr(bucket.counters, counter)) for bucket in buckets]
-        series[what] = [(end, count) for end, count in counts if count is not None]
-    for what, points in series.items():
-        line = TrendLine.through(*_columns(points))
-        if line is not None:
+        values = [getattr(bucket.counters, counter) for bucket in buckets]
+        seen = [at for at, value in enumerate(values) if value is not None]
+        line = TrendLine.through(*_columns([(buckets[at].end, values[at]) for at in seen]))
+        by_step = TrendLine.through(*_columns([(done[at], values[at]) for at in seen]))
+        if line and by_step and what in ONLY_ADDED:
+            line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
+        if line:
             yield what, "", line
 
 

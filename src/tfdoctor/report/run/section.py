@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
-from tfdoctor.report.run.words import is_known, times, whole_ms
+from tfdoctor.report.run.words import is_known, noun, times, whole_ms
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share
 from tfdoctor.terms.kinds import Phase
@@ -101,8 +101,12 @@ def section(run: RunAccount | None) -> RunSection | None:
         return None
     phases = tuple(_phase(row, whole) for row in run.rows if row.phase in times(run))
     what = "run" if run.whole else "traced window"
+    taken_ms = _from_each_to_the_next(run)
+    between = f"; {duration(taken_ms)} with the phases between them" if taken_ms else ""
     all_steps = (
-        f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what})" if steps else ""
+        f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})"
+        if steps
+        else ""
     )
     return RunSection(
         account=run,
@@ -143,6 +147,8 @@ def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:
 def _notes(run: RunAccount) -> Iterator[str]:
     """Yield what else there is to know of the account."""
     yield from map(text.sentence, run.notes)
+    if taken_ms := _from_each_to_the_next(run):
+        yield _between_steps(run, taken_ms)
     if run.ended_early and run.planned_epochs and run.epochs:
         yield f"The run was ended in epoch {run.epochs:,} of {run.planned_epochs:,}."
     elif run.planned_epochs and run.epochs < run.planned_epochs:
@@ -158,6 +164,42 @@ def _notes(run: RunAccount) -> Iterator[str]:
         named = ", ".join(text.name(other) for other in run.others[:OTHERS])
         more = f" and {len(run.others) - OTHERS:,} more" if len(run.others) > OTHERS else ""
         yield f"Other processes of the run, whose time the account does not contain: {named}{more}."
+
+
+def _from_each_to_the_next(run: RunAccount) -> float:
+    """Return what all steps take with the phases between them, in ms; 0 where the phase of steps has nearly all."""
+    taken_ms = run.steps * (run.step_mean_ms or 0.0)
+    apart = is_known(taken_ms) and taken_ms - run.of(Phase.STEPS) > APART * taken_ms
+    return taken_ms if run.whole and run.of(Phase.STEPS) and apart else 0.0
+
+
+def _between_steps(run: RunAccount, taken_ms: float) -> str:
+    """Return which part of that the phase of steps has, and the phase that has most of the rest."""
+    trains = [segment for segment in run.segments if segment.phase is Phase.STEPS]
+    inner = [
+        one
+        for one in run.segments
+        if trains and trains[0].start_ms < one.start_ms < trains[-1].start_ms
+    ]
+    parts = [
+        (sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase), noun(row))
+        for row in run.rows
+        if row.phase is not Phase.STEPS
+    ]
+    most_ms, what = max(parts, default=(0.0, ""))
+    mostly = f", mostly {what}" if most_ms >= MOST * (taken_ms - run.of(Phase.STEPS)) else ""
+    return (
+        f"From each to the next, {counted(run.steps, 'training step')} take {duration(taken_ms)}; "
+        f"{duration(run.of(Phase.STEPS))} of that are the phase of training steps, and the rest is in other "
+        f"phases{mostly}."
+    )
+
+
+APART = 0.1
+"""Share of the time of all steps from which it is said what of it other phases have."""
+
+MOST = 0.5
+"""Share of that from which a phase is named."""
 
 
 def _silent_end(run: RunAccount) -> float:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
 from tfdoctor.report.run.savings import saving_words
-from tfdoctor.report.run.words import PHASE_NOUNS, amount, is_known, times, whole_ms
+from tfdoctor.report.run.words import amount, is_known, noun, times, whole_ms
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import (
     about_duration,
@@ -182,7 +182,8 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
     if not named:
         return "" if trained else nothing
     largest = max(named, key=lambda phase: named[phase])
-    most = f"{amount(run, named[largest])} are {PHASE_NOUNS[largest]}"
+    what = next(noun(row) for row in run.rows if row.phase is largest)
+    most = f"{amount(run, named[largest])} are {what}"
     steps = named.get(Phase.STEPS, 0.0)
     if not steps:
         return f": {most}" if trained else f"{nothing}: {most}"
@@ -192,8 +193,7 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
         return f"{training}, {duration(rest)} are not" if rest > 0 else training
     if named[largest] >= MOST * whole_ms(run):
         return f"{training}; {most}"
-    part = f"{PHASE_NOUNS[largest]}, {amount(run, named[largest])}"
-    return f"{training}; the largest other part is {part}"
+    return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
 
 BY_SIGNAL = 128

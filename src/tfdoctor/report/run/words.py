@@ -1,9 +1,10 @@
 """Names and amounts of the account of the run."""
 
 import math
+import re
 from types import MappingProxyType
 
-from tfdoctor.diagnosis import RunAccount
+from tfdoctor.diagnosis import PhaseRow, RunAccount
 from tfdoctor.terms.humanize import duration, share
 from tfdoctor.terms.kinds import Phase
 
@@ -20,13 +21,27 @@ PHASE_NOUNS = MappingProxyType(
         Phase.BOUNDARIES: "work at epoch boundaries",
         Phase.EVALUATION: "evaluation",
         Phase.PREDICTION: "prediction",
-        Phase.SAVING: "saving of models and checkpoints",
+        Phase.SAVING: "saving",
         Phase.PROFILER: "tfdoctor's profiler",
         Phase.END: "the end of the run",
         Phase.UNNAMED: "unnamed",
     }
 )
 """The phases in a sentence: "30 s (73 %) are <...>"."""
+
+
+def noun(row: PhaseRow) -> str:
+    """Return what a phase was in a sentence: what was saved is told by what its lines call."""
+    if row.phase is not Phase.SAVING or not row.lines:
+        return PHASE_NOUNS[row.phase]
+    summaries = {bool(SUMMARIES.search(line.calls)) for line in row.lines}
+    if summaries == {True}:
+        return "writing of summaries"
+    return f"saving of models{', checkpoints and summaries' if True in summaries else ' and checkpoints'}"
+
+
+SUMMARIES = re.compile(r"(^|\.)(summary(_ops_v2)?|TensorBoard)\.")
+"""In the name of a function that writes summaries."""
 
 
 def is_known(value: float | None) -> bool:

@@ -6,7 +6,9 @@ The time of every training step of the run, without the first tenth and without 
 whether it certainly grows, and as much in the second half as in the first. Named beside it is what grows along:
 operations of TensorFlow 1's default graph, traced functions, live Python objects by type; and the lines of the
 script that take longer in the last third of the steps than in the first. Where no training step gets slower, the
-same is asked of the calls that a loop makes of `Session.run`, functions, `predict` and `evaluate`.
+same is asked of the calls that a loop makes of `Session.run`, functions, `predict` and `evaluate`. A default graph
+that a line makes larger again and again, such as once in each epoch, is reported with the time of making its
+operations and of the steps that run them for the first time.
 
 The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note:
 inputs that get longer (a curriculum) and a machine that slows down look the same.
@@ -48,6 +50,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
+from tfdoctor.rules.growing_step.growing_graph import GrowingGraph
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.terms.humanize import location, milliseconds, number, percent, time_span
@@ -119,6 +122,9 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     slowing = None if grows else slowest(calls, phases, limits.ratio, limits.share, limits.steps)
     if slowing:
         return of_calls(slowing, growth, phases)
+    graph = GrowingGraph.of(counts, phases, steps, limits.share) if steps and not grows else None
+    if graph:
+        return graph.finding(counts)
     if not trend or not steps or not long:
         return NotApplicable(reason="the run has too few training steps for a trend of their time")
     if not grows:

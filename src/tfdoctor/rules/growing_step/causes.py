@@ -8,9 +8,11 @@ from tfdoctor.terms.humanize import location
 from tfdoctor.terms.verdict import Location, Remedy
 
 
-def remedies(counts: tuple[Trend, ...], cause: StepLine | None) -> tuple[Remedy, ...]:
-    """Return what to change; the line that grows is named where the samples show it."""
-    if known := _known(counts, cause.at if cause else None):
+def remedies(
+    counts: tuple[Trend, ...], cause: StepLine | None, maker: Location | None = None
+) -> tuple[Remedy, ...]:
+    """Return what to change; the line that grows, or makes operations, is named where the samples show it."""
+    if known := _known(counts, cause.at if cause else maker):
         return (known,)
     if cause:
         action = f"Let {location(cause.at)} do the same work in each step, however many came before"

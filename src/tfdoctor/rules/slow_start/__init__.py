@@ -5,7 +5,8 @@
 The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
 other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of
 TensorFlow of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one,
-and loops in Python while the model is built.
+loops in Python while the model is built, and a `tf.function` in whose graph a loop in Python makes ten training
+steps and more one by one.
 
 The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
 model once, however large it is.
@@ -19,6 +20,7 @@ preemption, each job that predicts a few examples.
 
 - Import heavy modules in the function that needs them, not at the top of the script.
 - Load a model once, before the loop, and pass it on.
+- Write `for step in tf.range(steps)` in a `tf.function`: the body is traced once, not once in each turn.
 - Load all weights with one `load_weights`, or one `set_weights` of the model.
 - Install Python's packages on a local disk, and keep the compiled files (`python -m compileall`): a slow import of
   TensorFlow reads 10,000 small files over a network.
@@ -49,6 +51,7 @@ from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
 from tfdoctor.rules.slow_start.start_load import StartLoad
+from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms
@@ -103,14 +106,23 @@ class Limits:
         "Fewest loads at one line that are one model again; ensembles and folds have up to ten",
         least=2.0,
     )
+    unrolled: float = limit(
+        10.0,
+        "Fewest training steps of one graph that a loop should hold; a few turns of a critic are made one by one",
+        least=2.0,
+    )
 
 
 def check(
-    phases: RunPhases, calls: RunCalls, load: StartLoad | None, limits: Limits = Limits()
+    phases: RunPhases,
+    calls: RunCalls,
+    load: StartLoad | None,
+    unrolled: UnrolledSteps | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = [*_imports(phases, limits), *_built(phases, calls, limits)]
+    known = [*_imports(phases, limits), *_built(phases, calls, limits), *_traced(unrolled, limits)]
     slow = [cause for cause in known if cause.saved_ms >= least_ms]
     if load and load.contended and any(cause.imports for cause in slow):
         slow = [cause for cause in slow if not cause.imports]
@@ -123,10 +135,7 @@ def check(
         Measure("longest time of a line that need not take it", ms(longest_ms), ms(least_ms)),
     )
     if not causes:
-        imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
-        share = f"{percent(phases.share(*STARTING))} of the run"
-        summary = f"Start, imports and building take {milliseconds(start_ms)} ({share}), {imports}"
-        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
+        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
     return Finding(
         summary=_summary(causes, phases),
         evidence=(*measures, *_tables(causes, phases, calls)),
@@ -136,6 +145,12 @@ def check(
         severity=Severity.NOTE if all(cause.imports for cause in causes) else None,
         concern=Concern.RUN,
     )
+
+
+def _usual(phases: RunPhases) -> str:
+    imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
+    start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
+    return f"Start, imports and building take {start} ({share} of the run), {imports}"
 
 
 def _unclear(phases: RunPhases, load: StartLoad) -> str:
@@ -184,6 +199,12 @@ def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[Cause
             yield Cause.of_group(CauseKind.PYTHON, group, group.at)
 
 
+def _traced(unrolled: UnrolledSteps | None, limits: Limits) -> Iterator[Cause]:
+    """Yield the first trace of a function whose graph has many training steps."""
+    if unrolled and unrolled.steps >= limits.unrolled:
+        yield Cause.of_steps(unrolled)
+
+
 def _module(group: LineGroup) -> str:
     """Return the package that a line imports; "" is unknown."""
     return package_and_name(group.calls)[0]
@@ -214,12 +235,13 @@ def example(
     lines: tuple[RunLine, ...] = (IMPORTED,),
     total_ms: float = 60_000.0,
     load: StartLoad | None = None,
+    unrolled: UnrolledSteps | None = None,
 ) -> Verdict:
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load)
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, unrolled)
 
 
 def sick() -> Verdict:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.run_work.call_overhead import function_name
 from tfdoctor.facts.run_work.line_groups import LineGroup
+from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.humanize import location, milliseconds, number
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
@@ -20,6 +21,7 @@ class CauseKind(StrEnum):
     LOADING = "loading again and again"
     WEIGHTS = "weights one by one"
     PYTHON = "Python while building"
+    UNROLLED = "training steps one by one in a graph"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,9 @@ class Cause:
                 return f"Weights are set one by one at {at}, which takes {time}"
             case CauseKind.PYTHON:
                 return f"A loop in Python at {at} takes {time} while the model is built"
+            case CauseKind.UNROLLED:
+                steps = f"{number(self.times)} training steps, made at {at}"
+                return f"Tracing {self.name} takes {time}: its graph has {steps}"
 
     @property
     def remedy(self) -> Remedy:
@@ -69,12 +74,13 @@ class Cause:
     @property
     def effect(self) -> RunEffect:
         """The time of the line in the run; an upper bound, for what is moved may be needed elsewhere."""
+        unrolled = self.kind is CauseKind.UNROLLED
         return RunEffect(
-            phase=Phase.IMPORTS if self.imports else Phase.BUILDING,
+            phase=Phase.TRACING if unrolled else Phase.IMPORTS if self.imports else Phase.BUILDING,
             of=ms(self.time_ms),
             subject=location(self.at),
             scales=self.left,
-            times=self.times,
+            times=1 if unrolled else self.times,
             bound=Bound.AT_MOST,
         )
 
@@ -91,10 +97,22 @@ class Cause:
         )
 
     @classmethod
+    def of_steps(cls, steps: UnrolledSteps) -> "Cause":
+        """Return the cause of a graph that has many training steps: tracing one of them remains."""
+        return cls(
+            kind=CauseKind.UNROLLED, at=steps.at, time_ms=steps.ms, name=steps.name,
+            times=steps.steps, left=1.0 / steps.steps,
+        )  # fmt: skip
+
+    @classmethod
     def of_group(cls, kind: CauseKind, group: LineGroup, at: Location, name: str = "") -> "Cause":
         """Return the cause of sampled lines."""
         return cls(kind=kind, at=at, time_ms=group.ms, name=name)
 
+
+TF_RANGE = """\
+for step in tf.range(steps):  # not range(steps): TensorFlow runs the loop, and its body is traced once
+    train_step(x[step], y[step])"""
 
 IMPORT_LATER = """\
 def main():
@@ -121,5 +139,6 @@ REMEDIES = {
     CauseKind.TENSORFLOW: ("Install the packages on a local disk, with compiled files", LOCAL_DISK),
     CauseKind.LOADING: ("Load it once, before the loop", LOAD_ONCE),
     CauseKind.WEIGHTS: ("Set all weights at once", ALL_WEIGHTS),
+    CauseKind.UNROLLED: ("Let TensorFlow run the loop that holds this line", TF_RANGE),
     CauseKind.PYTHON: ("Compute with whole arrays while the model is built", VECTORIZED),
 }

@@ -46,9 +46,6 @@ LONGEST_CONSTANT = 4096
 NUMBERS = ("float_val", "double_val", "int_val", "int64_val")
 """Where a constant keeps its number, by its type."""
 
-LARGEST = 1e300
-"""JSON has no infinity, and no exponent is larger."""
-
 DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
 
@@ -159,14 +156,17 @@ def _attribute(op: GraphOperation, node: Foreign, name: str) -> object:
     return _types[value.type]
 
 
-def number_of(op: GraphOperation) -> float | None:
-    """Return the value of a constant that is one number: an exponent of 2 makes a square."""
+def number_of(op: GraphOperation) -> float | str | None:
+    """Return the value of a constant that is one number: an exponent of 2 makes a square.
+
+    An infinite one and NaN, which JSON does not have, are texts.
+    """
     if op.outputs[0].shape.rank != 0:
         return None
     value = op.get_attr("value")
     kept = (getattr(value, field) for field in NUMBERS)
     number = next((float(numbers[0]) for numbers in kept if len(numbers) == 1), None)
-    return number if number is not None and abs(number) < LARGEST else None
+    return number if number is None or number - number == 0 else str(number)
 
 
 def _plain(value: object) -> object:

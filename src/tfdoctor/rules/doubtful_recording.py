@@ -1,4 +1,4 @@
-"""The recording is incomplete or unreliable.
+"""The recording makes some figures less certain.
 
 ## What it checks
 
@@ -7,8 +7,8 @@ that it could not record, steps slowed down by profiling, and a machine busy wit
 
 ## Why it matters
 
-Every figure of the report depends on the recording. A problem in the recording affects all figures, so the report
-states it with its trust, together with what to do about it, and not among the changes of the program.
+Every figure of the report depends on the recording. What makes figures less certain is a remark, and no finding:
+the report states it with its trust, together with what to do about it, and no gate counts it.
 
 ## How to fix
 

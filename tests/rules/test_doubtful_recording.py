@@ -1,10 +1,10 @@
-"""unfinished-recording: every doubt, the most severe first."""
+"""doubtful-recording: every doubt, the most severe first."""
 
 import pytest
 
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.rules import unfinished_recording
+from tfdoctor.rules import doubtful_recording
 from tfdoctor.terms.verdict import Severity
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
@@ -12,7 +12,7 @@ GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)
 
 
 def test_a_recording_without_doubt_is_healthy() -> None:
-    assert "20" in as_healthy(unfinished_recording.check(Quality(20))).summary
+    assert "20" in as_healthy(doubtful_recording.check(Quality(20))).summary
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ def test_a_recording_without_doubt_is_healthy() -> None:
     [((LIGHT,), Severity.NOTE), ((GRAVE,), Severity.WARNING), ((GRAVE, LIGHT), Severity.WARNING)],
 )
 def test_a_grave_doubt_is_a_warning(doubts: tuple[Doubt, ...], severity: Severity) -> None:
-    verdict = as_finding(unfinished_recording.check(Quality(1, doubts)))
+    verdict = as_finding(doubtful_recording.check(Quality(1, doubts)))
     assert verdict.severity is severity
     assert len(verdict.remedies) == len(doubts)
     assert verdict.effects == ()
 
 
 def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
-    verdict = as_finding(unfinished_recording.check(Quality(1, (GRAVE, LIGHT))))
+    verdict = as_finding(doubtful_recording.check(Quality(1, (GRAVE, LIGHT))))
     assert verdict.summary.startswith("Only 1 training step was traced")
     assert "1 more" in verdict.summary
     assert verdict.remedies[1].action == "The steps are uneven: trace more steps"
@@ -35,7 +35,7 @@ def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
 
 def test_a_problem_without_a_remedy_has_its_cause() -> None:
     doubt = Doubt("no step was found", "", grave=True, cause="the script failed: fix that first")
-    verdict = as_finding(unfinished_recording.check(Quality(0, (doubt,))))
+    verdict = as_finding(doubtful_recording.check(Quality(0, (doubt,))))
     assert verdict.remedies[0].action == (
         "No step was found, because the script failed: fix that first"
     )
