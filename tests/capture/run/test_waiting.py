@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,10 +29,6 @@ def running(function: Any) -> Iterator[threading.Thread]:
         thread.join()
 
 
-def stacks() -> dict[int, Any]:
-    return dict(sys._current_frames())  # noqa: SLF001 - as the agent does
-
-
 def work(over: threading.Event) -> None:
     while not over.is_set():
         sum(range(1000))
@@ -49,25 +45,34 @@ def child(over: threading.Event) -> None:
         over.wait()
 
 
-def frame_of(frame: FrameType | None, function: Any) -> bool:
-    while frame is not None and frame.f_code is not function.__code__:
-        frame = frame.f_back
-    return frame is not None
-
-
-def test_the_thread_that_works_most_is_found() -> None:
+def test_a_thread_that_works_is_found() -> None:
     cpu = waiting.CPUTimes()
     with running(work) as busy, running(rest):
-        assert (
-            cpu.working(stacks(), None, time.perf_counter_ns()) is None
-        )  # nothing to compare with
-        time.sleep(0.2)
-        found = cpu.working(stacks(), threading.get_ident(), time.perf_counter_ns())
-        assert frame_of(found, work)
-        time.sleep(0.2)
-        assert cpu.working(stacks(), busy.ident, time.perf_counter_ns()) is None
-    time.sleep(0.2)
-    assert cpu.working(stacks(), None, time.perf_counter_ns()) is None
+        assert cpu.working(None, time.perf_counter_ns()) is None  # nothing to compare with
+        time.sleep(0.3)
+        assert cpu.working(threading.get_ident(), time.perf_counter_ns()) == busy.ident
+
+
+@pytest.mark.parametrize(
+    ("worked", "found"),
+    [
+        ({1: 90, 2: 20, 3: 30}, 3),  # most of all but the first, which waits
+        ({1: 0, 2: 9, 3: 8}, None),  # little
+        ({1: 0, 2: 0, 3: 0, 4: 50}, 4),  # new
+        ({1: 50}, None),  # the others have ended
+    ],
+)
+def test_the_thread_that_works_most_is_found(
+    worked: dict[int, int], found: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Percent of the time since the last look."""
+    now = {1: 7, 2: 7, 3: 7}
+    monkeypatch.setattr(waiting, "started", lambda: {n: SimpleNamespace(native_id=n) for n in now})
+    monkeypatch.setattr(waiting, "worked_ns", lambda number: now[number] * 1_000_000)
+    cpu = waiting.CPUTimes()
+    cpu.working(1, 1_000_000_000)
+    now = {number: now.get(number, 0) + ms for number, ms in worked.items()}
+    assert cpu.working(1, 1_100_000_000) == found
 
 
 @pytest.mark.parametrize(

@@ -315,10 +315,24 @@ def test_children_that_live_on_while_it_trains_are_not_waited_for(
 
 
 def test_a_wait_for_child_processes_between_steps_is_the_loops() -> None:
+    """So is one for those that make batches."""
+    for stack in ({"calls": "subprocess.run"}, {"runs": "select.poll.poll", "children": True}):
+        run = Run()
+        run.steps(100, 10.0, "train.py:12")
+        run.python(2.0, "train.py:13", looped=True, **stack)
+        run.steps(100, 10.0, "train.py:12")
+
+        assert Phase.CHILDREN not in seconds(phases(run))
+
+
+def test_a_fit_that_waits_for_its_workers_waits_for_input() -> None:
     run = Run()
-    run.steps(100, 10.0, "train.py:12")
-    run.python(2.0, "train.py:13", looped=True, calls="subprocess.run")
-    run.steps(100, 10.0, "train.py:12")
+    waits: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
+    with run.fit(FIT):
+        run.python(1.0, FIT, **waits)
+        with run.epoch(FIT):
+            run.python(1.0, FIT, **waits)
+            run.steps(100, 10.0, FIT)
 
     assert Phase.CHILDREN not in seconds(phases(run))
 

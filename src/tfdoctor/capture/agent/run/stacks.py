@@ -142,14 +142,12 @@ class Stacks:
         clock.sampled()
         if self.loops != self._loops():
             self.forget()
-        with OtherThreads() as frames:
-            self.interval.look(frames, clock.thread)
-            frame = frames.get(clock.thread or 0)
-            if frame is None:
-                return
-            seen, rests = self._known(frame), clock.rests()
-            other = self.cpu.working(frames, clock.thread, now) if seen.waits and rests else None
-            seen = seen if other is None else self._known(other)
+        seen = self._seen(clock.thread)
+        if seen is None:
+            return
+        rests = clock.rests()
+        if seen.waits and rests:
+            seen = self._seen(self.cpu.working(clock.thread, now)) or seen
         self.interval.sampled(imports=seen.work == IMPORTING)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
@@ -158,6 +156,13 @@ class Stacks:
             number = seen.numbers[key] = self._number((key[0], seen.key, key[1]), seen)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
+
+    def _seen(self, thread: int | None) -> SampledStack | None:
+        """Return what the stack of a thread shows; None where there is no such thread."""
+        with OtherThreads() as frames:
+            self.interval.look(frames, self.clock.thread)
+            frame = frames.get(thread or 0)
+            return None if frame is None else self._known(frame)
 
     def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""

@@ -62,14 +62,12 @@ class CPUTimes:
                 self.threads[number] = worked_ns(thread.native_id)
         self.spent = {number: ns - known.get(number, 0) for number, ns in self.threads.items()}
 
-    def working(
-        self, frames: Mapping[int, FrameType], but: int | None, now: int
-    ) -> FrameType | None:
-        """Return the frame of the thread that has worked most, and more than a little, of all but one."""
+    def working(self, but: int | None, now: int) -> int | None:
+        """Return the thread that has worked most, and more than a little, of all but one; None where none has."""
         self.look(now)
-        others = [number for number in self.spent if number != but and number in frames]
-        most = max(others, key=self.spent.__getitem__, default=None)
-        return frames[most] if most is not None and self.spent[most] > self.least else None
+        others = {number: ns for number, ns in self.spent.items() if number != but}
+        most = max(others, key=others.__getitem__, default=None)
+        return most if most is not None and others[most] > self.least else None
 
     def awaits_children(self, ns: int, now: int) -> bool:
         """Say whether the process has children, and has hardly worked for so many ns up to now."""
