@@ -62,7 +62,8 @@ class SeenStack:
 
     ``call`` is the number of the call under way. ``looped`` says whether it lies in the innermost loop around a
     call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
-    a step that takes more than 1.5 times the usual one, after that time. ``repeats``: a loop of the function that
+    a step that takes more than 1.5 times the usual one, after that time. ``children``: the process hardly worked
+    meanwhile, and had child processes. ``repeats``: a loop of the function that
     holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
     ``loops``: how many loops of the user's functions hold the line, without those around training. ``step`` is
     where the user's function is defined that the loop around a call that trains calls, that makes this call, and in
@@ -83,6 +84,7 @@ class SeenStack:
     looped: bool = False
     tested: bool = False
     long: bool = False
+    children: bool = False
     repeats: bool | None = None
     loops: Count = 0
     step: Line | None = None

@@ -22,7 +22,7 @@ import gc, os, signal, sys, threading, time
 def work(seconds):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        sum(range(1000))
+        sum(range(1000))  # until then
 """
 
 
@@ -117,6 +117,88 @@ def test_a_handler_that_raises_at_any_moment_leaves_an_account(tmp_path: Path) -
     )
     ok(recorded(source, tmp_path), "True\n")
     assert lines(tmp_path)[-1]["why"] == "exit"
+
+
+# What the script waits for
+
+
+def seen(tmp_path: Path, text: str) -> list[tuple[bool, float]]:
+    """Return the ms at lines of the script with a text, and whether the process waited for children then."""
+    told = lines(tmp_path)
+    source = (tmp_path / "script.py").read_text().splitlines()
+    numbers = [number for number, line in enumerate(source, start=1) if text in line]
+    stacks = {
+        str(each["id"]): each["children"]
+        for each in told
+        if each["kind"] == "stack" and each["at"] and each["at"][1] in numbers
+    }
+    buckets = [each["stacks"] for each in told if each["kind"] == "bucket"]
+    return [(stacks[key], ms) for each in buckets for key, ms in each.items() if key in stacks]
+
+
+CHILD = "[sys.executable, '-I', '-c', 'import time; time.sleep(1.5)']"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"p = subprocess.Popen({CHILD}, stdout=subprocess.PIPE)\np.stdout.read()  # waits\n",
+        f"p = subprocess.Popen({CHILD}, stdout=subprocess.PIPE)\nfor _ in p.stdout: pass  # waits\n",
+        (
+            "a, b = socket.socketpair()\nif not os.fork():\n    time.sleep(1.5); b.send(b'x'); os._exit(0)\n"
+            "a.recv(1)  # waits\n"
+        ),
+        f"t = threading.Thread(target=lambda: subprocess.run({CHILD}))\nt.start()\nt.join()  # waits\n",
+        (
+            "ended = subprocess.Popen([sys.executable, '-I', '-c', '']); time.sleep(0.2)\n"
+            f"p = subprocess.Popen({CHILD}, stdout=subprocess.PIPE)\np.stdout.read()  # waits\n"
+        ),
+    ],
+    ids=["pipe", "lines", "socket", "thread", "next to one that has ended"],
+)
+def test_a_wait_for_a_child_is_told_whatever_the_call(tmp_path: Path, source: str) -> None:
+    recorded(f"import socket, subprocess\n{source}", tmp_path)
+    waited = sum(ms for children, ms in seen(tmp_path, "# waits") if children)
+    assert 1000 < waited < 2500
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "r, w = os.pipe(); threading.Timer(1, os.write, (w, b'x')).start()\nos.read(r, 1)  # waits\n",
+        "p = subprocess.Popen([sys.executable, '-I', '-c', '']); time.sleep(1)  # waits\n",
+        f"p = subprocess.Popen({CHILD})\nwork(1.2)  # waits\n",
+    ],
+    ids=["no child", "one that has ended", "works itself"],
+)
+def test_other_waits_are_not_for_children(tmp_path: Path, source: str) -> None:
+    recorded(f"import subprocess\n{source}", tmp_path)
+    waits = seen(tmp_path, "# waits") or seen(tmp_path, "until")
+    assert sum(ms for _, ms in waits) > 700
+    assert sum(ms for children, ms in waits if children) < 150
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "t = threading.Thread(target=run); t.start(); t.join()  # waits",
+        "concurrent.futures.ThreadPoolExecutor(1).submit(run).result()  # waits",
+        "asyncio.run(asyncio.to_thread(run))  # waits",
+        "t = threading.Thread(target=run); t.start()\nwhile t.is_alive(): time.sleep(0.05)  # waits",
+    ],
+    ids=["join", "pool", "asyncio", "poll"],
+)
+def test_a_thread_that_works_is_seen_while_the_main_thread_waits(tmp_path: Path, wait: str) -> None:
+    """The other threads rest: it is not one of those that is shown."""
+    source = (
+        "import asyncio, concurrent.futures\ndef rest(): time.sleep(3)\ndef run(): work(1.5)  # works\n"
+        f"threading.Thread(target=rest, daemon=True).start()\n{wait}\n"
+    )
+    ok(recorded(source, tmp_path), "")
+    works, waits = (sum(ms for _, ms in seen(tmp_path, text)) for text in ("until", "# waits"))
+    assert works > 700
+    assert works > 3 * waits
+    assert faults(tmp_path) == []
 
 
 # Forks

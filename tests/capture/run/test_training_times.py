@@ -313,8 +313,15 @@ def train():
         for n in range(50):
             step(x, y)
             time.sleep(0.01)
-for n in range(2):
-    thread = threading.Thread(target=train)
+def eager():
+    w = tf.Variable(tf.zeros((16, 1)))
+    for n in range(80):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ w - y) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        time.sleep(0.01)
+for target in (train, train, eager):
+    thread = threading.Thread(target=target)
     thread.start()
     thread.join()
     with timed("main"):
@@ -329,7 +336,8 @@ with timed("fit"):
 def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None:
     found = account(tmp_path, THREADS)
     assert found.count("repeated-call") == 2 * 51
-    assert found.entered("step") == 2 * 51 + 20
+    assert found.count("eager-gradient") == 80
+    assert found.entered("step") == 2 * 51 + 80 + 20
     agrees(found.seconds("fit"), found.timed["fit"])
     took = sum(step["ms"] for step in found.steps() if step["source"] == "repeated-call") / 1e3
     in_threads = (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -261,29 +262,29 @@ def test_a_program_that_does_nothing_with_models_prepares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "runs", "children", "waits"),
+    ("stack", "waits"),
     [
-        ("subprocess.run", "selectors.PollSelector.select", 0, True),
-        ("subprocess.Popen.wait", "subprocess.Popen._wait", 0, True),
-        ("os.waitpid", "", 0, True),
-        ("os.spawnve", "os._spawnvef", 0, True),
-        ("posix.system", "", 0, True),
-        ("multiprocessing.pool.Pool.map", "threading.Condition.wait", 2, True),
-        ("concurrent.futures.Future.result", "threading.Condition.wait", 2, True),
-        ("concurrent.futures.Future.result", "threading.Condition.wait", 0, False),  # of threads
-        ("time.sleep", "", 1, True),  # until `poll` says that it has ended
-        ("time.sleep", "", 0, False),
-        ("pandas.read_csv", "pandas.io.parsers", 3, False),
-        ("os.listdir", "", 1, False),
+        ({"calls": "subprocess.run", "runs": "selectors.PollSelector.select"}, True),
+        ({"calls": "subprocess.Popen.wait", "runs": "subprocess.Popen._wait"}, True),
+        ({"calls": "os.waitpid"}, True),
+        ({"calls": "os.spawnve", "runs": "os._spawnvef"}, True),
+        ({"calls": "posix.system"}, True),
+        ({"calls": "multiprocessing.pool.Pool.map", "children": True}, True),
+        ({"calls": "threading.Thread.join", "children": True}, True),
+        ({"calls": "threading.Thread.join"}, False),  # of a thread that works, or without children
+        ({"calls": "socket.socket.recv", "children": True}, True),
+        ({"calls": None, "children": True}, True),  # a line that reads a pipe
+        ({"calls": "time.sleep", "repeats": True, "children": True}, True),  # until `poll` says so
+        ({"calls": "time.sleep", "repeats": True}, False),
+        ({"calls": "time.sleep", "repeats": False, "children": True}, False),
+        ({"calls": "pandas.read_csv"}, False),
     ],
 )
 def test_a_wait_for_child_processes_is_no_preparation(
-    calls: str, runs: str, children: int, *, waits: bool
+    stack: Mapping[str, Any], *, waits: bool
 ) -> None:
     run = Run()
-    for _ in range(8):
-        run.count(children=children)
-        run.python(0.5, "launch.py:7", calls=calls, runs=runs)
+    run.python(4.0, "launch.py:7", **stack)
     found = RunPhases.measure(run.recording(versions={"tensorflow": "2.21.0"}), None)
 
     waited = Phase.CHILDREN if waits else Phase.PREPARING
@@ -291,11 +292,47 @@ def test_a_wait_for_child_processes_is_no_preparation(
     assert found.unseen == waits
 
 
-def test_a_wait_for_child_processes_between_steps_is_the_loops() -> None:
+@pytest.mark.parametrize(
+    ("before", "meanwhile", "waits"),
+    [(1, 0, True), (2, 1, True), (1, 1, False), (1, 4, True)],
+    ids=["over", "next to a logger", "a logger", "before other workers"],
+)
+def test_children_that_live_on_while_it_trains_are_not_waited_for(
+    before: int, meanwhile: int, *, waits: bool
+) -> None:
+    """They log, or make batches: what the script waits for next to them is something else."""
     run = Run()
-    run.steps(100, 10.0, "train.py:12")
-    run.python(2.0, "train.py:13", looped=True, calls="subprocess.run")
-    run.steps(100, 10.0, "train.py:12")
+    run.count(children=before)
+    run.python(3.0, "train.py:4", calls="socket.socket.recv", children=True)
+    run.count(children=min(before - 1, meanwhile) if waits else before)
+    run.python(1.0, "train.py:6", calls="numpy.append")
+    run.count(children=meanwhile)
+    run.steps(200, 10.0, "train.py:12")
+    found = seconds(phases(run))
+
+    waited = Phase.CHILDREN if waits else Phase.PREPARING
+    assert found[waited] == pytest.approx(3.0 if waits else 4.0, abs=0.6)
+
+
+def test_a_wait_for_child_processes_between_steps_is_the_loops() -> None:
+    """So is one for those that make batches."""
+    for stack in ({"calls": "subprocess.run"}, {"runs": "select.poll.poll", "children": True}):
+        run = Run()
+        run.steps(100, 10.0, "train.py:12")
+        run.python(2.0, "train.py:13", looped=True, **stack)
+        run.steps(100, 10.0, "train.py:12")
+
+        assert Phase.CHILDREN not in seconds(phases(run))
+
+
+def test_a_fit_that_waits_for_its_workers_waits_for_input() -> None:
+    run = Run()
+    waits: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
+    with run.fit(FIT):
+        run.python(1.0, FIT, **waits)
+        with run.epoch(FIT):
+            run.python(1.0, FIT, **waits)
+            run.steps(100, 10.0, FIT)
 
     assert Phase.CHILDREN not in seconds(phases(run))
 

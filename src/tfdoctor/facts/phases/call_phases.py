@@ -55,14 +55,6 @@ SYSTEM = frozenset(
 )
 """Functions of the system that do."""
 
-WAITERS = frozenset(
-    {
-        *("multiprocessing", "concurrent", "joblib", "loky", "asyncio", "selectors"),
-        *("select", "signal", "threading", "queue"),
-    }
-)
-"""Packages whose functions wait for whatever they are given: for child processes, where there are any."""
-
 SLEEP = "time.sleep"
 """What a loop calls that asks again and again whether a child has ended."""
 
@@ -135,17 +127,16 @@ class CallPhases:
             first = Phase.PREPARING if stack.repeats else Phase.BUILDING
             return ((first if self.course.trains and alone else self.course.models, 1.0),)
         shares = self.course.ordinary(stack, number)
-        if awaits_children(stack, parent=self.course.parent(number)):
+        idle = stack.children and self.course.awaits_children(number)
+        if starts_children(stack) or (idle and (stack.calls != SLEEP or stack.repeats)):
             return tuple((Phase.CHILDREN if of in UNKNOWN else of, share) for of, share in shares)
         return shares
 
 
-def awaits_children(stack: SeenStack, *, parent: bool) -> bool:
-    """Return whether a line waits for child processes; ``parent`` says that the process has some."""
-    for function in filter(None, (stack.calls, stack.runs)):
-        package = function.partition(".")[0]
-        if package in STARTERS or function in SYSTEM:
-            return True
-        if parent and (package in WAITERS or function == SLEEP):
-            return True
-    return False
+def starts_children(stack: SeenStack) -> bool:
+    """Return whether a line calls a function that starts child processes, or waits for them."""
+    return any(
+        function.partition(".")[0] in STARTERS or function in SYSTEM
+        for function in (stack.calls, stack.runs)
+        if function
+    )

@@ -38,8 +38,8 @@ class RunCourse:
     a loop of the user's trains, not Keras' fit. ``repeated`` are lines, with their callers, that ran between steps:
     after the last step they end the last epoch. ``tested`` are those that samples show in a loop around a model's
     calls: the recorder knows such a loop only from its first call on. ``other_framework``: another
-    one than TensorFlow trains, so that the script's own work may be anything. ``children`` are buckets at whose end
-    the process had some.
+    one than TensorFlow trains, so that the script's own work may be anything. ``children``: how many processes
+    that the process had started ran at the end of each bucket.
     """
 
     first_step: int | None = None
@@ -54,7 +54,7 @@ class RunCourse:
     repeated: frozenset[CalledLine] = frozenset()
     tested: frozenset[CalledLine] = frozenset()
     other_framework: bool = False
-    children: frozenset[int] = frozenset()
+    children: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
@@ -78,7 +78,7 @@ class RunCourse:
             repeated=frozenset(_repeated(log, tree, steps)),
             tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
             other_framework=log.other_framework is not None,
-            children=frozenset(n for n, bucket in buckets if bucket.counters.children),
+            children=tuple(_children(log.buckets)),
         )
 
     @property
@@ -112,9 +112,17 @@ class RunCourse:
             return ((Phase.END, 1.0),)
         return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
 
-    def parent(self, number: int) -> bool:
-        """Return whether the process has children in a bucket: they are counted at its end."""
-        return not self.children.isdisjoint((number - 1, number))
+    def awaits_children(self, number: int) -> bool:
+        """Return whether some of the children in a bucket may be waited for.
+
+        Those that live on while it works with models are not: they log, prepare data, or help others to start.
+        """
+        first, last, counts = self.first_work, self.last_work, self.children
+        if first is None or last is None:
+            return True
+        begin, end = (number, first) if number <= first else (min(number, last), number)
+        most = max(1, *counts[max(0, number - 1) : number + 1])
+        return most > min(counts[begin : end + 1])
 
     def after_steps(self, number: int) -> bool:
         """Return whether a bucket lies after the last step: the training loop has no data any more."""
@@ -148,6 +156,14 @@ class RunCourse:
 def stacks_in(bucket: Bucket, log: RunLog) -> Iterator[SeenStack]:
     """Yield the stacks that a bucket's samples show."""
     return (log.stacks[number] for number in numbered(bucket.stacks) if number in log.stacks)
+
+
+def _children(buckets: Sequence[Bucket]) -> Iterator[int]:
+    """Yield how many children run at the end of each bucket; they are not counted in each."""
+    count = 0
+    for bucket in buckets:
+        count = count if bucket.counters.children is None else bucket.counters.children
+        yield count
 
 
 def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[CalledLine]:

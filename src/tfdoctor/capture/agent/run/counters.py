@@ -8,6 +8,7 @@ import sys
 from collections import _count_elements  # type: ignore[attr-defined]  # what Counter uses
 
 from ..process.kept import io, os, time
+from .waiting import children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Counters:
             "device": Paced(_device),
             "blocks": Paced(sys.getallocatedblocks),
             "files": Paced(lambda: len(os.listdir("/proc/self/fd"))),
-            "children": Paced(_children),
+            "children": Paced(children),
         }
         # Of Python's allocator, when the objects were last counted or the program settled:
         self.blocks = 0
@@ -145,9 +146,3 @@ def _device() -> int | None:
         number = device.name.rpartition(":")[2]
         used.append(int(context.get_memory_info(f"GPU:{number}")["current"]))
     return max(used, default=None)
-
-
-def _children() -> int:
-    """Return how many processes this one has started that still run."""
-    with io.open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-        return len(file.read().split())

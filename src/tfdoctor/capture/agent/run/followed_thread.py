@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 from ..process.kept import main_thread, threads, time
 from ..process.other_threads import OtherThreads
 from .call_times import CallTimes
 from .kinds import BETWEEN, TRACE
+from .waiting import started, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 MOVES_NS = 100_000_000
 """How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
-
-WAITING = (threading.__file__, "concurrent/futures/thread.py")
-"""Ends of the files in which the innermost frame of a thread is that waits: in Python's locks, events and queues,
-or as an idle one of a pool."""
 
 
 class FollowedThread(CallTimes):
@@ -41,7 +36,7 @@ class FollowedThread(CallTimes):
         self.lent: Lent | None = None  # to another thread, which traces while this one waits
         self.tracing: list[WaitingTrace] = []  # in threads that are not followed
         self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
-        self.owner = _object(thread)
+        self.owner = started().get(thread)
         self.thread = thread
 
     def ours(self) -> bool:
@@ -68,7 +63,7 @@ class FollowedThread(CallTimes):
         if now < self.moves_at or self.lent is not None:
             return False
         self.moves_at = now + MOVES_NS
-        return self.rests() and waits(self.thread)
+        return self.rests() and waits_now(self.thread)
 
     def rests(self) -> bool:
         """Say whether the thread that the account follows is in no call of TensorFlow or Keras."""
@@ -88,7 +83,12 @@ class FollowedThread(CallTimes):
         """Follow a thread that traces while the one that is followed waits; None where that does not."""
         with self.following:
             followed = self.thread
-            if followed is None or self.lent is not None or not self.rests() or not waits(followed):
+            if (
+                followed is None
+                or self.lent is not None
+                or not self.rests()
+                or not waits_now(followed)
+            ):
                 return None
             before, trains, script = self.current, self.trains, self.places.script
             self.follow(thread)
@@ -113,7 +113,7 @@ class FollowedThread(CallTimes):
 
     def follow(self, thread: int) -> None:
         """Follow a thread, which has not trained yet."""
-        self.owner = _object(thread)
+        self.owner = started().get(thread)
         self.thread, self.trains = thread, False
 
     def look_after_thread(self) -> None:
@@ -139,24 +139,17 @@ class FollowedThread(CallTimes):
 
     def sampled(self) -> None:
         """Look at who waits and who traces: a sample is taken."""
-        if self.lent is not None and not waits(self.lent[0]):
+        if self.lent is not None and not waits_now(self.lent[0]):
             self.take_back()
         for trace in list(self.tracing):
             trace.begin()
 
     def _is_over(self) -> bool:
         """Say whether the thread that the account follows has ended: another one may have got its number."""
-        return self.thread != main_thread() and _object(self.thread) is not self.owner
+        return self.thread != main_thread() and started().get(self.thread or 0) is not self.owner
 
 
-def waits(thread: int | None) -> bool:
+def waits_now(thread: int | None) -> bool:
     """Say whether a thread waits for others; looking takes some 20 us."""
     with OtherThreads() as frames:
-        frame = frames.get(thread or 0)
-        return frame is not None and frame.f_code.co_filename.endswith(WAITING)
-
-
-def _object(thread: int | None) -> object:
-    """Return Python's object of a thread; None where it has none, which `current_thread` would make."""
-    active: dict[int | None, object] = threading._active  # type: ignore[attr-defined]  # private
-    return active.get(thread)
+        return waits(thread, frames)

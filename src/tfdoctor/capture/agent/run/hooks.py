@@ -14,6 +14,7 @@ from ..process.marks import LOOPS, TRAINS
 from . import kinds
 from .other_thread_traces import TracedElsewhere
 from .phase_calls import PhaseCalls
+from .waiting import is_of_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -238,8 +239,10 @@ class RunHooks:
 
         @functools.wraps(original)
         def gradient(tape: object, *args: object, **kwargs: object) -> object:
-            ours = clock.thread == threads.get_ident() or clock.follows()
-            if ours and not clock.inside and not clock.running and eager():
+            thread = threads.get_ident()
+            ours = clock.thread == thread or clock.follows()
+            part = ours and (clock.inside or clock.running)
+            if not part and eager() and (ours or (is_of_script(thread) and clock.adopt())):
                 note(self, sys._getframe(UP))
             return original(tape, *args, **kwargs)
 

@@ -16,6 +16,7 @@ from .compiled_calls import compiled_call
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
+from .waiting import SLEEP, WAITING, CPUTimes
 from .work import calls_model, imported, work_of
 
 TYPE_CHECKING = False
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from ..process.stack import Instructions
     from .clock import CallClock
 
-    # The number of the call under way, what was seen, and whether in a long step:
-    Key = tuple[int, object, bool]
+    # Whether in a long step, and whether the process waited for children:
+    Times = tuple[bool, bool]
+    # The number of the call under way, what was seen, and when:
+    Key = tuple[int, object, Times]
 
 MOST_FRAMES = 200_000
 """Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms."""
@@ -40,7 +43,7 @@ class SampledStack:
 
     __slots__ = (
         *("callback", "function", "key", "looped", "loops", "named", "numbers"),
-        *("repeats", "stack", "step", "step_call", "tested", "work"),
+        *("repeats", "stack", "step", "step_call", "tested", "waits", "work"),
     )
 
     def __init__(self, frame: FrameType, clock: CallClock) -> None:
@@ -62,7 +65,9 @@ class SampledStack:
         self.step = called and (called[0].co_filename, called[0].co_firstlineno)
         self.step_call = called and user_line(called[1])
         self.key = self._key()
-        self.numbers: dict[tuple[int, bool], int] = {}
+        idle = frame.f_code.co_filename.endswith(WAITING) or self.named == SLEEP
+        self.waits = idle and not self.looped and not self.tested
+        self.numbers: dict[tuple[int, Times], int] = {}
 
     def _key(self) -> tuple[object, ...]:
         seen = self.stack, self.work, self.named, self.looped, self.tested, self.callback
@@ -82,8 +87,9 @@ class SampledStack:
         short.key = short._key()
         return short
 
-    def describe(self, number: int, call: int, *, long: bool) -> dict[str, object]:
-        """Return what the file says of a stack with a number, in a call; `long` is one in a long step."""
+    def describe(self, number: int, call: int, times: Times) -> dict[str, object]:
+        """Return what the file says of a stack with a number, in a call."""
+        long, children = times
         return {
             "kind": "stack",
             "id": number,
@@ -98,6 +104,7 @@ class SampledStack:
             "looped": self.looped,
             "tested": self.tested,
             "long": long,
+            "children": children,
             "repeats": self.repeats,
             "loops": self.loops,
             "step": self.step,
@@ -110,7 +117,7 @@ class Stacks:
 
     def __init__(self, clock: CallClock) -> None:
         self.clock = clock
-        self.interval = SwitchInterval()
+        self.interval, self.cpu = SwitchInterval(), CPUTimes()
         self.numbers: dict[Key, int] = {}
         self.new: list[dict[str, object]] = []
         self.ns: dict[int, int] = {}  # by the number of a stack
@@ -135,19 +142,27 @@ class Stacks:
         clock.sampled()
         if self.loops != self._loops():
             self.forget()
-        with OtherThreads() as frames:
-            self.interval.look(frames, clock.thread)
-            frame = frames.get(clock.thread or 0)
-            if frame is None:
-                return
-            seen = self._known(frame)
+        seen = self._seen(clock.thread)
+        if seen is None:
+            return
+        rests = clock.rests()
+        if seen.waits and rests:
+            seen = self._seen(self.cpu.working(clock.thread, now)) or seen
         self.interval.sampled(imports=seen.work == IMPORTING)
-        key = clock.current.number, clock.in_long_step(now)
+        children = self.cpu.awaits_children(ns, now) and rests
+        key = clock.current.number, (clock.in_long_step(now), children)
         number = seen.numbers.get(key)
         if number is None:
             number = seen.numbers[key] = self._number((key[0], seen.key, key[1]), seen)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
+
+    def _seen(self, thread: int | None) -> SampledStack | None:
+        """Return what the stack of a thread shows; None where there is no such thread."""
+        with OtherThreads() as frames:
+            self.interval.look(frames, self.clock.thread)
+            frame = frames.get(thread or 0)
+            return None if frame is None else self._known(frame)
 
     def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""
@@ -167,14 +182,14 @@ class Stacks:
 
     def _number(self, key: Key, seen: SampledStack) -> int:
         """Return the number of a stack that is new; many share one where there are too many."""
-        call, _, long = key
+        call, _, times = key
         if key not in self.numbers and len(self.numbers) >= MOST_STACKS:
             seen = seen.shortened(with_line=len(self.numbers) < 2 * MOST_STACKS)
-            key = call, seen.key, long
+            key = call, seen.key, times
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.numbers)
-            self.new.append(seen.describe(number, call, long=long))
+            self.new.append(seen.describe(number, call, times))
         return number
 
     def take(self) -> tuple[dict[str, float], dict[str, int]]:

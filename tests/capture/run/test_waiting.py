@@ -1,0 +1,141 @@
+"""What a thread waits for: for children of any thread of the process, or for the thread that works meanwhile."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.capture import agent
+
+waiting: Any = agent.load("run.waiting")
+
+
+@contextmanager
+def running(function: Any) -> Iterator[threading.Thread]:
+    """Run a function in a thread until the end of the block; it is given what says so."""
+    over = threading.Event()
+    thread = threading.Thread(target=function, args=(over,))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        over.set()
+        thread.join()
+
+
+def work(over: threading.Event) -> None:
+    while not over.is_set():
+        sum(range(1000))
+
+
+def rest(over: threading.Event) -> None:
+    over.wait()
+
+
+def child(over: threading.Event) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ):
+        over.wait()
+
+
+def test_a_thread_that_works_is_found() -> None:
+    cpu = waiting.CPUTimes()
+    with running(work) as busy, running(rest):
+        assert cpu.working(None, time.perf_counter_ns()) is None  # nothing to compare with
+        time.sleep(0.3)
+        assert cpu.working(threading.get_ident(), time.perf_counter_ns()) == busy.ident
+
+
+@pytest.mark.parametrize(
+    ("worked", "found"),
+    [
+        ({1: 90, 2: 20, 3: 30}, 3),  # most of all but the first, which waits
+        ({1: 0, 2: 9, 3: 8}, None),  # little
+        ({1: 0, 2: 0, 3: 0, 4: 50}, 4),  # new
+        ({1: 50}, None),  # the others have ended
+    ],
+)
+def test_the_thread_that_works_most_is_found(
+    worked: dict[int, int], found: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Percent of the time since the last look."""
+    now = {1: 7, 2: 7, 3: 7}
+    monkeypatch.setattr(waiting, "started", lambda: {n: SimpleNamespace(native_id=n) for n in now})
+    monkeypatch.setattr(waiting, "worked_ns", lambda number: now[number] * 1_000_000)
+    cpu = waiting.CPUTimes()
+    cpu.working(1, 1_000_000_000)
+    now = {number: now.get(number, 0) + ms for number, ms in worked.items()}
+    assert cpu.working(1, 1_100_000_000) == found
+
+
+@pytest.mark.parametrize(
+    ("process", "thread", "children", "awaits"),
+    [
+        (0, 0, True, True),
+        (5, 5, True, True),
+        (90, 0, True, False),  # threads that TensorFlow has started
+        (5, 90, True, False),  # waits for a core, on a busy machine
+        (0, 0, False, False),
+    ],
+)
+def test_a_process_that_hardly_works_awaits_its_children(
+    monkeypatch: pytest.MonkeyPatch, process: int, thread: int, *, children: bool, awaits: bool
+) -> None:
+    """Percent of the time since the last sample that the process ran, and that a thread ran or was ready to."""
+    ms, worked = 1_000_000, iter([7, 7 + thread * 1_000_000])
+    used = iter([3 * ms, (3 + process) * ms])
+    clock = SimpleNamespace(process_time_ns=lambda: next(used), thread_time_ns=lambda: 3 * ms)
+    monkeypatch.setattr(waiting, "time", clock)
+    monkeypatch.setattr(waiting, "started", lambda: {1: threading.Thread()})
+    monkeypatch.setattr(waiting, "worked_ns", lambda _: next(worked))
+    monkeypatch.setattr(waiting, "has_children", lambda: children)
+    cpu = waiting.CPUTimes()
+    cpu.awaits_children(100 * ms, 1_000 * ms)
+    assert cpu.awaits_children(100 * ms, 1_100 * ms) == awaits
+
+
+def test_what_a_thread_has_worked_is_read_from_linux() -> None:
+    until, before = time.thread_time() + 0.1, waiting.worked_ns(threading.get_native_id())
+    while time.thread_time() < until:
+        pass
+    assert waiting.worked_ns(threading.get_native_id()) - before >= 90_000_000
+    assert waiting.worked_ns(None) == 0
+
+
+def test_children_of_all_threads_count_until_they_have_ended() -> None:
+    before = waiting.children()
+    with running(child):
+        deadline = time.monotonic() + 10
+        while waiting.children() == before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert waiting.children() == before + 1
+        assert waiting.has_children()
+    assert waiting.children() == before
+
+
+def test_a_child_that_has_ended_is_none_and_keeps_its_code() -> None:
+    before = waiting.children()
+    process = subprocess.Popen([sys.executable, "-I", "-c", "raise SystemExit(7)"])
+    deadline = time.monotonic() + 10
+    while waiting.children() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert waiting.children() == before
+    assert waiting.has_children() == (before > 0)
+    assert process.wait() == 7
+
+
+def test_threads_of_tensorflow_are_not_the_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Replica(threading.Thread):
+        __module__ = "tensorflow.python.distribute.mirrored_run"
+
+    dummy = object.__new__(threading._DummyThread)  # noqa: SLF001 - has no public name
+    found = {1: Replica(), 2: dummy, 3: threading.Thread()}
+    monkeypatch.setattr(waiting, "started", lambda: found)
+    assert [waiting.is_of_script(number) for number in range(5)] == [False] * 3 + [True, False]
