@@ -6,8 +6,7 @@ What the whole run does between its epochs, by the user's line: validation, `pre
 by stack samples the building of datasets, garbage collection, pictures and other Python. The wait for the first
 batch of each epoch, beyond a usual step, counts as well: a shuffle buffer is filled, or workers are started.
 
-Validation is reported where it takes more time than all training steps. Where it only has as many batches, which
-take no longer than training steps, that is a note: it may be necessary.
+Validation is reported where it takes more time than all training steps.
 
 ## Why it matters
 
@@ -59,7 +58,6 @@ from tfdoctor.terms.verdict import (
     Location,
     Measure,
     NotApplicable,
-    Severity,
     Table,
     Verdict,
 )
@@ -85,10 +83,6 @@ class Limits:
         1.0,
         "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1",
     )
-    prediction: float = limit(
-        0.25,
-        "Smallest ratio of prediction in each epoch to training steps above a note; metrics may need it",
-    )
 
 
 def check(
@@ -98,19 +92,15 @@ def check(
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = between_epochs(
-        phases, calls, steps, validation=limits.validation, prediction=limits.prediction
-    )
+    known = between_epochs(phases, calls, steps, validation=limits.validation)
     longest_ms = max((cause.time_ms for cause in known), default=0.0)
     measures = (
         Measure("time at the boundaries of epochs", ms(phases.of(Phase.BOUNDARIES))),
         Measure("longest time of a line between epochs", ms(longest_ms), ms(least_ms)),
     )
-    long = [cause for cause in known if cause.time_ms >= least_ms]
-    if not long:
+    causes = [cause for cause in known if cause.time_ms >= least_ms]
+    if not causes:
         return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
-    # work that may be wanted is left out, unless there is nothing else
-    causes = [cause for cause in long if cause.certain] or long
     return _finding(causes, measures, phases, calls)
 
 
@@ -144,7 +134,6 @@ def _finding(
         evidence=(*measures, table, *_details(causes, phases, calls)),
         remedies=tuple(cause.remedy for cause in causes),
         run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
-        severity=None if causes[0].certain else Severity.NOTE,
         concern=Concern.RUN,
     )
 

@@ -33,11 +33,10 @@ def between_epochs(
     steps: RunSteps | None,
     *,
     validation: float,
-    prediction: float,
 ) -> list[BoundaryCause]:
-    """Return all work between epochs that is known, the largest first.
+    """Return all work between epochs that is known, what saves most first.
 
-    Validation counts from a ratio to the training steps on; prediction is certain to be too much from one on.
+    Validation counts from a ratio to the training steps on.
     """
     saves = [
         (call, call.at)
@@ -50,12 +49,12 @@ def between_epochs(
     groups = [(group, group.at) for group in sampled if group.at and group.at not in waits]
     found = [
         *_validations(calls, steps, validation),
-        *_predictions(calls, steps, prediction),
+        *_predictions(calls),
         *(_of_call(call, at, BoundaryWork.SAVING, Phase.SAVING) for call, at in saves),
         *filling,
         *(BoundaryCause.of_group(group, at, fits=at in fits) for group, at in groups),
     ]
-    return sorted(found, key=lambda cause: -cause.time_ms)
+    return sorted(found, key=lambda cause: -cause.saved_ms)
 
 
 def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
@@ -65,45 +64,39 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
     for call in per_epoch(calls, RunCall.EVALUATE):
         if call.at is None or call.ms < least * steps.total_ms:
             continue
-        work, left, certain = _judged(call, calls.epochs, steps)
+        work, left = _judged(call, calls.epochs, steps)
         yield BoundaryCause(
             work=work,
             at=call.at,
             phase=Phase.EVALUATION,
             time_ms=call.ms,
             left=left,
-            certain=certain,
         )
 
 
-def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float, bool]:
-    """Return what is wrong with a validation, the share of it that remains, and whether that is certain."""
+def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float]:
+    """Return what is wrong with a validation, and the share of it that remains."""
     rows = rows_per_batch(call)
     batch_ms = call.each_ms / call.batches if call.batches else None
     if rows and batch_ms and rows <= FEW_ROWS and batch_ms <= SMALL_BATCH_MS:
-        return BoundaryWork.SMALL_BATCHES, rows / LARGE_ROWS, True
+        return BoundaryWork.SMALL_BATCHES, rows / LARGE_ROWS
     if call.count > 2 * epochs:
-        return BoundaryWork.OFTEN, epochs / call.count, True
+        return BoundaryWork.OFTEN, epochs / call.count
     if batch_ms and batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
-        return BoundaryWork.VALIDATION, steps.median_ms / batch_ms, True
-    return BoundaryWork.VALIDATION, SELDOM, False
+        return BoundaryWork.VALIDATION, steps.median_ms / batch_ms
+    return BoundaryWork.VALIDATION, SELDOM
 
 
-def _predictions(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
+def _predictions(calls: RunCalls) -> Iterator[BoundaryCause]:
     """Yield predictions in each epoch, without loops over examples, which slow-prediction reports."""
     loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]
     for call in per_epoch(calls, RunCall.PREDICT):
         if call.at and call not in loops:
-            much = steps is None or call.ms >= least * steps.total_ms
-            yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION, certain=much)
+            yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION)
 
 
-def _of_call(
-    call: MadeCall, at: Location, work: BoundaryWork, phase: Phase, *, certain: bool = True
-) -> BoundaryCause:
-    return BoundaryCause(
-        work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY, certain=certain
-    )
+def _of_call(call: MadeCall, at: Location, work: BoundaryWork, phase: Phase) -> BoundaryCause:
+    return BoundaryCause(work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY)
 
 
 def per_epoch(calls: RunCalls, kind: RunCall) -> tuple[MadeCall, ...]:
