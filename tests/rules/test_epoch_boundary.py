@@ -8,7 +8,7 @@ from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules import epoch_boundary
 from tfdoctor.rules.epoch_boundary import example
@@ -140,6 +140,17 @@ def test_what_fit_does_itself_needs_longer_epochs() -> None:
 
     assert "Keras' fit itself works between the epochs at train.py:50" in finding.summary
     assert "more steps" in finding.remedies[0].action
+
+
+@pytest.mark.parametrize(("longest_s", "of_ms"), [(2.0, 30_000.0), (12.0, 15_000.0)])
+def test_one_long_wait_does_not_come_with_each_epoch(longest_s: float, of_ms: float) -> None:
+    spans = tuple(
+        PhaseSpan(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
+        for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
+    )
+    finding = judged(lines=(between(30_000.0, repeats=False),), spans=spans)
+    assert isinstance(finding, Finding)
+    assert finding.run_effects[0].of.value == pytest.approx(of_ms)
 
 
 def test_several_lines_between_epochs_are_a_loop() -> None:

@@ -37,12 +37,12 @@ assume that it is done in every tenth epoch, of validation in every fifth.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.preconditions import whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
@@ -196,6 +196,7 @@ def example(
     total_ms: float = 67_000.0,
     epochs: int = 10,
     long: LongSteps | None = None,
+    spans: tuple[PhaseSpan, ...] = (),
 ) -> Verdict:
     """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
     times: dict[Phase, float] = defaultdict(float)
@@ -204,8 +205,8 @@ def example(
             times[PHASES[call.call]] += call.ms
     for line in lines:
         times[line.phase] += line.ms
-    run, steps = RunPhases.divided(total_ms, times, *lines), RunSteps.of(FIT, 5_000, 4.0, long)
-    return check(run, RunCalls(calls, epochs, fits=1), steps)
+    run = replace(RunPhases.divided(total_ms, times, *lines), spans=spans)
+    return check(run, RunCalls(calls, epochs, fits=1), RunSteps.of(FIT, 5_000, 4.0, long))
 
 
 def sick() -> Verdict:

@@ -69,15 +69,17 @@ class BoundaryCause:
         )
 
     @classmethod
-    def of_group(cls, group: LineGroup, at: Location, *, fits: bool) -> "BoundaryCause":
-        """Return the cause of sampled lines; work of a kind that is not known may be that of fit."""
+    def of_group(
+        cls, group: LineGroup, at: Location, usual: float, *, fits: bool
+    ) -> "BoundaryCause":
+        """Return the cause of sampled lines, with the usual share of their time; unknown work may be fit's."""
         other = BoundaryWork.OF_FIT if fits else BoundaryWork.OTHER
         work = OF_WORK.get(group.work, other)
         return cls(
             work=work,
             at=at,
             phase=group.phase,
-            time_ms=group.ms,
+            time_ms=usual * group.ms,
             left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.PYTHON, other} else 0.0,
             within=in_function(group),
         )
