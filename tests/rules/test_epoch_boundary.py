@@ -140,6 +140,10 @@ def test_what_fit_does_itself_needs_longer_epochs() -> None:
 
     assert "Keras' fit itself works between the epochs at train.py:50" in finding.summary
     assert "more steps" in finding.remedies[0].action
+    assert finding.run_effects
+    few = judged(fit, lines=(between(30_000.0, "keras.Model.fit", repeats=False),), epochs=9)
+    assert isinstance(few, Finding)
+    assert not few.run_effects  # its cause may be the recorder
 
 
 @pytest.mark.parametrize(("longest_s", "of_ms"), [(2.0, 30_000.0), (12.0, 15_000.0)])

@@ -25,7 +25,8 @@ traced, opened and shuffled anew as well, and its cache is lost.
 
 Recordings of the whole run by `tfdoctor profile`, of runs of at least two epochs: of Keras' `fit`, or passes over a
 dataset. A line in Python is named from 5 stack samples on. Savings are upper bounds: those of work that stays
-assume that it is done in every tenth epoch, of validation in every fifth.
+assume that it is done in every tenth epoch, of validation in every fifth. What no line but that of `fit` shows
+has a saving from ten epochs on: in fewer, much of it may be the recorder's own work around the traced steps.
 
 ## Sources
 
@@ -133,9 +134,18 @@ def _finding(
         summary=_summary(causes, phases, calls),
         evidence=(*measures, table, *_details(causes, phases, calls)),
         remedies=tuple(cause.remedy for cause in causes),
-        run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
+        run_effects=tuple(
+            cause.effect(calls.epochs)
+            for cause in causes
+            if cause.work is not BoundaryWork.OF_FIT or calls.epochs >= MANY
+        ),
         concern=Concern.RUN,
     )
+
+
+MANY = 10
+"""Epochs from which what fit takes between them has a price: no line shows its cause, and around the traced steps it
+may be the recorder's."""
 
 
 SAYS = {
