@@ -186,7 +186,9 @@ class RunPricing:
             return min(result.severity, Severity.of(share))
         if finding.run_effects or result.saving:
             price = Severity.of(saved.rated(self.run, self.times))
-            return max(price, finding.severity or price)
+            own = finding.severity or price
+            once = not result.saving and not saved.recurring_ms  # a longer run has no more of it
+            return own if once else max(price, own)
         return min(result.severity, self._most(finding))
 
     def _most(self, finding: Finding) -> Severity:

@@ -310,18 +310,19 @@ class StepModel:
         That each change to the input leaves its cores to a CPU's compute, and that the profiler slowed it, together
         leave at least half of the work that no change removes.
         """
-        on_cpu = self.device == DeviceKind.CPU
-        removing = {
-            stage: [one for one in own if not (on_cpu and _shares_cores(one))]
-            for stage, own in effects.items()
-        }
-        return SHARED * self._rest(removing)
+
+        def removes(effect: Effect) -> bool:
+            shares = self.device == DeviceKind.CPU and effect.bound is Bound.AT_MOST
+            return bool(effect.subject) or not shares or effect.scales < SHARED
+
+        return SHARED * self._rest(
+            {stage: [*filter(removes, own)] for stage, own in effects.items()}
+        )
 
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
-        Counted for upper bounds only, where the cores are crowded. Of the host alone, where an effect states what
-        the compute gains.
+        Counted for upper bounds only, where the cores are crowded, and no effect states what the compute gains.
         """
         bounds = [
             effect
@@ -330,12 +331,11 @@ class StepModel:
         ]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
         cores = self.cores if self.device == DeviceKind.CPU else None
-        if not bounds or cores is None or not (cores.sampled and cores.crowded):
+        if not bounds or stated or cores is None or not (cores.sampled and cores.crowded):
             return 0.0
         beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
         gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
-        own = min(own, self.exposed[Stage.HOST]) if stated else own
         return max(0.0, min(gone * beside / cores.usable, own * SHARED))
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
@@ -391,11 +391,6 @@ class StepModel:
             *(at_most(segment, pace) for segment in others),
             *([to_time(slowest, pace)] if self._limits else awaited),
         )
-
-
-def _shares_cores(effect: Effect) -> bool:
-    """Whether an effect is the most that a whole stage gains from cores that other work leaves."""
-    return not effect.subject and effect.bound is Bound.AT_MOST and effect.scales >= SHARED
 
 
 def _elements(pipeline: InputPipeline) -> float:

@@ -144,8 +144,8 @@ def _finding(
 
 
 MANY = 10
-"""Epochs from which what fit takes between them has a price: no line shows its cause, and around the traced steps it
-may be the recorder's."""
+"""Epochs from which what fit takes between them has a price: no line shows its cause, and in fewer much of it may
+be the recorder's."""
 
 
 SAYS = {

@@ -133,9 +133,7 @@ if epoch % 10 == 9:
     work(model)  # needs the trained model: in every tenth epoch
 # what needs only the data is the same in each epoch: compute it before the loop"""
 
-LESS_OFTEN = (
-    "Do this every few epochs, or once before the training if its result is the same in each epoch"
-)
+LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
 
 LONG_EPOCHS = """\
 model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps"""

@@ -1,6 +1,6 @@
 """The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -38,19 +38,17 @@ def between_epochs(
 
     Validation counts from a ratio to the training steps on.
     """
-    saves = [
-        (call, call.at)
-        for call in per_epoch(calls, RunCall.SAVE)
-        if call.at and not calls.within_epochs(call)
-    ]
+    saves = [one for one in per_epoch(calls, RunCall.SAVE) if not calls.within_epochs(one)]
+    loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]  # slow-prediction's
+    predicts = [one for one in per_epoch(calls, RunCall.PREDICT) if one not in loops]
     filling = list(_filling(steps))
     waits, fits = {cause.at for cause in filling}, {call.at for call in calls.of(RunCall.FIT)}
     sampled = line_groups(phases.at(Phase.BOUNDARIES))
     groups = [(group, group.at) for group in sampled if group.at and group.at not in waits]
     found = [
         *_validations(calls, steps, validation),
-        *_predictions(calls),
-        *(_of_call(call, at, BoundaryWork.SAVING, Phase.SAVING) for call, at in saves),
+        *_of_calls(predicts, BoundaryWork.PREDICTION, Phase.PREDICTION),
+        *_of_calls(saves, BoundaryWork.SAVING, Phase.SAVING),
         *filling,
         *(
             BoundaryCause.of_group(group, at, _usual(phases, at), fits=at in fits)
@@ -101,16 +99,12 @@ def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork,
     return BoundaryWork.VALIDATION, SELDOM
 
 
-def _predictions(calls: RunCalls) -> Iterator[BoundaryCause]:
-    """Yield predictions in each epoch, without loops over examples, which slow-prediction reports."""
-    loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]
-    for call in per_epoch(calls, RunCall.PREDICT):
-        if call.at and call not in loops:
-            yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION)
-
-
-def _of_call(call: MadeCall, at: Location, work: BoundaryWork, phase: Phase) -> BoundaryCause:
-    return BoundaryCause(work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY)
+def _of_calls(
+    made: Iterable[MadeCall], work: BoundaryWork, phase: Phase
+) -> Iterator[BoundaryCause]:
+    for one in made:
+        if one.at:
+            yield BoundaryCause(work=work, at=one.at, phase=phase, time_ms=one.ms, left=RARELY)
 
 
 def per_epoch(calls: RunCalls, kind: RunCall) -> tuple[MadeCall, ...]:
