@@ -152,9 +152,13 @@ def test_one_long_wait_does_not_come_with_each_epoch(longest_s: float, of_ms: fl
         PhaseSpan(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
         for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
     )
-    finding = judged(lines=(between(30_000.0, repeats=False),), spans=spans)
+    lines = (between(30_000.0, repeats=False),)
+    finding = judged(lines=lines, spans=spans, epochs=6)
     assert isinstance(finding, Finding)
     assert finding.run_effects[0].of.value == pytest.approx(of_ms)
+    joined = judged(lines=lines, spans=spans, epochs=7)
+    assert isinstance(joined, Finding)
+    assert joined.run_effects[0].of.value == pytest.approx(30_000.0)
 
 
 def test_several_lines_between_epochs_are_a_loop() -> None:

@@ -51,22 +51,25 @@ def between_epochs(
         *_of_calls(saves, BoundaryWork.SAVING, Phase.SAVING),
         *filling,
         *(
-            BoundaryCause.of_group(group, at, _usual(phases, at), fits=at in fits)
+            BoundaryCause.of_group(group, at, _usual(phases, at, calls.epochs), fits=at in fits)
             for group, at in groups
         ),
     ]
     return sorted(found, key=lambda cause: -cause.saved_ms)
 
 
-def _usual(phases: RunPhases, at: Location) -> float:
-    """Return the share of the time at a line, 0 to 1, without what the longest stretch has beyond all others."""
+def _usual(phases: RunPhases, at: Location, epochs: int) -> float:
+    """Return the share of the time at a line, 0 to 1, without what the longest stretch has beyond all others.
+
+    All of it where the account joins the stretches of several epochs.
+    """
     times = [
         span.end_s - span.start_s
         for span in phases.spans
         if span.phase is Phase.BOUNDARIES and span.at == at
     ]
     *_, second, longest = (0.0, 0.0, *sorted(times))
-    return 1.0 - (longest - second) / sum(times) if second else 1.0
+    return 1.0 - (longest - second) / sum(times) if len(times) >= epochs - 1 and second else 1.0
 
 
 def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
