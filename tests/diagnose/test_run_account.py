@@ -103,9 +103,9 @@ def test_the_peak_of_memory_is_the_most_that_was_seen(
     assert account.peak_bytes == peak
 
 
-def long_account(*lines: LongLine) -> tuple[float, float, list[float]]:
+def long_account(*lines: LongLine, wait_longer: bool = False) -> tuple[float, float, list[float]]:
     long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-    steps = steps_of(100, 20.0, long)
+    steps = replace(steps_of(100, 20.0, long), wait_longer=wait_longer)
     more = (RunLongLines(lines),) if lines else ()
     account = run_account(run_chart(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more))
     assert account
@@ -132,6 +132,14 @@ def test_the_time_of_long_steps_has_its_lines_or_an_unknown_cause(
     beyond, unknown, named = long_account(*lines)
     assert sum(named) + unknown == pytest.approx(beyond)
     assert bool(named) == any(line.sure for line in lines)
+
+
+@pytest.mark.parametrize(("wait_longer", "unknown"), [(True, 0.0), (False, 10_000.0)])
+def test_long_steps_where_traced_ones_wait_have_a_cause(
+    unknown: float, *, wait_longer: bool
+) -> None:
+    at = LongLine(at=AT, ms=3_000.0, samples=60, trains=True)
+    assert long_account(at, wait_longer=wait_longer)[1] == unknown
 
 
 def test_without_long_steps_none_are_told() -> None:

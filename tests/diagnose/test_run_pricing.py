@@ -116,6 +116,26 @@ def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
     assert "per epoch on average, in ten epochs" in saving.how
 
 
+@pytest.mark.parametrize(
+    ("own", "severity"),
+    [(None, Severity.WARNING), (Severity.NOTE, Severity.WARNING), (Severity.CRITICAL,) * 2],
+)
+def test_a_price_is_the_least_severity(own: Severity | None, severity: Severity) -> None:
+    """A rule may state that a fault is worse than its time, and not that it is less."""
+    effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH, times=10)
+    rule = states("between", effect, severity=own)
+    assert priced(chart(boundaries=25_000.0), rule)["between"].severity is severity
+    found = priced(chart(), states("in-step", part(10.0), severity=own))["in-step"]
+    assert found.severity is severity
+
+
+def test_a_rule_states_how_severe_time_is_that_comes_once() -> None:
+    """A longer run has no more of an import: its price in a short one says little."""
+    imports = states("slow-start", of(Phase.IMPORTS, 50_000.0), severity=Severity.NOTE)
+    found = priced(chart(imports=100_000.0), imports)["slow-start"]
+    assert found.severity is Severity.NOTE
+
+
 def test_a_finding_of_the_step_and_of_the_run_saves_both() -> None:
     both = states("both", part(10.0), of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH))
     saving = priced(chart(boundaries=20_000.0), both)["both"].run

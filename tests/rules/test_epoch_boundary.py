@@ -8,14 +8,15 @@ from tests.rules.applied import applied
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules import epoch_boundary
 from tfdoctor.rules.epoch_boundary import example
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence, Severity
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence
 
 EPOCHS = 10
+FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
 judged = partial(example, total_ms=100_000.0)
 
 
@@ -49,9 +50,10 @@ def test_a_usual_validation_is_healthy() -> None:
     assert "19.0 s" in as_healthy(judged(validated(19_000.0, batches=100.0))).summary
 
 
-def test_a_big_validation_is_only_a_note() -> None:
+def test_a_big_validation_has_the_price_of_validating_every_few_epochs() -> None:
     finding = found(validated(40_000.0, batches=2_000.0, examples=512_000.0))  # 2 ms a batch
-    assert finding.severity is Severity.NOTE
+    assert finding.severity is None
+    assert finding.run_effects[0].scales == pytest.approx(0.2)
 
 
 def test_a_validation_slower_per_batch_than_training_is_more() -> None:
@@ -88,7 +90,7 @@ def test_a_loop_of_predictions_in_a_callback_is_left_to_slow_prediction() -> Non
     assert isinstance(judged(call), Healthy)
 
 
-def test_a_metric_by_prediction_is_a_note_where_training_takes_much_longer() -> None:
+def test_a_metric_by_prediction_is_found_from_a_twentieth_of_the_run_on() -> None:
     assert found(made(RunCall.PREDICT, 12, EPOCHS, 500.0, looped=True)).severity is None
     assert isinstance(judged(made(RunCall.PREDICT, 12, EPOCHS, 499.0, looped=True)), Healthy)
 
@@ -100,33 +102,36 @@ def test_a_checkpoint_in_each_epoch_is_priced_per_epoch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "repeats", "says", "severity"),
+    ("calls", "repeats", "says", "left"),
     [
         (
-            "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices",
+            FROM_SLICES,
             False,
             "builds a dataset",
-            None,
+            0.0,
         ),
-        ("gc.collect", False, "garbage", None),
-        ("matplotlib.pyplot.savefig", False, "draws", None),
-        (
-            "",
-            True,
-            "A loop in Python",
-            Severity.NOTE,
-        ),  # or one large operation in the loop of epochs
-        ("numpy.random.permutation", False, "The script works", Severity.NOTE),
+        ("gc.collect", False, "garbage", 0.0),
+        ("matplotlib.pyplot.savefig", False, "draws", 0.1),
+        ("", True, "A loop in Python", 0.1),
+        ("keras.src.ops.nn.ctc_decode", False, "The script works", 0.1),
     ],
 )
 def test_lines_between_epochs_are_named(
-    calls: str, says: str, severity: Severity | None, *, repeats: bool
+    calls: str, says: str, left: float, *, repeats: bool
 ) -> None:
     finding = found(lines=(between(30_000.0, calls, repeats=repeats),))
     assert says in finding.summary
     assert "train.py:50" in finding.summary
-    assert finding.severity is severity
+    assert finding.severity is None  # the price decides
+    assert finding.run_effects[0].scales == left
     assert finding.remedies[0].at == Location("train.py", 50)
+
+
+@pytest.mark.parametrize("calls", ["", "keras.src.ops.nn.ctc_decode", FROM_SLICES])
+def test_work_is_done_once_only_if_its_result_stays_the_same(calls: str) -> None:
+    """What a decoder makes of predictions depends on the training: nobody can do it before."""
+    (remedy,) = found(lines=(between(30_000.0, calls),)).remedies
+    assert " once" not in remedy.action or " if its " in remedy.action
 
 
 def test_what_fit_does_itself_needs_longer_epochs() -> None:
@@ -135,7 +140,25 @@ def test_what_fit_does_itself_needs_longer_epochs() -> None:
 
     assert "Keras' fit itself works between the epochs at train.py:50" in finding.summary
     assert "more steps" in finding.remedies[0].action
-    assert finding.severity is Severity.NOTE
+    assert finding.run_effects
+    few = judged(fit, lines=(between(30_000.0, "keras.Model.fit", repeats=False),), epochs=9)
+    assert isinstance(few, Finding)
+    assert not few.run_effects  # its cause may be the recorder
+
+
+@pytest.mark.parametrize(("longest_s", "of_ms"), [(2.0, 30_000.0), (12.0, 15_000.0)])
+def test_one_long_wait_does_not_come_with_each_epoch(longest_s: float, of_ms: float) -> None:
+    spans = tuple(
+        PhaseSpan(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
+        for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
+    )
+    lines = (between(30_000.0, repeats=False),)
+    finding = judged(lines=lines, spans=spans, epochs=6)
+    assert isinstance(finding, Finding)
+    assert finding.run_effects[0].of.value == pytest.approx(of_ms)
+    joined = judged(lines=lines, spans=spans, epochs=7)
+    assert isinstance(joined, Finding)
+    assert joined.run_effects[0].of.value == pytest.approx(30_000.0)
 
 
 def test_several_lines_between_epochs_are_a_loop() -> None:
@@ -144,14 +167,14 @@ def test_several_lines_between_epochs_are_a_loop() -> None:
     assert finding.run_effects[0].of.value == pytest.approx(29_000.0)
 
 
-def test_what_may_be_wanted_is_left_out_beside_what_is_too_much() -> None:
+def test_what_saves_most_comes_first() -> None:
     finding = found(
         lines=(
             between(9_000.0, "gc.collect"),
             between(30_000.0, "scipy.signal.fft", repeats=False, number=90),
         )
     )
-    assert [effect.subject for effect in finding.run_effects] == ["train.py:50"]
+    assert [effect.subject for effect in finding.run_effects] == ["train.py:90", "train.py:50"]
 
 
 def test_the_wait_for_the_first_batch_of_each_epoch_is_found_once() -> None:

@@ -36,7 +36,7 @@ def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
     "call",
     [
         saved(20, 500.0),  # the last and the best weights of each of ten epochs
-        saved(21, 40.0),  # below a second
+        saved(21, 140.0),  # less than 5 % of the run
         saved(600, 20.0, before_training=True),
         saved(600, 20.0, after_training=True),  # an export of many models
         saved(2, 6_000.0),  # at two places of a script, in a loop or not
@@ -44,6 +44,14 @@ def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
 )
 def test_saves_that_have_to_be_are_healthy(call: MadeCall) -> None:
     assert isinstance(example(call), Healthy)
+
+
+def test_a_short_run_of_a_training_is_judged_by_the_share_of_its_saves() -> None:
+    """Every fifth of 120 steps of 12 ms saves for 24 ms, beside ten seconds of imports."""
+    verdict = as_finding(example(saved(24, 24.0), total_ms=12_000.0, once_ms=10_000.0, epochs=6))
+    assert verdict.run_effects[0].of.value == pytest.approx(576.0)
+    rare = example(saved(24, 4.0), total_ms=12_000.0, once_ms=10_000.0, epochs=6)
+    assert isinstance(rare, Healthy)
 
 
 def test_rare_saves_are_healthy_however_long_one_takes() -> None:

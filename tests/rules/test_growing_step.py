@@ -26,7 +26,6 @@ from tfdoctor.terms.verdict import (
     Location,
     NotApplicable,
     Recurrence,
-    Severity,
     Verdict,
 )
 
@@ -137,9 +136,9 @@ def test_a_line_that_holds_the_growth_is_the_cause() -> None:
         (),
     ],
 )
-def test_growth_without_a_cause_is_a_note_that_says_so(lines: tuple[StepLine, ...]) -> None:
+def test_growth_without_a_cause_has_no_price_and_says_so(lines: tuple[StepLine, ...]) -> None:
     finding = as_finding(check(STEP, lines=lines))
-    assert finding.severity is Severity.NOTE
+    assert not finding.run_effects
     assert "the cause is unknown" in finding.summary
     assert finding.at is None
 
@@ -178,7 +177,7 @@ def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
     "trend", [grows(Grows.OBJECTS, 1_000, 1_499, "dict"), grows(Grows.GRAPH, 5_000, 5_400)]
 )
 def test_counts_that_grow_by_little_are_no_cause(trend: Trend) -> None:
-    assert as_finding(check(STEP, trend)).severity is Severity.NOTE
+    assert not as_finding(check(STEP, trend)).run_effects
 
 
 def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
@@ -245,10 +244,10 @@ def test_the_training_call_is_not_joined_with_the_lines_beside_it() -> None:
     assert "of it" not in finding.summary
 
 
-def test_calls_without_a_cause_are_a_note() -> None:
+def test_calls_without_a_cause_have_no_price() -> None:
     """Trap: a text that is generated word by word makes the input of predict longer."""
     finding = as_finding(check(phases=SCORES, calls=(RUNS,)))
-    assert finding.severity is Severity.NOTE
+    assert not finding.run_effects
     assert "longer inputs" in finding.summary
 
 

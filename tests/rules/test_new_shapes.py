@@ -10,7 +10,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.new_shapes import check, example
 from tfdoctor.rules.new_shapes.searches import Searches
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 
@@ -33,7 +33,7 @@ def test_steps_that_do_not_search_have_no_saving() -> None:
     """Every fifth step has a new shape; the typical one runs a single kernel of 1 ms."""
     finding = as_finding(example(Searches(4, 20, 2, ROW), conv_ms=1.0))
     assert not finding.effects
-    assert finding.severity is Severity.NOTE
+    assert finding.severity is None
 
 
 def test_a_compiled_step_is_not_called_healthy() -> None:

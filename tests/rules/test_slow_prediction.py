@@ -21,7 +21,6 @@ from tfdoctor.terms.verdict import (
     Location,
     NotApplicable,
     Recurrence,
-    Severity,
 )
 
 AT = Location("train.py", 20)
@@ -118,12 +117,10 @@ def test_single_examples_by_predict_on_batch_are_found() -> None:
     ("calls", "says"),
     [("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")],
 )
-def test_loops_in_python_are_a_warning_at_most(calls: str, says: str) -> None:
+def test_loops_in_python_have_the_severity_of_their_price(calls: str, says: str) -> None:
     finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
     assert says in finding.summary
-    assert finding.severity is Severity.WARNING
-    small = found(lines=(line(Phase.PREDICTION, 20, 3_000.0, calls),))
-    assert small.severity is Severity.WARNING
+    assert finding.severity is None
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from tfdoctor.terms.verdict import (
     Healthy,
     Location,
     NotApplicable,
-    Severity,
     Table,
     Verdict,
 )
@@ -180,12 +179,6 @@ def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
         line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
     )
     assert sum(effect.of.value for effect in finding.run_effects) == pytest.approx(5_000.0)
-
-
-def test_a_little_plain_python_is_a_note() -> None:
-    assert found(line(5, 5_000.0)).severity is Severity.NOTE
-    assert found(line(5, 7_000.0)).severity is None
-    assert found(line(5, 5_000.0, ITERROWS)).severity is None
 
 
 def test_a_part_of_the_run_is_not_judged() -> None:

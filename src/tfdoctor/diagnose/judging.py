@@ -55,7 +55,7 @@ def _judge(
         return _unpriced(rule, outcome, saving)
     severity = Severity.of(saving.share)
     if outcome.severity:
-        severity = min(severity, outcome.severity) if rule.general else outcome.severity
+        severity = (min if rule.general else max)(severity, outcome.severity)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 

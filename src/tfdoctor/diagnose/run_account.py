@@ -6,7 +6,6 @@ from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
 from tfdoctor.facts.phases.run_long_lines import RunLongLines
@@ -53,9 +52,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         peak_bytes=_peak(chart),
         others=phases.others,
         notes=phases.notes,
-        long_steps=_long_steps(steps.long, chart.get(RunLongLines), chart.get(Cores))
-        if steps
-        else None,
+        long_steps=_long_steps(steps, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
 
 
@@ -131,12 +128,14 @@ def _peak(chart: Chart) -> float | None:
 
 
 def _long_steps(
-    long: LongSteps | None, seen: RunLongLines | None, cores: Cores | None
+    steps: RunSteps, seen: RunLongLines | None, cores: Cores | None
 ) -> LongStepTime | None:
     """Return the time of long steps; that beyond usual ones is divided as the samples of them are."""
+    long = steps.long
     if long is None or not long.count:
         return None
-    named = [line for line in seen.lines if line.sure][:SHOWN] if seen else []
+    known = seen.lines if seen else ()
+    named = [one for one in known if one.sure or (steps.wait_longer and one.may_wait)][:SHOWN]
     scale = long.beyond_ms / seen.ms if seen and seen.ms else 0.0
     lines = tuple(
         PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples)

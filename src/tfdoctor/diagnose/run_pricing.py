@@ -183,10 +183,11 @@ class RunPricing:
         if result.takes:
             share = self.saved(finding.effects, ()).rated(self.run, self.times)
             return min(result.severity, Severity.of(share))
-        if finding.severity is not None:
-            return min(finding.severity, result.severity, self._most(finding))
         if finding.run_effects or result.saving:
-            return Severity.of(saved.rated(self.run, self.times))
+            price = Severity.of(saved.rated(self.run, self.times))
+            own = finding.severity or price
+            once = not result.saving and not saved.recurring_ms  # a longer run has no more of it
+            return own if once else max(price, own)
         return min(result.severity, self._most(finding))
 
     def _most(self, finding: Finding) -> Severity:

@@ -281,8 +281,8 @@ class PartTime:
 class Finding:
     """A fault, with its proof and its remedy.
 
-    ``severity`` is left out when the saving decides it; a fault without an effect on the step (a
-    recording that ended early, say) states its own. ``takes`` is the time that the summary of a general rule's
+    ``severity`` is what the fault has besides its price, which raises it unless its time comes once; left out, it
+    is that of the price, or a note without one. ``takes`` is the time that the summary of a general rule's
     finding states, in ms per step of the step model; left out, it follows from the effects. ``failure`` puts a
     finding before all that only save time. ``about`` is the kind of call at its line that is too much: findings of
     the step and of the run about the same calls are one entry of a report. ``alike`` is how many changes like the

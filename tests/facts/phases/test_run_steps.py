@@ -10,7 +10,9 @@ from tests.builders import PS, recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import long_steps
+from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Step, Steps
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.run_log import BucketSteps, LongStep, RunLog
@@ -22,7 +24,7 @@ LOOP = "train.py:12"
 
 
 def measured(run: Run) -> RunSteps:
-    return RunSteps.measure(run.recording(), None)
+    return RunSteps.measure(run.recording(), None, None, None)
 
 
 def test_all_steps_of_the_main_loop_are_added_up() -> None:
@@ -52,7 +54,7 @@ def test_calls_that_run_a_loop_of_steps_are_no_steps() -> None:
         for b in each.run.buckets
     )
     with pytest.raises(Unavailable, match="loop inside"):
-        RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)), None)
+        RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)), None, None, None)
 
 
 def binned(log: RunLog) -> RunLog:
@@ -75,9 +77,9 @@ def test_bins_give_the_quantiles_to_two_percent() -> None:
     run.steps(300, 5.0, LOOP)
     run.steps(100, 10.0, LOOP)
     each = run.recording()
-    found = RunSteps.measure(replace(each, run=binned(run.log())), None)
+    found = RunSteps.measure(replace(each, run=binned(run.log())), None, None, None)
 
-    exact = RunSteps.measure(each, None)
+    exact = RunSteps.measure(each, None, None, None)
     assert found.median_ms == pytest.approx(exact.median_ms, rel=0.02)
     assert found.p90_ms == pytest.approx(exact.p90_ms, rel=0.02)
     assert found.total_ms == pytest.approx(exact.total_ms)
@@ -91,7 +93,9 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
         replace(b, steps=tuple(replace(s, steps=10 * s.calls) for s in b.steps))
         for b in log.buckets
     ]
-    found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))), None)
+    found = RunSteps.measure(
+        replace(run.recording(), run=replace(log, buckets=tuple(tens))), None, None, None
+    )
 
     assert found.count == 1000
     assert found.median_ms == pytest.approx(5.0)
@@ -127,7 +131,7 @@ def test_steps_that_were_only_counted_weigh_as_many() -> None:
     run.steps(400, 5.0, LOOP)
     run.steps(100, 10.0, LOOP, traced=True)
 
-    found = RunSteps.measure(replace(run.recording(), run=binned(run.log())), None)
+    found = RunSteps.measure(replace(run.recording(), run=binned(run.log())), None, None, None)
 
     assert found.window_share == pytest.approx(2000 / 3000, rel=0.02)
 
@@ -153,7 +157,7 @@ def test_what_traced_steps_take_is_as_the_agent_timed_it() -> None:
     run.steps(100, 5.0, LOOP, traced=True)
     timed = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
 
-    assert RunSteps.measure(run.recording(steps=timed), None).traced_ms == 5.5
+    assert RunSteps.measure(run.recording(steps=timed), None, None, None).traced_ms == 5.5
 
 
 def test_without_a_window_nothing_is_said_about_it() -> None:
@@ -198,7 +202,7 @@ def test_a_run_without_steps_has_none() -> None:
     with pytest.raises(Unavailable, match="no training step"):
         measured(run)
     with pytest.raises(Unavailable, match="not recorded"):
-        RunSteps.measure(recording(), None)
+        RunSteps.measure(recording(), None, None, None)
 
 
 def test_the_long_steps_of_bursts_are_no_long_steps() -> None:
@@ -216,9 +220,34 @@ def test_the_long_steps_of_bursts_are_no_long_steps() -> None:
     given = replace(given, run=replace(run.log(), long_steps=told))
     bursts = steps.paying(Intervals([(a, b) for a, b in pairwise(edges) if b - a > 9 * PS]), None)
 
-    found = RunSteps.measure(given, bursts)
+    found = RunSteps.measure(given, bursts, None, None)
 
     assert bursts.in_bursts
     assert found.window_share == pytest.approx(1.0)
     assert found.long is not None
     assert (found.long.count, found.long.ms) == (1, 400.0)
+
+
+def waits(**parts: float) -> RunSteps:
+    """200 steps of 5 ms that were traced, and 20 of 50 ms, in which the stack is at the call that trains."""
+    run = Run()
+    run.steps(200, 5.0, LOOP, traced=True)
+    run.steps(20, 50.0, LOOP)
+    told = tuple(long(200 + number, 50.0) for number in range(20))
+    given = replace(run.recording(), run=replace(run.log(), long_steps=told))
+    at = LongLine(at=Location("train.py", 9), ms=800.0, samples=16, trains=True)
+    other = LongLine(at=Location("train.py", 3), ms=200.0, samples=4)
+    return RunSteps.measure(given, None, Breakdown.of(**parts), RunLongLines((at, other)))
+
+
+def test_long_steps_are_like_traced_ones_that_wait_for_input_as_well() -> None:
+    found = waits(input=3.0, device=2.0)
+    assert found.wait_longer
+    assert found.window_share == pytest.approx(0.5 + 0.8 * 0.5)
+
+
+@pytest.mark.parametrize("parts", [{"input": 2.0, "device": 3.0}, {"device": 5.0}])
+def test_long_steps_are_unlike_traced_ones_that_do_something_else(parts: dict[str, float]) -> None:
+    found = waits(**parts)
+    assert not found.wait_longer
+    assert found.window_share == pytest.approx(0.5)

@@ -35,12 +35,6 @@ def test_what_no_loop_repeats_is_one_call() -> None:
     assert called_work(line("numpy.random.choice", repeats=False)) is CalledWork.BULK
 
 
-@pytest.mark.parametrize(("loops", "spread"), [(1, False), (2, True)])
-def test_one_line_of_nested_loops_is_certainly_item_by_item(loops: int, *, spread: bool) -> None:
-    (group,) = line_groups([line("numpy.add", loops=loops)])
-    assert group.spread is spread
-
-
 @pytest.mark.parametrize(
     ("lines", "loops", "work"),
     [(3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK)],

@@ -1,5 +1,7 @@
 """What effects save of the run: never a ms twice, never more than a phase takes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, RunEffect, Stage
+from tfdoctor.terms.verdict import Bound, Effect, RunEffect, Stage
 
 TIMES = {Phase.PREPARING: 20_000.0, Phase.STEPS: 60_000.0, Phase.BOUNDARIES: 10_000.0}
 PARTS = {stage.value: 0.0 for stage in Stage} | {"device": 60.0, "host": 40.0, "unknown": 0.0}
@@ -56,6 +58,22 @@ def test_steps_that_are_faster_without_the_profiler_save_their_share() -> None:
 
 def test_few_slow_steps_save_no_more_than_the_model_saves_of_each() -> None:
     assert model(steps(100, mean_ms=600.0)).saving_ms([HALF_STEP], []) == pytest.approx(5_000)
+
+
+@pytest.mark.parametrize(
+    ("bound", "wait_longer", "saved"),
+    [(Bound.AT_MOST, True, 30_000), (Bound.AT_MOST, False, 5_000), (Bound.EXPECTED, True, 5_000)],
+)
+def test_steps_that_wait_longer_are_in_the_bound_of_less_waiting(
+    bound: Bound, saved: float, *, wait_longer: bool
+) -> None:
+    """100 steps of 600 ms; a traced one took 100 ms, half of them a wait for input."""
+    parts = PARTS | {"input": 50.0, "device": 50.0, "host": 0.0}
+    step = StepModel(device=DeviceKind.GPU, exposed=parts)
+    slow = replace(steps(100, mean_ms=600.0), wait_longer=wait_longer)
+    run = RunModel(RunPhases(total_ms=90_000.0, times=TIMES), slow, step)
+    effect = Effect(Stage.INPUT, scales=0.0, bound=bound)
+    assert run.saving_ms([effect], []) == pytest.approx(saved)
 
 
 def test_a_slower_step_costs_time() -> None:

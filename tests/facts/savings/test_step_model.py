@@ -523,6 +523,27 @@ def test_an_upper_bound_counts_the_cores_that_the_input_frees(
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then
 
 
+@pytest.mark.parametrize(("product", "left"), [(1.0, 20.0), (0.25, 12.5)])
+def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(
+    product: float, left: float
+) -> None:
+    """Two changes to the input each count the cores they leave, beside a profiler that may have slowed the rest."""
+    on_cpu = replace(
+        model(input=20.0, device=40.0),
+        device=DeviceKind.CPU,
+        cores=Cores(2.0, 1.9),
+        input_ms=60.0,
+        tracing=TracingCost.of(model(input=32.0, device=64.0).exposed, {}, 1.6),
+    )
+    change = (
+        Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST),
+        Effect(Stage.DEVICE, 0.5, of=ms(40.0), bound=Bound.AT_MOST),
+    )
+    faster = Effect(Stage.DEVICE, product, "conv", ms(32.0))  # 20 ms untraced
+    assert on_cpu.predict([*change, faster]) == pytest.approx(left)
+    assert on_cpu.predict([*change, *change, faster]) == pytest.approx(left)
+
+
 @given(models, sets)
 def test_the_predicted_parts_sum_to_the_predicted_step(
     any_model: StepModel, some: list[Effect]

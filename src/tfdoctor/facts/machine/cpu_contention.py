@@ -11,8 +11,9 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
-LEAST = 0.5
-"""Share of the compute that is left in any case, for its own work."""
+SHARED = 0.5
+"""Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
+threads of the input no more than the compute's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,10 @@ class CpuContention:
         return self.taken_ms(work_ms) >= least * step_ms > 0.0
 
     def relief(self, work_ms: float) -> tuple[Effect, ...]:
-        """Return the compute's gain when this much of the input's work is gone: a ceiling.
-
-        At most half of it: the scheduler gives as many threads of the input no more than the compute's.
-        """
+        """Return the compute's gain when this much of the input's work is gone: a ceiling."""
         taken = self.taken_ms(work_ms)
         if not taken:
             return ()
-        left = max(LEAST, 1.0 - taken / self.compute_ms)
+        left = max(SHARED, 1.0 - taken / self.compute_ms)
         why = f"it shares {number(self.cores)} cores with {milliseconds(work_ms)} of this input work per step"
         return (Effect(Stage.DEVICE, left, of=ms(self.compute_ms), bound=Bound.AT_MOST, why=why),)

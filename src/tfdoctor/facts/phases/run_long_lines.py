@@ -34,6 +34,11 @@ class LongLine:
     trains: bool = False
 
     @property
+    def may_wait(self) -> bool:
+        """Whether the stack is often where a step waits for input: at the call that trains, or in the input."""
+        return self.samples >= ENOUGH and (self.trains or self.work is RunWork.INPUT)
+
+    @property
     def sure(self) -> bool:
         """Whether there are enough samples to name it as the cause."""
         return self.at is not None and self.samples >= ENOUGH and not self.trains
@@ -81,3 +86,8 @@ class RunLongLines:
     def ms(self) -> float:
         """The time of all lines."""
         return sum(line.ms for line in self.lines)
+
+    @property
+    def waiting(self) -> float:
+        """The share of the time in lines where steps wait for input, 0 to 1: there no other line is the cause."""
+        return sum(line.ms for line in self.lines if line.may_wait) / self.ms if self.ms else 0.0

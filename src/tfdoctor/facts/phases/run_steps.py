@@ -9,15 +9,17 @@ import numpy.typing as npt
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
 from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.verdict import Location, Stage
 
 __all__ = ["LongSteps", "RunSteps"]
 
@@ -26,6 +28,9 @@ LIKE = (0.67, 1.5)
 
 AROUND = 2
 """Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler."""
+
+MOST = 0.5
+"""Share of the samples in long steps from which they are like the traced ones where these wait."""
 
 ENOUGH_STEPS = 5
 """Steps from which a median is one (see Steps.too_few)."""
@@ -38,7 +43,8 @@ class RunSteps:
     Calls that trace a function are none of them (see RunTraces). Where input comes in bursts, every second or third
     step takes long, and ``long`` has only those that took much longer than the traced ones.
     ``window_share`` is the share of the time of all steps that is in steps like the traced ones (between 0.67 and
-    1.5 times their median), None without a window.
+    1.5 times their median), None without a window. ``wait_longer`` says that the traced steps wait for input more
+    than they do anything else, and that the stack in long ones is where they wait: then these are like them, too.
     """
 
     at: Location | None
@@ -53,6 +59,7 @@ class RunSteps:
     traced_ms: float | None = None  # median of the traced steps
     window_share: float | None = None
     loops: int = 1  # that train, of which this one takes longest
+    wait_longer: bool = False
 
     @classmethod
     def of(cls, at: Location, count: int, each_ms: float, long: LongSteps | None = None) -> Self:
@@ -69,7 +76,13 @@ class RunSteps:
         )
 
     @classmethod
-    def measure(cls, recording: Recording, in_trace: Steps | None) -> Self:
+    def measure(
+        cls,
+        recording: Recording,
+        in_trace: Steps | None,
+        breakdown: Breakdown | None,
+        seen: RunLongLines | None,
+    ) -> Self:
         """Add up the steps of the log.
 
         Raises:
@@ -88,7 +101,10 @@ class RunSteps:
         bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
         traced, share = _window(log, times, recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
-        long = [step for step in log.long_steps if step.ms > LIKE[1] * slowest]
+        long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
+        waiting = seen.waiting if seen and long and breakdown and _mostly_waits(breakdown) else 0.0
+        if long and share is not None:
+            share = min(1.0, share + waiting * long.ms / total)
         return cls(
             at=Places.of(recording)(at),
             source=source,
@@ -98,10 +114,11 @@ class RunSteps:
             median_ms=times.quantile(MIDDLE),
             p10_ms=times.quantile(0.1),
             p90_ms=times.quantile(0.9),
-            long=long_steps(long),
+            long=long,
             traced_ms=traced,
             window_share=share,
             loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
+            wait_longer=waiting >= MOST,
         )
 
     @property
@@ -116,6 +133,12 @@ class RunSteps:
         """
         beyond_ms = self.long.beyond_ms if self.long else 0.0
         return beyond_ms < share / 2 * self.total_ms
+
+
+def _mostly_waits(breakdown: Breakdown) -> bool:
+    """Return whether the wait for input is the largest part of the traced step."""
+    parts = breakdown.median
+    return breakdown.waits_for_input and parts[Stage.INPUT] == max(parts.values())
 
 
 def _window(

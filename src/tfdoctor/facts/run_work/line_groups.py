@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
-from tfdoctor.facts.run_work.called_work import NESTED, CalledWork, called_work
+from tfdoctor.facts.run_work.called_work import CalledWork, called_work
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
@@ -68,13 +68,6 @@ class LineGroup:
         sure = [line for line in self.lines if line.sure]
         own = [line for line in sure if self._work_of(line) is self.work]
         return next(iter(own + sure), None)
-
-    @property
-    def spread(self) -> bool:
-        """Whether several lines, nested loops or a comprehension take the time; one line may be one operation."""
-        sure = {line.at for line in self.lines if line.sure}
-        deep = any(_nested(line) or line.loops >= NESTED for line in self.lines if line.sure)
-        return len(sure) > 1 or deep
 
     @property
     def at(self) -> Location | None:

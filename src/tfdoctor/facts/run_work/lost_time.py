@@ -18,7 +18,7 @@ from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Location, Measure, RunEffect, Severity, Table
+from tfdoctor.terms.verdict import Bound, Location, Measure, RunEffect, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,6 @@ class LostTime:
             return f"A loop calls {name} {number(call.count)} times at {at}, which takes {time}"
         rows = number(rows_per_batch(call))
         return f"{name} at {at} works in batches of {rows} examples, which takes {time}"
-
-    @property
-    def severity(self) -> Severity | None:
-        """At most a warning for Python alone: samples do not tell how many examples a call of the model gets."""
-        share = sum(group.ms for group in self.python) / self.phases.total_ms
-        return None if self.slow else min(Severity.WARNING, Severity.of(share))
 
     def effects(self, phase: Phase, calls: RunCalls) -> tuple[RunEffect, ...]:
         """Return what fewer and larger calls spare of the phase, and what is spared of Python."""

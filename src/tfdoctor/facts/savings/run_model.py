@@ -16,7 +16,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Effect, RunEffect
+from tfdoctor.terms.verdict import Bound, Effect, RunEffect, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class RunModel:
         """Return what effects on the step save of all steps, in ms.
 
         Of steps unlike the traced ones the step model knows nothing; where the traced ones are slower than the
-        others, as the profiler makes them, only their share is saved.
+        others, as the profiler makes them, only their share is saved. Where long ones only wait longer, a bound on
+        the input has its share of them as well.
         """
         effects = tuple(effects)
         if self.step is None or not effects or not self.step.step_ms > 0:
@@ -67,8 +68,11 @@ class RunModel:
         share = each / self.step.step_ms
         known = self.steps.window_share if self.steps else None
         like = stepping * (1.0 if known is None else known)
-        count = self.steps.count if self.steps else None
-        return min(share * like, stepping, *([each * count] if count and each > 0 else []))
+        most = min(share * like, stepping)
+        bounds = any(e.stage is Stage.INPUT and e.bound is Bound.AT_MOST for e in effects)
+        if self.steps is None or each <= 0 or (self.steps.wait_longer and bounds):
+            return most
+        return min(most, each * self.steps.count)
 
 
 def _left(time: float, subjects: Mapping[str, float]) -> float:

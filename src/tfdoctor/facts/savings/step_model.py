@@ -7,7 +7,7 @@
 On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares), except
 where an effect states what the host does less for operations on smaller tensors. Upper bounds count what the
 change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's cost where it
-is not known which part of the step has it (see TracingCost).
+is not known which part of the step has it (see TracingCost); half of the rest is left at least (``_stays``).
 
 On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
 have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
@@ -24,6 +24,7 @@ from typing import Self
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import SHARED
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
@@ -218,7 +219,8 @@ class StepModel:
         rest = self._rest(by_stage) - self._freed(by_stage)
         predicted = max(floor, max(rest, *overlapping) + sum(serial))
         bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
-        return self.tracing.least(predicted) if self.tracing and bounds else predicted
+        least = self.tracing.least(predicted) if self.tracing and bounds else predicted
+        return max(least, self._stays(by_stage))
 
     def predict_parts(self, effects: Iterable[Effect]) -> dict[str, float]:
         """Return the parts of the step after these effects, in ms; they sum to what ``predict`` returns.
@@ -302,12 +304,25 @@ class StepModel:
         """The same step, if no input work overlapped it."""
         return replace(self, segments=())
 
+    def _stays(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        """Return the least that the step without its input takes after effects, in ms.
+
+        That each change to the input leaves its cores to a CPU's compute, and that the profiler slowed it, together
+        leave at least half of the work that no change removes.
+        """
+
+        def removes(effect: Effect) -> bool:
+            shares = self.device == DeviceKind.CPU and effect.bound is Bound.AT_MOST
+            return bool(effect.subject) or not shares or effect.scales < SHARED
+
+        return SHARED * self._rest(
+            {stage: [*filter(removes, own)] for stage, own in effects.items()}
+        )
+
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
-        Counted for upper bounds only, where the cores are crowded. At most half of the rest: the scheduler gives
-        as many threads of the input no more than the compute's. Of the host alone, where an effect states what
-        the compute gains.
+        Counted for upper bounds only, where the cores are crowded, and no effect states what the compute gains.
         """
         bounds = [
             effect
@@ -316,13 +331,12 @@ class StepModel:
         ]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
         cores = self.cores if self.device == DeviceKind.CPU else None
-        if not bounds or cores is None or not (cores.sampled and cores.crowded):
+        if not bounds or stated or cores is None or not (cores.sampled and cores.crowded):
             return 0.0
         beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
         gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
-        own = min(own, self.exposed[Stage.HOST]) if stated else own
-        return max(0.0, min(gone * beside / cores.usable, own / 2))
+        return max(0.0, min(gone * beside / cores.usable, own * SHARED))
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""

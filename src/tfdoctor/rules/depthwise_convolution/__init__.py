@@ -76,7 +76,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Severity,
     Table,
     Verdict,
 )
@@ -227,7 +226,6 @@ def _finding(
         evidence=(*_measures(work, operations), *regular, _table(work.rows, least_ms)),
         remedies=(Remedy(ACTION if promises else MEASURE, FUSED, work.at),),
         effects=tuple(effects),
-        severity=None if promises else Severity.NOTE,
     )
 
 

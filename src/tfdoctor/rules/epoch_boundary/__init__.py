@@ -6,8 +6,7 @@ What the whole run does between its epochs, by the user's line: validation, `pre
 by stack samples the building of datasets, garbage collection, pictures and other Python. The wait for the first
 batch of each epoch, beyond a usual step, counts as well: a shuffle buffer is filled, or workers are started.
 
-Validation is reported where it takes more time than all training steps. Where it only has as many batches, which
-take no longer than training steps, that is a note: it may be necessary.
+Validation is reported where it takes more time than all training steps.
 
 ## Why it matters
 
@@ -26,7 +25,8 @@ traced, opened and shuffled anew as well, and its cache is lost.
 
 Recordings of the whole run by `tfdoctor profile`, of runs of at least two epochs: of Keras' `fit`, or passes over a
 dataset. A line in Python is named from 5 stack samples on. Savings are upper bounds: those of work that stays
-assume that it is done in every tenth epoch, of validation in every fifth.
+assume that it is done in every tenth epoch, of validation in every fifth. What no line but that of `fit` shows
+has a saving from ten epochs on: in fewer, much of it may be the recorder's own work around the traced steps.
 
 ## Sources
 
@@ -38,12 +38,12 @@ assume that it is done in every tenth epoch, of validation in every fifth.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.preconditions import whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
@@ -59,7 +59,6 @@ from tfdoctor.terms.verdict import (
     Location,
     Measure,
     NotApplicable,
-    Severity,
     Table,
     Verdict,
 )
@@ -85,10 +84,6 @@ class Limits:
         1.0,
         "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1",
     )
-    prediction: float = limit(
-        0.25,
-        "Smallest ratio of prediction in each epoch to training steps above a note; metrics may need it",
-    )
 
 
 def check(
@@ -98,19 +93,15 @@ def check(
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = between_epochs(
-        phases, calls, steps, validation=limits.validation, prediction=limits.prediction
-    )
+    known = between_epochs(phases, calls, steps, validation=limits.validation)
     longest_ms = max((cause.time_ms for cause in known), default=0.0)
     measures = (
         Measure("time at the boundaries of epochs", ms(phases.of(Phase.BOUNDARIES))),
         Measure("longest time of a line between epochs", ms(longest_ms), ms(least_ms)),
     )
-    long = [cause for cause in known if cause.time_ms >= least_ms]
-    if not long:
+    causes = [cause for cause in known if cause.time_ms >= least_ms]
+    if not causes:
         return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
-    # work that may be wanted is left out, unless there is nothing else
-    causes = [cause for cause in long if cause.certain] or long
     return _finding(causes, measures, phases, calls)
 
 
@@ -143,10 +134,18 @@ def _finding(
         summary=_summary(causes, phases, calls),
         evidence=(*measures, table, *_details(causes, phases, calls)),
         remedies=tuple(cause.remedy for cause in causes),
-        run_effects=tuple(cause.effect(calls.epochs) for cause in causes),
-        severity=None if causes[0].certain else Severity.NOTE,
+        run_effects=tuple(
+            cause.effect(calls.epochs)
+            for cause in causes
+            if cause.work is not BoundaryWork.OF_FIT or calls.epochs >= MANY
+        ),
         concern=Concern.RUN,
     )
+
+
+MANY = 10
+"""Epochs from which what fit takes between them has a price: no line shows its cause, and in fewer much of it may
+be the recorder's."""
 
 
 SAYS = {
@@ -207,6 +206,7 @@ def example(
     total_ms: float = 67_000.0,
     epochs: int = 10,
     long: LongSteps | None = None,
+    spans: tuple[PhaseSpan, ...] = (),
 ) -> Verdict:
     """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
     times: dict[Phase, float] = defaultdict(float)
@@ -215,8 +215,8 @@ def example(
             times[PHASES[call.call]] += call.ms
     for line in lines:
         times[line.phase] += line.ms
-    run, steps = RunPhases.divided(total_ms, times, *lines), RunSteps.of(FIT, 5_000, 4.0, long)
-    return check(run, RunCalls(calls, epochs, fits=1), steps)
+    run = replace(RunPhases.divided(total_ms, times, *lines), spans=spans)
+    return check(run, RunCalls(calls, epochs, fits=1), RunSteps.of(FIT, 5_000, 4.0, long))
 
 
 def sick() -> Verdict:

@@ -34,17 +34,13 @@ class BoundaryWork(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryCause:
-    """Work between epochs at a line; ``left`` is the share of its time that remains after the change.
-
-    ``certain`` says that the work is too much as such; else it may be what the user wants.
-    """
+    """Work between epochs at a line; ``left`` is the share of its time that remains after the change."""
 
     work: BoundaryWork
     at: Location
     phase: Phase
     time_ms: float
     left: float = 0.0
-    certain: bool = True
     within: str = ""  # " in load(), called at train.py:7"
 
     @property
@@ -73,17 +69,18 @@ class BoundaryCause:
         )
 
     @classmethod
-    def of_group(cls, group: LineGroup, at: Location, *, fits: bool) -> "BoundaryCause":
-        """Return the cause of sampled lines; work of a kind that is not known may be wanted, or that of fit."""
+    def of_group(
+        cls, group: LineGroup, at: Location, usual: float, *, fits: bool
+    ) -> "BoundaryCause":
+        """Return the cause of sampled lines, with the usual share of their time; unknown work may be fit's."""
         other = BoundaryWork.OF_FIT if fits else BoundaryWork.OTHER
         work = OF_WORK.get(group.work, other)
         return cls(
             work=work,
             at=at,
             phase=group.phase,
-            time_ms=group.ms,
-            left=RARELY if work in {BoundaryWork.PLOT, other} else 0.0,
-            certain=work is not other and (group.work is not CalledWork.PYTHON or group.spread),
+            time_ms=usual * group.ms,
+            left=RARELY if work in {BoundaryWork.PLOT, BoundaryWork.PYTHON, other} else 0.0,
             within=in_function(group),
         )
 
@@ -131,10 +128,12 @@ model.fit(dataset.repeat().prefetch(tf.data.AUTOTUNE), steps_per_epoch=steps, ep
 NO_COLLECTION = """\
 # without gc.collect(): Python collects by itself, and TensorFlow's tensors need no collection"""
 
-ONCE_BEFORE = """\
-prepared = prepare(data)  # once, before the loop over the epochs
-for epoch in range(epochs):
-    train(prepared)"""
+TENTH_OR_ONCE = """\
+if epoch % 10 == 9:
+    work(model)  # needs the trained model: in every tenth epoch
+# what needs only the data is the same in each epoch: compute it before the loop"""
+
+LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
 
 LONG_EPOCHS = """\
 model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps"""
@@ -155,7 +154,7 @@ REMEDIES = {
     BoundaryWork.PREDICTION: ("Predict fewer examples, or not in every epoch", TENTH_EPOCH, RARER),
     BoundaryWork.SAVING: ("Save less often, and only the weights", BEST_ONLY, RARER),
     BoundaryWork.DATASET: (
-        "Build the dataset once, before the loop over the epochs",
+        "Build the dataset once, before the loop over the epochs, if its data stay the same",
         BUILT_ONCE,
         "dataset-once",
     ),
@@ -166,16 +165,12 @@ REMEDIES = {
     ),
     BoundaryWork.COLLECTING: ("Leave the collection to Python", NO_COLLECTION, ""),
     BoundaryWork.PLOT: ("Draw every tenth epoch, or after the training", TENTH_EPOCH, RARER),
-    BoundaryWork.PYTHON: (
-        "Prepare the data once, before the first epoch",
-        ONCE_BEFORE,
-        "dataset-once",
-    ),
+    BoundaryWork.PYTHON: (LESS_OFTEN, TENTH_OR_ONCE, "dataset-once"),
     BoundaryWork.OF_FIT: (
         "Give each epoch more steps: fit itself takes this time between two epochs",
         LONG_EPOCHS,
         "",
     ),
-    BoundaryWork.OTHER: ("Do this once before the training, or every few epochs", ONCE_BEFORE, ""),
+    BoundaryWork.OTHER: (LESS_OFTEN, TENTH_OR_ONCE, ""),
 }
 """What to do, the code, and the edit."""

@@ -1,6 +1,6 @@
 """The search for work between epochs: validation, prediction, saving, waits, and lines in Python."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -33,29 +33,43 @@ def between_epochs(
     steps: RunSteps | None,
     *,
     validation: float,
-    prediction: float,
 ) -> list[BoundaryCause]:
-    """Return all work between epochs that is known, the largest first.
+    """Return all work between epochs that is known, what saves most first.
 
-    Validation counts from a ratio to the training steps on; prediction is certain to be too much from one on.
+    Validation counts from a ratio to the training steps on.
     """
-    saves = [
-        (call, call.at)
-        for call in per_epoch(calls, RunCall.SAVE)
-        if call.at and not calls.within_epochs(call)
-    ]
+    saves = [one for one in per_epoch(calls, RunCall.SAVE) if not calls.within_epochs(one)]
+    loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]  # slow-prediction's
+    predicts = [one for one in per_epoch(calls, RunCall.PREDICT) if one not in loops]
     filling = list(_filling(steps))
     waits, fits = {cause.at for cause in filling}, {call.at for call in calls.of(RunCall.FIT)}
     sampled = line_groups(phases.at(Phase.BOUNDARIES))
     groups = [(group, group.at) for group in sampled if group.at and group.at not in waits]
     found = [
         *_validations(calls, steps, validation),
-        *_predictions(calls, steps, prediction),
-        *(_of_call(call, at, BoundaryWork.SAVING, Phase.SAVING) for call, at in saves),
+        *_of_calls(predicts, BoundaryWork.PREDICTION, Phase.PREDICTION),
+        *_of_calls(saves, BoundaryWork.SAVING, Phase.SAVING),
         *filling,
-        *(BoundaryCause.of_group(group, at, fits=at in fits) for group, at in groups),
+        *(
+            BoundaryCause.of_group(group, at, _usual(phases, at, calls.epochs), fits=at in fits)
+            for group, at in groups
+        ),
     ]
-    return sorted(found, key=lambda cause: -cause.time_ms)
+    return sorted(found, key=lambda cause: -cause.saved_ms)
+
+
+def _usual(phases: RunPhases, at: Location, epochs: int) -> float:
+    """Return the share of the time at a line, 0 to 1, without what the longest stretch has beyond all others.
+
+    All of it where the account joins the stretches of several epochs.
+    """
+    times = [
+        span.end_s - span.start_s
+        for span in phases.spans
+        if span.phase is Phase.BOUNDARIES and span.at == at
+    ]
+    *_, second, longest = (0.0, 0.0, *sorted(times))
+    return 1.0 - (longest - second) / sum(times) if len(times) >= epochs - 1 and second else 1.0
 
 
 def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
@@ -65,45 +79,35 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
     for call in per_epoch(calls, RunCall.EVALUATE):
         if call.at is None or call.ms < least * steps.total_ms:
             continue
-        work, left, certain = _judged(call, calls.epochs, steps)
+        work, left = _judged(call, calls.epochs, steps)
         yield BoundaryCause(
             work=work,
             at=call.at,
             phase=Phase.EVALUATION,
             time_ms=call.ms,
             left=left,
-            certain=certain,
         )
 
 
-def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float, bool]:
-    """Return what is wrong with a validation, the share of it that remains, and whether that is certain."""
+def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float]:
+    """Return what is wrong with a validation, and the share of it that remains."""
     rows = rows_per_batch(call)
     batch_ms = call.each_ms / call.batches if call.batches else None
     if rows and batch_ms and rows <= FEW_ROWS and batch_ms <= SMALL_BATCH_MS:
-        return BoundaryWork.SMALL_BATCHES, rows / LARGE_ROWS, True
+        return BoundaryWork.SMALL_BATCHES, rows / LARGE_ROWS
     if call.count > 2 * epochs:
-        return BoundaryWork.OFTEN, epochs / call.count, True
+        return BoundaryWork.OFTEN, epochs / call.count
     if batch_ms and batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
-        return BoundaryWork.VALIDATION, steps.median_ms / batch_ms, True
-    return BoundaryWork.VALIDATION, SELDOM, False
+        return BoundaryWork.VALIDATION, steps.median_ms / batch_ms
+    return BoundaryWork.VALIDATION, SELDOM
 
 
-def _predictions(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[BoundaryCause]:
-    """Yield predictions in each epoch, without loops over examples, which slow-prediction reports."""
-    loops = [one.call for one in call_overheads(calls, RunCall.PREDICT)]
-    for call in per_epoch(calls, RunCall.PREDICT):
-        if call.at and call not in loops:
-            much = steps is None or call.ms >= least * steps.total_ms
-            yield _of_call(call, call.at, BoundaryWork.PREDICTION, Phase.PREDICTION, certain=much)
-
-
-def _of_call(
-    call: MadeCall, at: Location, work: BoundaryWork, phase: Phase, *, certain: bool = True
-) -> BoundaryCause:
-    return BoundaryCause(
-        work=work, at=at, phase=phase, time_ms=call.ms, left=RARELY, certain=certain
-    )
+def _of_calls(
+    made: Iterable[MadeCall], work: BoundaryWork, phase: Phase
+) -> Iterator[BoundaryCause]:
+    for one in made:
+        if one.at:
+            yield BoundaryCause(work=work, at=one.at, phase=phase, time_ms=one.ms, left=RARELY)
 
 
 def per_epoch(calls: RunCalls, kind: RunCall) -> tuple[MadeCall, ...]:

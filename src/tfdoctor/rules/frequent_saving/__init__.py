@@ -6,7 +6,7 @@ All calls of the run that save: Keras' `save` and `save_weights` (also those of 
 `BackupAndRestore`), `tf.train.Checkpoint.save` and `write`, `tf.train.CheckpointManager.save`,
 `tf.saved_model.save`, and `tf.compat.v1.train.Saver.save`. The time between the calls of a line that come more than
 twice per epoch is compared with the one that loses least if the job fails every hour. Reported are lines where
-saving that often instead would save 5 % of the run and a second. What is saved at the end of an epoch is not
+saving that often instead would save 5 % of what recurs in the run. What is saved at the end of an epoch is not
 counted (epoch-boundary reports it), nor before or after the training.
 
 ## Why it matters
@@ -35,7 +35,7 @@ else than failures have to stay.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from tfdoctor.diagnosis.preconditions import whole_run
@@ -71,11 +71,12 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When frequent saves are reported: both limits must be reached by what saving less often saves."""
+    """When frequent saves are reported."""
 
-    share: float = share_limit(0.05, "Smallest share of the run that it saves, as of other savings")
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms that it saves; below a second nobody waits for it"
+    share: float = share_limit(
+        0.05,
+        "Smallest share of what recurs in the run that saving less often saves, as of other savings: a longer run "
+        "has as much of it",
     )
     failure_hours: float = limit(
         1.0,
@@ -131,8 +132,9 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
     saves = [Saves.of(call, phases.recurring_ms, limits.failure_hours) for call in often]
     saves = sorted((one for one in saves if one.lost_ms > 0), key=lambda one: -one.lost_ms)
     lost_ms = sum(one.lost_ms for one in saves)
-    measure = Measure.share("share of the run in saving", all_ms / phases.total_ms, limits.share)
-    if lost_ms < max(limits.least_ms, limits.share * phases.total_ms):
+    share = lost_ms / phases.recurring_ms if lost_ms else 0.0
+    measure = Measure.share("share of what recurs that fewer saves spare", share, limits.share)
+    if share < limits.share:
         text = f"Saving takes {duration(all_ms)} ({percent(all_ms / phases.total_ms)} of the run)"
         return Healthy(summary=text, evidence=(measure,), concern=Concern.RUN)
     return Finding(
@@ -197,9 +199,8 @@ def example(
 ) -> Verdict:
     """Judge a run with these saves, whose other time is in training steps."""
     times = {Phase.SAVING: sum(call.ms for call in calls)}
-    if once_ms:
-        times[Phase.IMPORTS] = once_ms
-    return check(RunPhases.divided(total_ms, times), RunCalls(calls, epochs))
+    phases = replace(RunPhases.divided(total_ms, times), once_ms=once_ms)
+    return check(phases, RunCalls(calls, epochs))
 
 
 def sick() -> Verdict:

@@ -10,8 +10,8 @@ same is asked of the calls that a loop makes of `Session.run`, functions, `predi
 that a line makes larger again and again, such as once in each epoch, is reported with the time of making its
 operations and of the steps that run them for the first time.
 
-The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note:
-inputs that get longer (a curriculum) and a machine that slows down look the same.
+The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note
+without a saving: inputs that get longer (a curriculum) and a machine that slows down look the same.
 
 ## Why it matters
 
@@ -67,7 +67,6 @@ from tfdoctor.terms.verdict import (
     NotApplicable,
     Recurrence,
     RunEffect,
-    Severity,
     Table,
     Verdict,
 )
@@ -156,7 +155,7 @@ def _finding(
     steps: RunSteps,
     limits: Limits,
 ) -> Finding:
-    """State the growth and its cause; without one it is a note, since the machine may have become slower."""
+    """State the growth and its cause; without one it has no price, since the machine may have become slower."""
     cause = next(iter(causes), None)
     effect = RunEffect(
         phase=Phase.STEPS,
@@ -170,9 +169,8 @@ def _finding(
         summary=_summary(trend, counts, cause),
         evidence=(*_measures(trend, limits), *_evidence(trend, counts, causes, steps, limits)),
         remedies=remedies(counts, cause),
-        severity=None if counts or cause else Severity.NOTE,
         concern=Concern.RUN,
-        run_effects=(effect,),
+        run_effects=(effect,) if counts or cause else (),
     )
 
 

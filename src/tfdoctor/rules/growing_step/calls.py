@@ -21,7 +21,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     Recurrence,
     RunEffect,
-    Severity,
 )
 
 
@@ -41,7 +40,7 @@ def slowest(
 
 
 def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding:
-    """State how the calls get slower, and what grows along; without that it is a note."""
+    """State how the calls get slower, and what grows along; without that it has no price."""
     counts = growing_counts(growth)
     maker = makes_operations(counts, phases)
     share = call.beyond_ms / phases.total_ms
@@ -64,9 +63,8 @@ def of_calls(call: SlowingCall, growth: RunGrowth, phases: RunPhases) -> Finding
             *counts_table(counts),
         ),
         remedies=(for_calls(call, counts, maker or call.at),),
-        severity=None if counts else Severity.NOTE,
         concern=Concern.RUN,
-        run_effects=(effect,),
+        run_effects=(effect,) if counts else (),
     )
 
 

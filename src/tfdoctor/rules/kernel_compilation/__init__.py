@@ -55,7 +55,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     Remedy,
     RunEffect,
-    Severity,
     Verdict,
 )
 
@@ -99,9 +98,8 @@ def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()
         summary=f"{'; '.join(said)} ({percent(taken / phases.total_ms)} of the run)",
         evidence=evidence,
         remedies=tuple(remedies),
-        run_effects=tuple(_effects(ptx, xla_ms, phases)),
-        # A kept cache ends it by itself, and a long run does not notice it.
-        severity=None if ptx and ptx.lost else Severity.NOTE,
+        # the next run finds what a cache keeps
+        run_effects=tuple(_effects(ptx if ptx and ptx.lost else None, xla_ms, phases)),
         concern=Concern.RUN,
     )
 

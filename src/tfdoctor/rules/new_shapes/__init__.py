@@ -52,7 +52,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Severity,
     Stage,
     Table,
     Verdict,
@@ -115,7 +114,6 @@ def check(
             Remedy("Or switch the search off, where shapes must be arbitrary", OFF),
         ),
         effects=effects,
-        severity=None if effects else Severity.NOTE,
     )
 
 

@@ -69,7 +69,6 @@ from tfdoctor.terms.verdict import (
     Healthy,
     Measure,
     Remedy,
-    Severity,
     Stage,
     StepWork,
     Table,
@@ -125,7 +124,6 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
         evidence=(*measures, *_evidence(padding, cut, work)),
         remedies=_remedies(source, worst, batch_size, own_is_enough=own is not None),
         effects=effects,
-        severity=None if effects else Severity.NOTE,
     )
 
 

@@ -129,7 +129,6 @@ def check(
         evidence=(*measures, *lost.tables),
         remedies=tuple(_remedies(lost)),
         run_effects=lost.effects(Phase.EVALUATION, calls),
-        severity=lost.severity,
         concern=Concern.RUN,
         about=RunCall.EVALUATE if lost.slow else None,
     )

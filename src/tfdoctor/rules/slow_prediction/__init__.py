@@ -121,7 +121,6 @@ def check(
         evidence=(*measures, *lost.tables),
         remedies=tuple(_remedies(lost)),
         run_effects=lost.effects(Phase.PREDICTION, calls),
-        severity=lost.severity,
         concern=Concern.RUN,
         about=RunCall.PREDICT if lost.slow else None,
     )

@@ -63,7 +63,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Severity,
     Table,
     Verdict,
 )
@@ -90,10 +89,6 @@ class Limits:
     least_ms: float = limit(
         1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it"
     )
-    sure_share: float = share_limit(
-        0.10,
-        "Smallest share of the run in plain Python above a note: what it does may have no vectorized form",
-    )
 
 
 def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:
@@ -110,14 +105,11 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     )
     if not slow:
         return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
-    little = sum(place.ms for place in slow) < limits.sure_share * phases.total_ms
-    is_note = little and all(place.plain for place in slow)
     return Finding(
         summary=_summary(slow, phases),
         evidence=(*measures, *_tables(slow, phases, calls)),
         remedies=(*(place.remedy for place in slow[:SHOWN]), Remedy(CACHED.action, CACHED.code)),
         run_effects=tuple(place.effect for place in slow),
-        severity=Severity.NOTE if is_note else None,  # else the saving decides
         concern=Concern.RUN,
     )
 

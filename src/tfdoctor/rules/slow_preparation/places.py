@@ -7,7 +7,6 @@ from typing import Self
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.call_overhead import CallOverhead, call_overheads, rows_per_batch
-from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import in_function
 from tfdoctor.rules.slow_preparation.advice import ADVICE, IN_LARGE_BATCHES, PreparationAdvice
@@ -60,11 +59,6 @@ class SlowPlace:
             code=IN_LARGE_BATCHES.code,
             left=found.left,
         )
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is a loop in Python of which nothing else is known."""
-        return self.group is not None and self.group.work is CalledWork.PYTHON
 
     @property
     def remedy(self) -> Remedy:

@@ -78,7 +78,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Severity,
     Table,
     Verdict,
 )
@@ -209,7 +208,6 @@ def _finding(
         remedies=tuple(_remedy(padded) for padded in layers[:5]),
         effects=effects,
         alike=len(layers) - 1,
-        severity=None if effects else Severity.NOTE,
     )
 
 

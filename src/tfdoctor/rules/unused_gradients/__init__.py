@@ -27,9 +27,9 @@ watch the input.
 Eager steps in recordings of `tfdoctor profile`, TensorFlow 2.2 and later, that train at least one variable with
 gradients of the same call. It is unknown whether gradients are used where a line takes fewer than six before the
 traced steps. NumPy reads a tensor without `.numpy()` in a way that does not show, as in `np.square(gradient)`:
-where `tape.gradient` returned gradients without use, the saving is a ceiling, the severity is at most a warning,
-and the remedy states the condition. On accelerators only the host's time is counted. Recording the forward pass
-costs time as well, which is not counted.
+where `tape.gradient` returned gradients without use, the saving is a ceiling, and the remedy states the
+condition. On accelerators only the host's time is counted. Recording the forward pass costs time as well, which is
+not counted.
 
 ## Sources
 
@@ -57,7 +57,6 @@ from tfdoctor.terms.verdict import (
     Measure,
     NotApplicable,
     Remedy,
-    Severity,
     Stage,
     StepWork,
     Table,
@@ -89,7 +88,6 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
         evidence=tuple(_evidence(unused, share, limits)),
         remedies=(Remedy(UNREAD if unused.returned else FOLLOW, BEFORE, unused.at),),
         effects=tuple(_effects(unused)),
-        severity=min(Severity.WARNING, Severity.of(share)) if unused.returned else None,
     )
 
 

@@ -55,7 +55,6 @@ from tfdoctor.terms.verdict import (
     Location,
     Measure,
     Remedy,
-    Severity,
     Stage,
     StepWork,
     Table,
@@ -112,7 +111,6 @@ def check(
         evidence=evidence,
         remedies=(Remedy("Write the function for a whole batch", BATCHED, at),),
         effects=effects,
-        severity=Severity.NOTE if share < limits.share else None,
     )
 
 
