@@ -125,7 +125,9 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
     """Find lines that save so often that a failure could not lose as much."""
     made = calls.of(RunCall.SAVE)
     if not made:
-        return NotApplicable(reason="the run saves nothing")
+        if phases.until:
+            return NotApplicable(reason=f"the run saves nothing{phases.until}")
+        return Healthy(summary="The run saves nothing", concern=Concern.RUN)
     training = (call for call in made if not (call.before_training or call.after_training))
     often = [call for call in training if call.at and calls.within_epochs(call)]
     all_ms = sum(call.ms for call in made)
