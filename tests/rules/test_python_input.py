@@ -191,6 +191,32 @@ def test_the_line_that_makes_them_is_named() -> None:
     assert verdict.effects[0].bound is Bound.AT_MOST
 
 
+@pytest.mark.parametrize(
+    ("seen", "calls", "action"),
+    [
+        (9, "", ""),
+        (10, "", "Replace loops over examples with NumPy operations on whole batches"),
+        (10, "random.Random.sample", "Call random.Random.sample less often for each batch"),
+    ],
+)
+def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(
+    seen: int, calls: str, action: str
+) -> None:
+    """Trap: a replay memory that a policy fills; its lines together take a fifth of a step."""
+    places = [SampledLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
+    draws = SampledLine(Location("dqn.py", 59), seen, makes=True, calls=calls)
+    verdict = example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=6.0, device=14.0),
+        samples=StackSamples((draws, *places), new_arguments=((48, 36),), by_model=True),
+        body=LoopBody(0.0, 6.0),
+        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
+    )
+    assert [one.action for one in getattr(verdict, "remedies", ())] == [action] * bool(action)
+    if isinstance(verdict, Finding):
+        assert "dqn.py:59 takes 2.00 ms" in verdict.summary
+
+
 def converted(ms: float, *, same: bool) -> Verdict:
     array = ConvertedArray("float32", (128, 784), 0.0, ms, same=same)
     return example(

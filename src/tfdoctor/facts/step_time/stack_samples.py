@@ -7,10 +7,11 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.host_lines import LineWork, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import FedCall, SeenPlace
+from tfdoctor.recording.program import FedCall, ProgramRecord, SeenPlace
 from tfdoctor.terms.verdict import Location
 
 
@@ -32,13 +33,15 @@ class SampledLine:
 class StackSamples:
     """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
 
-    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call.
+    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call. ``by_model`` says
+    that a model's results in the loop decide what these arguments are: actions in a game, which fill a memory.
     """
 
     places: tuple[SampledLine, ...] = ()
     called_at: Location | None = None
     new_arguments: tuple[tuple[int, ...], ...] = ()
     function: str = ""  # the training function's name in the trace; "" is unknown
+    by_model: bool = False
 
     @classmethod
     def measure(
@@ -60,6 +63,7 @@ class StackSamples:
             place(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,
+            any(_runs_model(line, fed, recording.program) for line in record.places),
         )
 
     @property
@@ -76,6 +80,25 @@ class StackSamples:
     def share(self, places: Iterable[SampledLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
+
+
+def _runs_model(line: SeenPlace, fed: FedCall, program: ProgramRecord | None) -> bool:
+    """Say whether a line that makes the arguments calls a model, or a compiled function that reads variables."""
+    if not line.makes or line.at == fed.at:
+        return False
+    if work_of(line) is not LineWork.ENTERING:
+        return slow_call(line.calls) in {SlowCall.PREDICT, SlowCall.MODEL}
+    graphs = program.graphs if program else ()
+    others = (
+        one
+        for one in graphs
+        if not (one.outer or one.kind == "dataset" or one.name == fed.function)
+    )
+    return any(operation.type == READ for graph in others for operation in graph.operations)
+
+
+READ = "ReadVariableOp"
+"""TensorFlow's operation that reads a variable, such as the weights of a layer."""
 
 
 def _sampled(line: SeenPlace, at: Location | None) -> SampledLine:

@@ -9,7 +9,8 @@ from typing import Self
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.rules.python_input.remedies import in_place
+from tfdoctor.rules.python_input.remedies import fewer, in_place
+from tfdoctor.terms import text
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Cell,
@@ -37,6 +38,9 @@ class Making:
     converting_ms: float
     remedy: Remedy
     taking_ms: float  # what it takes to get a batch from elsewhere
+    by_model: bool = (
+        False  # the loop's own model decides what is in a batch: no pipeline can make it
+    )
 
     @classmethod
     def of(
@@ -48,9 +52,12 @@ class Making:
     ) -> Self:
         """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
         makers = samples.makers if samples and body else ()
+        by_model = samples is not None and samples.by_model
+        if by_model:
+            makers = _alone(makers)
         if sum(line.seen for line in makers) < least_samples:
             makers = ()
-        arrays = conversions.arrays if conversions else ()
+        arrays = conversions.arrays if conversions and not by_model else ()
         new = [array for array in arrays if array.same is False]
         share = samples.share(makers) if samples else 0.0
         host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
@@ -60,12 +67,14 @@ class Making:
         }
         lines = _by_line(makers, (host_ms + between_ms) * share)
         inside = _in_function(makers, samples.function if samples else "")
+        if by_model and lines:
+            inside = inside or Remedy(text.capitalized(fewer(lines[0][1])))
         code = "\n".join((*in_place((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
         at = conversions.at if conversions else None
         remedy = inside or Remedy("Make the batches in a tf.data pipeline", code, at)
         at = lines[0][0] if lines else remedy.at
         converting_ms, taking_ms = sum(array.ms for array in new), 0.0 if inside else TAKING_MS
-        return cls(times, lines, converting_ms, replace(remedy, at=at), taking_ms)
+        return cls(times, lines, converting_ms, replace(remedy, at=at), taking_ms, by_model)
 
     @property
     def total_ms(self) -> float:
@@ -89,6 +98,19 @@ class Making:
         if self.converting_ms:
             rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
         return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
+
+
+def _alone(makers: Sequence[SampledLine]) -> tuple[SampledLine, ...]:
+    """Return the samples of the line that takes most of what makes the batches, if they are enough for it alone."""
+    seen = Counter[Location | None]()
+    for maker in makers:
+        seen[maker.at] += maker.seen
+    at, most = next(iter(seen.most_common(1)), (None, 0))
+    return tuple(maker for maker in makers if maker.at == at and most >= ALONE)
+
+
+ALONE = 10
+"""Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
 
 
 def _by_line(
