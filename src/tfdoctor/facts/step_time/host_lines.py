@@ -70,7 +70,7 @@ class HostLine:
     """A line of the user's in one part of the step; ``ms`` per training step.
 
     ``calls`` has the functions that the line calls with the number of samples in them, most first; "" is
-    the line itself, or a function written in C.
+    the line itself, or a function written in C that the line does not call by a module's name.
     """
 
     at: Location | None

@@ -32,7 +32,8 @@ same are left to repeated-conversion. What counts is the time beyond that which 
 
 The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
 (`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown, and the finding is at the
-`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, appear as lines that call nothing.
+`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, are named since Python 3.11 where
+the line calls them by their module's name; others appear as lines that call nothing.
 
 Users met it as a generator in Python that is slower than the GPU.
 
