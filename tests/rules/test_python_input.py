@@ -19,6 +19,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_input import Limits, example
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.rules.python_input.making import DRAW
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
@@ -196,6 +197,7 @@ def test_the_line_that_makes_them_is_named() -> None:
     [
         (9, "", ""),
         (10, "", "Replace loops over examples with NumPy operations on whole batches"),
+        (10, "numpy.random.choice", DRAW),
         (10, "random.Random.sample", "Call random.Random.sample less often for each batch"),
     ],
 )
@@ -418,6 +420,17 @@ def test_operations_of_tensorflow_move_into_the_function(
     assert ("tf.random.uniform inside train_step" in remedy.action) is moves
     assert ("x = tf.random.uniform(" in remedy.code) is moves
     assert ("def train_step(" in remedy.code) is moves
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(others: int) -> None:
+    """It is proposed where it is at least half of what makes a batch."""
+    calls = ["numpy.random.choice", *["numpy.stack"] * others]
+    places = [SampledLine(Location("t.py", n), 5, makes=True, calls=c) for n, c in enumerate(calls)]
+    body, step = LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0)
+    samples = StackSamples(tuple(places), new_arguments=((128, 32),))
+    finding = as_finding(example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body))
+    assert (finding.remedies[0].action == DRAW) is (others == 1)
 
 
 def test_the_code_for_a_batch_made_in_the_loop_is_of_the_functions_that_it_calls() -> None:

@@ -67,7 +67,9 @@ class Making:
         }
         lines = _by_line(makers, (host_ms + between_ms) * share)
         inside = _in_function(makers, samples.function if samples else "")
-        if by_model and lines:
+        if lines and lines[0][1] == CHOICE and 2 * lines[0][2] >= (host_ms + between_ms) * share:
+            inside = Remedy(DRAW, GENERATOR)
+        elif by_model and lines:
             inside = inside or Remedy(text.capitalized(fewer(lines[0][1])))
         code = "\n".join((*in_place((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
         at = conversions.at if conversions else None
@@ -136,6 +138,17 @@ def _in_function(makers: Sequence[SampledLine], function: str) -> Remedy | None:
     name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)
     code = INSIDE.format(function=function or "train_step", name=name)
     return Remedy(f"Call {name} inside {function or 'the tf.function'}", code)
+
+
+CHOICE = "numpy.random.choice"
+"""Without replacement it permutes all n for k of them: 1.8 ms for 48 of 80,000, where a Generator takes 0.01 ms
+(NumPy 2.4 on an AMD EPYC, 2026-11-29)."""
+
+DRAW = "Where it draws without replacement, draw from a numpy.random.Generator"
+
+GENERATOR = """\
+rng = np.random.default_rng(seed)  # once, before the loop
+index = rng.choice(n, k, replace=False)  # or rng.integers(n, size=k), where an example may come twice"""
 
 
 OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
