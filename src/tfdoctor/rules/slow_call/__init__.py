@@ -157,7 +157,6 @@ INSTEAD = {
         STACKED,
     ),
     SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
-    SlowCall.WRITE: Remedy("Write every 100 steps or once per epoch"),
 }
 """What to do instead of each call; the sources are linked on the rule's page."""
 
@@ -176,11 +175,11 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     single: SingleOperations | None,
     body: LoopBody | None,
     examples: SingleCalls | None,
-    writing: Writing | None,
+    writing: Writing,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of such calls with the step, and writes with how often they can be read."""
-    if writing and writing.often == 1:
+    if writing.often == 1:
         slow = replace(
             slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE)
         )
@@ -197,17 +196,17 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     first = _first_of_each(slow.lines)
     return Finding(
         summary=_summary(slow, many),
-        evidence=(*measures, *_evidence(slow, many)),
+        evidence=(*measures, *writing.measures, *_evidence(slow, many)),
         remedies=tuple(replace(_instead(line, writing), at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
-        run_effects=tuple(writing.effects) if writing else (),
+        run_effects=tuple(writing.effects),
         about=OF_THE_RUN.get(first[0].call),
         alike=len(first) - 1,
     )
 
 
-def _instead(line: SlowLine, writing: Writing | None) -> Remedy:
-    return writing.remedy if writing and line.call is SlowCall.WRITE else INSTEAD[line.call]
+def _instead(line: SlowLine, writing: Writing) -> Remedy:
+    return writing.remedy if line.call is SlowCall.WRITE else INSTEAD[line.call]
 
 
 def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:

@@ -12,7 +12,7 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Recurrence, Remedy, RunEffect
+from tfdoctor.terms.verdict import Bound, Measure, Recurrence, Remedy, RunEffect
 
 READ_MS = 5000.0
 """Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
@@ -21,12 +21,13 @@ default of its --reload_interval."""
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Lines that write in each of ``steps`` steps, of ``step_ms`` without the writing.
+    """Lines that write, if any do, in each of ``steps`` steps, of ``step_ms`` without the writing.
 
     ``lines`` are the same in the account of the run, where their time is not that of steps.
     """
 
     step_ms: float
+    writes: bool = False
     steps: int = 0
     lines: tuple[RunLine, ...] = ()
 
@@ -44,7 +45,7 @@ class Writing:
         at = {line.at for line in writes}
         lines = phases.lines if phases and phases.whole else ()
         beside = (line for line in lines if line.at in at and line.phase is not Phase.STEPS)
-        return cls(step_ms, steps.count if steps else 0, tuple(beside))
+        return cls(step_ms, bool(writes), steps.count if steps else 0, tuple(beside))
 
     @property
     def often(self) -> int:
@@ -52,6 +53,12 @@ class Writing:
         steps = ceil(READ_MS / max(self.step_ms, 1.0))
         unit: int = 10 ** (len(str(steps)) - 1)
         return unit * ceil(steps / unit)
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The time from one write to the next, with the shortest in which somebody can read it."""
+        label = "time from one write to the next, without the writing itself"
+        return [Measure(label, ms(self.step_ms), ms(READ_MS))] if self.writes else []
 
     @property
     def remedy(self) -> Remedy:
