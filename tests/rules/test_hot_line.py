@@ -89,6 +89,7 @@ def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
     finding = as_finding(check(between=(starts, HostLine(OTHER, 10, 2.0)), subjects=subjects))
     assert [remedy.at for remedy in finding.remedies] == [LINE]
+    assert isinstance(check(between=(starts,), model=LINE), Healthy)  # what it decides comes next
 
 
 def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:

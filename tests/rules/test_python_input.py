@@ -210,7 +210,9 @@ def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(
     verdict = example(
         pipeline=NO_PIPELINE,
         breakdown=Breakdown.of(between=6.0, device=14.0),
-        samples=StackSamples((draws, *places), new_arguments=((48, 36),), by_model=True),
+        samples=StackSamples(
+            (draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})
+        ),
         body=LoopBody(0.0, 6.0),
         conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
     )

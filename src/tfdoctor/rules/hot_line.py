@@ -41,6 +41,7 @@ from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
 from tfdoctor.facts.step_time.slow_calls import slow_call
+from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.terms.humanize import location, milliseconds, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
@@ -112,12 +113,20 @@ class HotLine:
 
 
 def check(
-    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = Limits()
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    lines: HostLines,
+    samples: StackSamples | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
-    hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
+    models = samples.models_at if samples else frozenset()
+    found = (one for part in parts for one in _hot(part, lines, unexplained, least_ms, limits))
+    hot = [
+        one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models
+    ]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
@@ -230,13 +239,15 @@ def example(
     between: tuple[HostLine, ...] = (),
     subjects: frozenset[str] = frozenset(),
     around: Location | None = None,
+    model: Location | None = None,
 ) -> Verdict:
     """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
     parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
     seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}
     whole = step or Breakdown.of(host=6.6, device=4.4)
     outer = frozenset((around,) if around else ())
-    return check(Unexplained(parts, subjects), whole, HostLines(seen, outer))
+    samples = StackSamples(models_at=frozenset((model,) if model else ()))
+    return check(Unexplained(parts, subjects), whole, HostLines(seen, outer), samples)
 
 
 sick = example

@@ -6,13 +6,14 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.terms.verdict import Location
 
 PATH = "/home/me/dqn.py"
 CALL = "tensorflow.python.eager.polymorphic_function.Function.__call__"
 FED = {"at": [PATH, 60], "function": "learn", "arguments": []}
 
 
-def by_model(
+def decides(
     *, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, **more: Any
 ) -> bool:
     """Judge a loop that calls a function or a model on a line, and trains on line 60."""
@@ -28,12 +29,12 @@ def by_model(
         )
     ]
     program = {"python": {"places": [place], "fed": FED}, "graphs": graphs}
-    return chart(trace([]), recording(program)).fact(StackSamples).by_model
+    return chart(trace([]), recording(program)).fact(StackSamples).models_at == {Location(PATH, at)}
 
 
 def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
-    assert by_model()
-    assert by_model(calls="keras.src.models.model.Model.predict", runs="", inside=False)
+    assert decides()
+    assert decides(calls="keras.src.models.model.Model.predict", runs="", inside=False)
 
 
 @pytest.mark.parametrize(
@@ -41,4 +42,4 @@ def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
 )
 def test_preprocessing_and_other_calls_do_not(other: dict[str, Any]) -> None:
     """A function without variables prepares data; what makes no argument, and the training call, decide nothing."""
-    assert not by_model(**other)
+    assert not decides(**other)

@@ -33,15 +33,15 @@ class SampledLine:
 class StackSamples:
     """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
 
-    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call. ``by_model`` says
-    that a model's results in the loop decide what these arguments are: actions in a game, which fill a memory.
+    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call. ``models_at`` are
+    the lines of models whose results decide what these arguments are: actions in a game, which fill a memory.
     """
 
     places: tuple[SampledLine, ...] = ()
     called_at: Location | None = None
     new_arguments: tuple[tuple[int, ...], ...] = ()
     function: str = ""  # the training function's name in the trace; "" is unknown
-    by_model: bool = False
+    models_at: frozenset[Location] = frozenset()
 
     @classmethod
     def measure(
@@ -63,7 +63,11 @@ class StackSamples:
             place(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,
-            any(_runs_model(line, fed, recording.program) for line in record.places),
+            frozenset(
+                at
+                for line in record.places
+                if _runs_model(line, fed, recording.program) and (at := place(line.at))
+            ),
         )
 
     @property

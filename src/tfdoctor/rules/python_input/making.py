@@ -52,7 +52,7 @@ class Making:
     ) -> Self:
         """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
         makers = samples.makers if samples and body else ()
-        by_model = samples is not None and samples.by_model
+        by_model = bool(samples and samples.models_at)
         if by_model:
             makers = _alone(makers)
         if sum(line.seen for line in makers) < least_samples:
