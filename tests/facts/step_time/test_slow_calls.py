@@ -74,6 +74,7 @@ def found(
         ("matplotlib.figure.Figure.savefig", SlowCall.WRITE),
         ("PIL.Image.Image.resize", None),
         ("mlflowers.log", None),
+        ("pandas.core.frame.DataFrame.to_numpy", None),
         ("tensorflow.strings.format", None),
         ("", None),
     ],

@@ -15,11 +15,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown, working
 from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import (
-    HostTime,
-    LineWork,
-    work_of,
-)
+from tfdoctor.facts.step_time.host_lines import HostTime, LineWork, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
@@ -75,7 +71,7 @@ PACKAGES = ("keras", "tf_keras", "tensorflow")
 WRITES = re.compile(
     r"(tensorflow\.(summary|python\.ops\.summary_ops_v2|print$)|tensorboardX?|mlflow|wandb|neptune|comet_ml|clearml"
     r"|aim|logging|loguru|csv|_csv|imageio)\b"
-    r"|(builtins\.print|cv2\.imwrite|PIL\..*\.save|matplotlib\..*(savefig|imsave)|pandas\..*\.to_\w+)$"
+    r"|(builtins\.print|cv2\.imwrite|PIL\..*\.save|matplotlib\..*(savefig|imsave)|pandas\..*\.to_(csv|json|excel))$"
 )
 """Functions, by their full names, that write what somebody reads: summaries, logs, tables, images."""
 

@@ -53,8 +53,10 @@ class Making:
         """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
         makers = samples.makers if samples and body else ()
         by_model = bool(samples and samples.models_at)
-        if by_model:
-            makers = _alone(makers)
+        if by_model and makers:  # the line that takes most, alone
+            at, *_ = _by_line(makers, 0.0)[0]
+            makers = tuple(line for line in makers if line.at == at)
+            least_samples = max(least_samples, ALONE)
         if sum(line.seen for line in makers) < least_samples:
             makers = ()
         arrays = conversions.arrays if conversions and not by_model else ()
@@ -100,15 +102,6 @@ class Making:
         if self.converting_ms:
             rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
         return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
-
-
-def _alone(makers: Sequence[SampledLine]) -> tuple[SampledLine, ...]:
-    """Return the samples of the line that takes most of what makes the batches, if they are enough for it alone."""
-    seen = Counter[Location | None]()
-    for maker in makers:
-        seen[maker.at] += maker.seen
-    at, most = next(iter(seen.most_common(1)), (None, 0))
-    return tuple(maker for maker in makers if maker.at == at and most >= ALONE)
 
 
 ALONE = 10
