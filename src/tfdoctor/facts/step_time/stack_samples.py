@@ -1,5 +1,6 @@
 """Where Python was between the training calls, by samples of its stack."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -77,8 +78,11 @@ class StackSamples:
 
     @property
     def makers(self) -> tuple[SampledLine, ...]:
-        """The lines that make the arguments of the training function, other than by calls that are slow."""
-        made = (place for place in self.places if place.makes and place.call is None)
+        """The lines that make the arguments of the training function, other than mostly by calls that are slow."""
+        slow = Counter[Location | None]()
+        for place in self.places:
+            slow[place.at] += place.seen if place.call else -place.seen
+        made = (one for one in self.places if one.makes and not one.call and slow[one.at] < 0)
         return tuple(made) if self.new_arguments else ()
 
     def share(self, places: Iterable[SampledLine]) -> float:
