@@ -46,7 +46,7 @@ WRITES = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 150.0, Stage.DEVICE
 
 
 def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
-    """tf.summary takes 170 of 200 ms: one in 200 steps comes every 6 s."""
+    """tf.summary takes 170 of 200 ms: one in 100 steps comes every 3 s."""
     run = RunPhases.divided(
         90_000.0,
         {Phase.SAVING: 60_000.0},
@@ -58,14 +58,24 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     steps = RunSteps.of(READ, 400, 50.0)
     finding = as_finding(example(WRITES, step=step, phases=run, run=steps))
     assert "functions that write logs or files in every step" in finding.summary
-    assert [(one.action, one.at) for one in finding.remedies] == [("Write every 200 steps", READ)]
+    assert [(one.action, one.at) for one in finding.remedies] == [("Write every 100 steps", READ)]
     apart = next(
         one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label
     )
     assert apart.limit
     assert (apart.value.value, apart.limit.value) == (30.0, 5000.0)
     (effect,) = finding.run_effects
-    assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.005)
+    assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")]
+)
+def test_longer_steps_are_written_more_often(device: float, steps: int, edit: str) -> None:
+    writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 100.0})
+    step = Breakdown.of(host=100.0, device=device)
+    (remedy,) = as_finding(example(writes, step=step)).remedies
+    assert (remedy.action, remedy.edit_id) == (f"Write every {steps} steps", edit)
 
 
 @pytest.mark.parametrize(("step_ms", "kind"), [(5550.0, Finding), (5560.0, Healthy)])

@@ -36,7 +36,7 @@ each take much longer than one call for all.
 | `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
 | a `tf.function` for one example at a time | one call for all, stacked, where none needs another's result |
 | `clear_session` | once before each model is built |
-| `tf.summary.histogram`, `print`, `savefig` and others that write | every so many steps as pass in 5 seconds |
+| `tf.summary.histogram`, `print` and others that write | every 100 steps, or as many as pass in 5 seconds |
 
 ## Holds for
 
