@@ -1,18 +1,20 @@
 """eager-step: more time in operations outside of tf.functions than in functions."""
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
 
-from tests.builders import chart, line, markers, trace
+from tests.builders import chart, line, manifest, marker, markers, recording, trace
 from tests.rules.verdicts import as_finding
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.rules.eager_step import example
+from tfdoctor.recording.agent import Candidate, StepsSeen
+from tfdoctor.rules.eager_step import BESIDE, example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
 STEP = Breakdown.of(host=10.0, device=5.0)
@@ -48,6 +50,33 @@ def test_operations_within_slow_calls_are_no_step(time_ms: float, kind: type) ->
 
 def test_the_call_of_one_function_remains() -> None:
     assert as_finding(check(200.0, 5.0)).effects[0].scales == pytest.approx(0.05)
+
+
+def test_operations_beside_a_compiled_step_are_not_called_the_step() -> None:
+    lines = HostLines(
+        {Stage.HOST: (runs(40, LineWork.READING, None), runs(41, LineWork.OPERATIONS, None))}
+    )
+    finding = as_finding(check(60.0, 5.0, 1.0, beside="train_step", lines=lines))
+    assert "one by one beside train_step" in finding.summary
+    (remedy,) = finding.remedies
+    assert (remedy.action, remedy.at, remedy.edit_id) == (BESIDE, Location("train.py", 41), "")
+
+
+@pytest.mark.parametrize(("sources", "name"), [(("tf-data-loop",), "f"), (("eager-gradient",), "")])
+def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(
+    sources: tuple[str, ...], name: str
+) -> None:
+    seen = StepsSeen(candidates=tuple(Candidate(source=one) for one in sources))
+    known = recording(
+        {"python": {"fed": {"at": ["t.py", 3], "function": "f", "arguments": []}}},
+        manifest=manifest(steps=seen),
+    )
+    rows = [
+        (marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1))
+        for n in range(8)
+    ]
+    work = chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
+    assert (work.operations > 0, work.beside) == (True, name)
 
 
 CALLER = Location("train.py", 30)

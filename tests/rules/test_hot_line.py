@@ -33,7 +33,7 @@ def check(*lines: HostLine, host: float = 8.0, **more: Any) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("time_ms", "seen", "kind"), [(1.0, 5, Finding), (0.99, 50, Healthy), (1.0, 4, NotApplicable)]
+    ("time_ms", "seen", "kind"), [(1.0, 10, Finding), (0.99, 50, Healthy), (1.0, 9, NotApplicable)]
 )
 def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
@@ -79,16 +79,17 @@ def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepW
 
 def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    assert isinstance(check(between=(HostLine(LINE, 9, 4.0),)), Finding)
-    assert not isinstance(check(between=(HostLine(LINE, 9, 4.0),), subjects=subjects), Finding)
+    assert isinstance(check(between=(HostLine(LINE, 10, 4.0),)), Finding)
+    assert not isinstance(check(between=(HostLine(LINE, 10, 4.0),), subjects=subjects), Finding)
 
 
 def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     """between-steps leaves out the calls of compiled functions: nothing else names this line."""
-    starts = HostLine(LINE, 9, 3.5, work=LineWork.ENTERING)
+    starts = HostLine(LINE, 10, 3.5, work=LineWork.ENTERING)
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    finding = as_finding(check(between=(starts, HostLine(OTHER, 9, 2.0)), subjects=subjects))
+    finding = as_finding(check(between=(starts, HostLine(OTHER, 10, 2.0)), subjects=subjects))
     assert [remedy.at for remedy in finding.remedies] == [LINE]
+    assert isinstance(check(between=(starts,), model=LINE), Healthy)  # what it decides comes next
 
 
 def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
@@ -106,15 +107,16 @@ def test_no_more_is_promised_than_is_unexplained() -> None:
 
 def test_lines_of_one_function_are_named_by_its_call() -> None:
     lines = [
-        HostLine(Location("train.py", n), 3, 0.9, calls={"": 3}, callers={LINE: 3})
+        HostLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4})
         for n in (4, 5, 6)
     ]
     finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary
+    assert isinstance(check(*lines, around=LINE), Healthy)  # it calls the function of the loop
 
 
 def test_a_callback_is_named() -> None:
-    finding = as_finding(check(between=(HostLine(LINE, 9, 4.0, "Log.on_batch_end"),)))
+    finding = as_finding(check(between=(HostLine(LINE, 10, 4.0, "Log.on_batch_end"),)))
     assert "Log.on_batch_end" in finding.summary
     assert "Log.on_batch_end" in finding.remedies[0].action

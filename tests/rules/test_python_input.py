@@ -19,6 +19,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_input import Limits, example
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.rules.python_input.making import DRAW
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
@@ -189,6 +190,35 @@ def test_the_line_that_makes_them_is_named() -> None:
     verdict = as_finding(loop(10.0, 9))
     assert verdict.remedies[0].at == Location("train.py", 12)
     assert verdict.effects[0].bound is Bound.AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("seen", "calls", "action"),
+    [
+        (9, "", ""),
+        (10, "", "Replace loops over examples with NumPy operations on whole batches"),
+        (10, "numpy.random.choice", DRAW),
+        (10, "random.Random.sample", "Call random.Random.sample less often for each batch"),
+    ],
+)
+def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(
+    seen: int, calls: str, action: str
+) -> None:
+    """Trap: a replay memory that a policy fills; its lines together take a fifth of a step."""
+    places = [SampledLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
+    draws = SampledLine(Location("dqn.py", 59), seen, makes=True, calls=calls)
+    verdict = example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=6.0, device=14.0),
+        samples=StackSamples(
+            (draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})
+        ),
+        body=LoopBody(0.0, 6.0),
+        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
+    )
+    assert [one.action for one in getattr(verdict, "remedies", ())] == [action] * bool(action)
+    if isinstance(verdict, Finding):
+        assert "dqn.py:59 takes 2.00 ms" in verdict.summary
 
 
 def converted(ms: float, *, same: bool) -> Verdict:
@@ -392,6 +422,17 @@ def test_operations_of_tensorflow_move_into_the_function(
     assert ("tf.random.uniform inside train_step" in remedy.action) is moves
     assert ("x = tf.random.uniform(" in remedy.code) is moves
     assert ("def train_step(" in remedy.code) is moves
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(others: int) -> None:
+    """It is proposed where it is at least half of what makes a batch."""
+    calls = ["numpy.random.choice", *["numpy.stack"] * others]
+    places = [SampledLine(Location("t.py", n), 5, makes=True, calls=c) for n, c in enumerate(calls)]
+    body, step = LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0)
+    samples = StackSamples(tuple(places), new_arguments=((128, 32),))
+    finding = as_finding(example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body))
+    assert (finding.remedies[0].action == DRAW) is (others == 1)
 
 
 def test_the_code_for_a_batch_made_in_the_loop_is_of_the_functions_that_it_calls() -> None:

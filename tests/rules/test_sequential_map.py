@@ -31,7 +31,9 @@ def effect(verdict: Verdict) -> Effect:
     return effect
 
 
-@pytest.mark.parametrize(("calls", "kind"), [(-1, NotApplicable), (1, Finding), (None, Finding)])
+@pytest.mark.parametrize(
+    ("calls", "kind"), [(-1, NotApplicable), (2, NotApplicable), (1, Finding), (None, Finding)]
+)
 def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(
     calls: int | None, kind: type
 ) -> None:

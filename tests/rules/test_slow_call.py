@@ -5,14 +5,18 @@ from functools import partial
 import pytest
 
 from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
-from tfdoctor.rules.slow_call import INSTEAD, example
+from tfdoctor.rules.slow_call import example
+from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 
@@ -36,6 +40,51 @@ check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
 )
 def test_both_limits_decide(ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(line(ms, seen=seen)), kind)
+
+
+WRITES = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 150.0, Stage.DEVICE: 20.0})
+
+
+def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
+    """tf.summary takes 170 of 200 ms: one in 100 steps comes every 3 s."""
+    run = RunPhases.divided(
+        90_000.0,
+        {Phase.SAVING: 60_000.0},
+        RunLine.of(Phase.SAVING, READ, 50_000.0),
+        RunLine.of(Phase.SAVING, SET, 10_000.0),
+        RunLine.of(Phase.STEPS, READ, 9_000.0),
+    )
+    step = Breakdown.of(host=160.0, device=40.0)
+    steps = RunSteps.of(READ, 400, 50.0)
+    finding = as_finding(example(WRITES, step=step, phases=run, run=steps))
+    assert "functions that write logs or files in every step" in finding.summary
+    assert [(one.action, one.at) for one in finding.remedies] == [("Write every 100 steps", READ)]
+    apart = next(
+        one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label
+    )
+    assert apart.limit
+    assert (apart.value.value, apart.limit.value) == (30.0, 5000.0)
+    (effect,) = finding.run_effects
+    assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")]
+)
+def test_longer_steps_are_written_more_often(device: float, steps: int, edit: str) -> None:
+    writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 100.0})
+    step = Breakdown.of(host=100.0, device=device)
+    (remedy,) = as_finding(example(writes, step=step)).remedies
+    assert (remedy.action, remedy.edit_id) == (f"Write every {steps} steps", edit)
+
+
+@pytest.mark.parametrize(("step_ms", "kind"), [(5550.0, Finding), (5560.0, Healthy)])
+def test_writes_in_steps_that_are_long_enough_to_read_them_are_none(
+    step_ms: float, kind: type
+) -> None:
+    writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: step_ms / 10})
+    step = Breakdown.of(host=step_ms / 10, device=0.9 * step_ms)
+    assert isinstance(example(writes, step=step), kind)
 
 
 def test_the_kind_that_takes_most_comes_first_with_its_longest_line() -> None:
@@ -100,7 +149,7 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
 
 
 def test_every_call_has_an_answer() -> None:
-    assert set(INSTEAD) == set(SlowCall)
+    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)  # see Writing
 
 
 def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:

@@ -4,8 +4,9 @@
 
 The number of operations that Python runs one by one in each step, and whether they take more time than the
 functions (`tf.function`, Keras' train function). A few operations outside of a function, such as a metric or
-reading the loss, are not reported. Operations within calls such as `model.predict` and `set_weights` are no step:
-slow-call reports these.
+reading the loss, are not reported. Where the step is a `tf.function`, the operations beside it are named as
+such: nothing of the step runs eagerly. Operations within calls such as `model.predict`, `set_weights` and
+`tf.summary.histogram` are no step: slow-call reports these.
 
 ## Why it matters
 
@@ -98,14 +99,15 @@ def check(
     if few or own_ms <= eager.functions_ms:
         return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=measures)
     mixed = Mixed.of(eager, lines)
+    beside = f" beside {eager.beside}" if eager.beside else ""
     return Finding(
-        summary=f"{runs} one by one in {breakdown.each_step}{mixed.why}",
+        summary=f"{runs} one by one{beside} in {breakdown.each_step}{mixed.why}",
         evidence=(
             *measures,
             Measure("host time per step", ms(breakdown[Stage.HOST])),
             *_evidence(eager, mixed),
         ),
-        remedies=(_remedy(eager),),
+        remedies=(_remedy(eager, lines),),
         effects=tuple(_effects(eager, breakdown, mixed, limits)),
     )
 
@@ -172,7 +174,11 @@ def _effects(
         yield Effect(Stage.DEVICE, max(0.0, 1 - saved / device_ms), bound=bound)
 
 
-def _remedy(eager: EagerWork) -> Remedy:
+def _remedy(eager: EagerWork, lines: HostLines | None) -> Remedy:
+    if eager.beside:
+        found = lines.parts.get(Stage.HOST, ()) if lines else ()
+        most = (line.at for line in found if line.work is LineWork.OPERATIONS and line.at)
+        return Remedy(BESIDE, at=next(most, eager.at))
     if eager.asked:
         return Remedy(
             "Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off"
@@ -181,6 +187,8 @@ def _remedy(eager: EagerWork) -> Remedy:
     action = "Decorate the function of a step with tf.function" if eager.step_at else WRAPPED
     return Remedy(action, FUNCTION, at, "tf-function")
 
+
+BESIDE = "Run the operations beside the step in a tf.function, or less often"
 
 WRAPPED = "Wrap the step in a tf.function"
 

@@ -20,7 +20,8 @@ batch by one call for all of it; or move it into the `tf.function`, or into the 
 ## Holds for
 
 Recordings of `tfdoctor profile` with TensorFlow 2.5 and later. The time of a line is its share of the samples times
-the measured host time: with 10 samples it is uncertain by a third. A line that runs for much less than 0.1 ms at
+the measured host time: with 10 samples, the fewest that count, it is uncertain by a third. The line that calls the
+function of the training loop is not named for that function's lines. A line that runs for much less than 0.1 ms at
 a time can be counted at the next call of TensorFlow. The saving is an upper bound. What Keras and TensorFlow do
 for each training call (`fit`'s iterator, checks of arguments) is not named: no line of yours chooses it, and it is
 less per sample with larger batches or `steps_per_execution`.
@@ -40,6 +41,7 @@ from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
 from tfdoctor.facts.step_time.slow_calls import slow_call
+from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.terms.humanize import location, milliseconds, percent
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
@@ -79,7 +81,7 @@ class Limits:
         "Smallest share of the step in a line that is named; findings of less are notes at best",
     )
     samples: float = limit(
-        5.0, "Stack samples in a line before it is named; with 5 its time is uncertain by 45 %"
+        10.0, "Stack samples in a line before it is named; with 10 its time is uncertain by a third"
     )
 
 
@@ -111,12 +113,20 @@ class HotLine:
 
 
 def check(
-    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = Limits()
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    lines: HostLines,
+    samples: StackSamples | None,
+    limits: Limits = Limits(),
 ) -> Verdict:
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
-    hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
+    models = samples.models_at if samples else frozenset()
+    found = (one for part in parts for one in _hot(part, lines, unexplained, least_ms, limits))
+    hot = [
+        one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models
+    ]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
@@ -161,6 +171,7 @@ def _hot(
             left.append(line)
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
+    callers = tuple(line for line in callers if line.at not in lines.around)
     yield from (HotLine(part, line) for line in long)
     yield from (HotLine(part, line) for line in callers if _is_long(line, least_ms, limits))
 
@@ -227,12 +238,16 @@ def example(
     left: Mapping[str, float] | None = None,
     between: tuple[HostLine, ...] = (),
     subjects: frozenset[str] = frozenset(),
+    around: Location | None = None,
+    model: Location | None = None,
 ) -> Verdict:
     """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
     parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
     seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}
     whole = step or Breakdown.of(host=6.6, device=4.4)
-    return check(Unexplained(parts, subjects), whole, HostLines(seen))
+    outer = frozenset((around,) if around else ())
+    samples = StackSamples(models_at=frozenset((model,) if model else ()))
+    return check(Unexplained(parts, subjects), whole, HostLines(seen, outer), samples)
 
 
 sick = example

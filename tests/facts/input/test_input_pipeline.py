@@ -164,6 +164,22 @@ def test_without_a_prefetch_the_trainer_does_the_work_itself() -> None:
     assert [segment.overlapped for segment in found.segments] == [False]
 
 
+def test_an_iterator_made_for_each_batch_is_followed_where_ids_come_back() -> None:
+    """The same memory, and so the same id, serves the prefetch below one root and then below another."""
+
+    def anew(at: float) -> Iterable[Row]:
+        root = 10 + int(at) // EACH
+        yield wait(at, at + 60)
+        yield iterator("Root", at, at + 30, root)
+        yield iterator("Root::Prefetch", at, at + 28, 2, root)
+        yield iterator("Root", at + 30, at + 60, root + 90)  # a second batch of the same step
+        yield iterator("Root::Prefetch", at + 31, at + 59, 2, root + 90)
+
+    found = pipeline(lane("python", anew))
+    assert [one.kind for one in found.stages] == ["Root", "Prefetch"]
+    assert found.prefetches  # though the root takes 1 to 2 ms to hand a batch over
+
+
 def test_a_prefetch_above_nothing_but_heavy_work_is_not_near_the_root() -> None:
     def rows(at: float) -> Iterable[Row]:
         yield iterator("Root", at, at + 30, 1)

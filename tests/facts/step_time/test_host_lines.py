@@ -114,6 +114,16 @@ def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call:
     assert [one.seen for one in known.fact(StackSamples).places] == [STEPS - 1]
 
 
+@pytest.mark.parametrize(("called", "around"), [(5, [Location("train.py", 90)]), (6, [])])
+def test_the_line_that_calls_the_function_of_the_training_call_holds_the_training(
+    called: int, around: list[Location]
+) -> None:
+    main = ["/home/me/train.py", 90]
+    fed = {"at": ["/home/me/train.py", called], "arguments": []}
+    lines = found(place(5, 1.0, caller=main), place(4, 9.0, caller=main), fed=fed)
+    assert [*lines.around] == around
+
+
 def test_a_part_is_divided_by_samples() -> None:
     lines = found(place(3, 1.0, 1.2, 7.0), place(4, 7.5), place(5, 9.0))
     assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)

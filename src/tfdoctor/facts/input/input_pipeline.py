@@ -121,7 +121,7 @@ class InputPipeline:
     @property
     def prefetches(self) -> bool:
         """Whether a stage makes batches ahead of the trainer, and none between them has work of its own."""
-        working = [stage for stage in self.stages if not stage.asynchronous]
+        working = [stage for stage in self.stages if not (stage.asynchronous or stage.is_root)]
         return any(
             stage.asynchronous
             and sum(one.work_ms for one in working if feeds(stage.path, one.path)) <= NEGLIGIBLE_MS

@@ -6,6 +6,7 @@ user's function runs in executor events with the id of its ``InstantiatedCapture
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -90,21 +91,22 @@ def _training_roots(lines: Iterable[Line], window: StepSpans) -> tuple[set[int],
 
 
 def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
-    """Return the ids of all iterators upstream of these roots."""
-    parents: dict[int, int] = {}
+    """Return the ids of all iterators upstream of these roots.
+
+    An iterator that is made for each batch may have the id of an earlier one, which another root called.
+    """
+    called: dict[int, set[int]] = defaultdict(set)
     for line in lines:
         events, above = line.stats.ids("parent_id")
         named = np.isin(events, line.stats.having("id"))
         own = line.stats.ids_of("id", events[named])
-        parents |= dict(zip(own.tolist(), above[named].tolist(), strict=True))
-    members = set(roots)
-    for iterator in parents:
-        top, seen = iterator, {iterator}
-        while (parent := parents.get(top)) is not None and parent not in seen:
-            seen.add(parent)
-            top = parent
-        if top in roots:
-            members.add(iterator)
+        for parent, iterator in set(zip(above[named].tolist(), own.tolist(), strict=True)):
+            called[parent].add(iterator)
+    members: set[int] = set()
+    ahead = set(roots)
+    while ahead:
+        members |= ahead
+        ahead = set().union(*(called[one] for one in ahead)) - members
     return members
 
 

@@ -16,7 +16,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings, SourceLine
-from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS
@@ -50,6 +50,7 @@ class EagerWork:
     least_ms: float = 0.0
     step_at: Location | None = None  # where the function that the loop calls is defined
     called_at: Location | None = None  # the line of the loop that calls it
+    beside: str = ""  # the tf.function that is the step, where the operations run beside it
 
     @classmethod
     def measure(
@@ -73,6 +74,7 @@ class EagerWork:
         settings = recording.program.run if recording.program else RunSettings()
         loop_at = recording.manifest.steps.at if recording.manifest else None
         locate = Places.of(recording)
+        step, call = map(locate, _step_function(recording))
         return cls(
             begun / steady.rounds,
             steady.ms(single - whole),  # not within a function that runs on the thread of Python
@@ -80,7 +82,9 @@ class EagerWork:
             settings.run_eagerly,
             locate(settings.fit_at or loop_at),
             _least(lines, whole, steady) if device.kind == DeviceKind.CPU else 0.0,
-            *map(locate, _step_function(recording)),
+            step,
+            call,
+            _compiled_step(recording),
         )
 
 
@@ -105,6 +109,14 @@ def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
 
 def _is_function(name: str) -> bool:
     return name in FUNCTION_RUNS or FUNCTION.fullmatch(name) is not None
+
+
+def _compiled_step(recording: Recording) -> str:
+    """Return the name of the tf.function that trains; "" where none does, or Python takes gradients as well."""
+    python = recording.program.python if recording.program else None
+    seen = recording.manifest.steps.candidates if recording.manifest else ()
+    eager = any(one.source == StepSource.EAGER_GRADIENT for one in seen)
+    return python.fed.function if python and python.fed and not eager else ""
 
 
 def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:

@@ -17,7 +17,7 @@ from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began,
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import SeenPlace
+from tfdoctor.recording.program import PythonRecord, SeenPlace, SourceLine
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
@@ -70,7 +70,7 @@ class HostLine:
     """A line of the user's in one part of the step; ``ms`` per training step.
 
     ``calls`` has the functions that the line calls with the number of samples in them, most first; "" is
-    the line itself, or a function written in C.
+    the line itself, or a function written in C that the line does not call by a module's name.
     """
 
     at: Location | None
@@ -97,10 +97,12 @@ class HostLines:
     """The lines of each part of the step in which Python works, the most frequent first.
 
     Samples count while neither the device nor a copy works and no batch is awaited, as Breakdown divides the
-    step: a line that waits for the device is not the host's.
+    step: a line that waits for the device is not the host's. ``around`` are the lines that call the function in
+    which the training call is: they hold the training, so that the lines of that function are not theirs.
     """
 
     parts: Mapping[Stage, tuple[HostLine, ...]]
+    around: frozenset[Location] = frozenset()
 
     @classmethod
     def measure(
@@ -131,7 +133,8 @@ class HostLines:
             {
                 stage: _lines(host_time.sort(stage, times), locate, breakdown[stage])
                 for stage in (Stage.HOST, Stage.BETWEEN)
-            }
+            },
+            frozenset(filter(None, map(locate, _around(recording, record)))),
         )
 
     def own(self, stage: Stage) -> tuple[HostLine, ...]:
@@ -193,6 +196,15 @@ class HostTime:
             return next((stage for stage, spans in others.items() if spans.holds(at)[0]), None)
         latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
         return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
+
+
+def _around(recording: Recording, record: PythonRecord) -> set[SourceLine | None]:
+    """Return the lines that call the function in which the training call is."""
+    calls = {fed.at for fed in (record.fed, record.feeds) if fed}
+    if recording.manifest:
+        calls.add(recording.manifest.steps.at)
+    seen = (*record.places, *(recording.run.stacks.values() if recording.run else ()))
+    return {one.caller for one in seen if one.at and one.at in calls}
 
 
 def _lines(

@@ -1,5 +1,6 @@
 """Calls of TensorFlow and Keras that cost much per call, made in every step, by stack samples."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown, working
 from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import (
-    HostTime,
-    LineWork,
-    work_of,
-)
+from tfdoctor.facts.step_time.host_lines import HostTime, LineWork, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
@@ -38,7 +35,7 @@ SEVERAL_FITS = 5
 
 
 class SlowCall(StrEnum):
-    """A kind of call that is made for a whole run or epoch, and costs much more than the work of one batch."""
+    """A kind of call that is made for a whole run or epoch, and takes much longer than a step needs it to."""
 
     FIT = "fit"
     PREDICT = "predict"
@@ -49,6 +46,7 @@ class SlowCall(StrEnum):
     CLEAR = "clear_session"
     MODEL = "a model outside of a tf.function"
     SINGLE = "a tf.function for one example"  # see SingleCalls
+    WRITE = "functions that write logs or files"  # for somebody who reads them
 
 
 FUNCTIONS = {
@@ -70,9 +68,18 @@ LAYER_CALL = "layer.__call__"
 
 PACKAGES = ("keras", "tf_keras", "tensorflow")
 
+WRITES = re.compile(
+    r"(tensorflow\.(summary|python\.ops\.summary_ops_v2|print$)|tensorboardX?|mlflow|wandb|neptune|comet_ml|clearml"
+    r"|aim|logging|loguru|csv|_csv|imageio)\b"
+    r"|(builtins\.print|cv2\.imwrite|PIL\..*\.save|matplotlib\..*(savefig|imsave)|pandas\..*\.to_(csv|json|excel))$"
+)
+"""Functions, by their full names, that write what somebody reads: summaries, logs, tables, images."""
+
 
 def slow_call(function: str) -> SlowCall | None:
     """Return what a function is, by its full name ("keras.src.models.cloning.clone_model"); None for any other."""
+    if WRITES.match(function):
+        return SlowCall.WRITE
     package, name = function.partition(".")[0], function.rpartition(".")[2]
     if package not in PACKAGES:
         return None

@@ -21,6 +21,8 @@ If the transformation must stay in Python, begin with these lines: do once, befo
 from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
 processes, where cores are free: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own
 TensorFlow operations make the batch, call them inside the `tf.function`, which runs all of them in one call.
+Where the loop's own model decides what is in a batch, as actions in a game fill a replay memory, no pipeline can
+make it ahead: there only a line is named that takes much by itself.
 
 ## Holds for
 
@@ -30,7 +32,8 @@ same are left to repeated-conversion. What counts is the time beyond that which 
 
 The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
 (`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown, and the finding is at the
-`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, appear as lines that call nothing.
+`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, are named since Python 3.11 where
+the line calls them by their module's name; others appear as lines that call nothing.
 
 Users met it as a generator in Python that is slower than the GPU.
 
@@ -60,7 +63,7 @@ from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making
 from tfdoctor.rules.python_input.remedies import once, remedies_of
-from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.humanize import location, milliseconds
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
@@ -143,13 +146,19 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
         if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
             return verdict
     if isinstance(pipeline, Unavailable):
-        return NotApplicable(reason=str(pipeline))
+        return NotApplicable(reason=BY_MODEL if made.by_model else str(pipeline))
     contended = None
     if not breakdown.waits_for_input and overhead:
         contended = _contended(pipeline, breakdown, overhead, input_lines, contention, limits)
     if contention and isinstance(input_lines, InputLines):
         contended = contended or _crowding(input_lines, breakdown, contention, limits)
     return contended or _in_the_pipeline(pipeline, breakdown, input_lines, contention, limits)
+
+
+BY_MODEL = (
+    "the results of a model that the loop runs decide what is in a batch, so that no pipeline can make it ahead, "
+    "and no line that makes a batch has enough stack samples to be named"
+)
 
 
 def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
@@ -159,7 +168,12 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     if made.taking_ms:
         label += f", beyond the {milliseconds(made.taking_ms)} that taking one from tf.data needs"
     measure = Measure.share(label, share, limits.between)
-    summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
+    what = (
+        f"What makes a batch at {location(made.remedy.at)}"
+        if made.by_model
+        else "Making a batch in the training loop"
+    )
+    summary = f"{what} takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
     return Finding(

@@ -1,8 +1,8 @@
 """What TensorFlow has in place of functions that make input in Python, by the functions' names.
 
-Stack samples name functions that are written in Python, such as ``numpy.convolve``, and none that are written in C:
-those of ``cv2``, of NumPy's random generators, of strings. Source: https://www.tensorflow.org/api_docs/python/tf. A
-test runs each expression and compares its result.
+Stack samples name functions that are written in Python, such as ``numpy.convolve``, and of those in C only what a
+line calls by a module's name: no methods of NumPy's random generators, or of strings.
+Source: https://www.tensorflow.org/api_docs/python/tf. A test runs each expression and compares its result.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""A costly call of Keras runs in every step.
+"""A costly call runs in every step.
 
 ## What it checks
 
@@ -6,6 +6,10 @@ Samples of the Python stack in calls that are made for a whole run or epoch: `fi
 `predict`, `evaluate`, `get_weights`, `set_weights`, `clone_model`, saving, `clear_session`; and in models called
 outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
 100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
+
+Functions that write for somebody who reads (`tf.summary`, prints, logging, CSV and other tables, images, clients
+such as MLflow's) are compared with how often anybody can read: a write in every step is reported where steps are
+shorter than 5 seconds, which is how often TensorBoard looks for new data.
 
 Also a `tf.function` that a loop in Python calls 8 times per step or more, each time for one example (it was
 traced for arguments of which the first dimension is 1, and for no larger one), where the calls take at least twice
@@ -32,6 +36,7 @@ each take much longer than one call for all.
 | `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
 | a `tf.function` for one example at a time | one call for all, stacked, where none needs another's result |
 | `clear_session` | once before each model is built |
+| `tf.summary.histogram`, `print` and others that write | every 100 steps, or as many as pass in 5 seconds |
 
 ## Holds for
 
@@ -50,6 +55,7 @@ Users met it as `predict` in a loop over single examples.
 - [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [tf.Variable.assign](https://www.tensorflow.org/api_docs/python/tf/Variable#assign)
 - [Optimizers: use_ema](https://keras.io/api/optimizers/)
+- [TensorBoard: --reload_interval](https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py)
 - [Keras issue 13118: predict in a loop](https://github.com/keras-team/keras/issues/13118)
 - [TensorFlow issue 44711: the same](https://github.com/tensorflow/tensorflow/issues/44711)
 """
@@ -59,12 +65,16 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
+from tfdoctor.rules.slow_call.writing import Writing
 from tfdoctor.terms.humanize import location, milliseconds, number
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.units import count, ms
@@ -103,54 +113,6 @@ class Limits:
     )
 
 
-ON_BATCH = """\
-values = model.predict_on_batch(x)  # NumPy; for a tensor: model(x, training=False) in a tf.function"""
-
-TEST_ON_BATCH = """\
-results = model.test_on_batch(x, y)"""
-
-STACKED = """\
-results = function(np.stack(examples))  # one call; results[i] belongs to examples[i]"""
-
-ASSIGN = """\
-@tf.function
-def update_targets():
-    for slow, variable in zip(target.variables, model.variables):
-        slow.assign(tau * variable + (1 - tau) * slow)"""
-
-CALL = """\
-@tf.function
-def act(state):
-    return model(state, training=False)"""
-
-RARELY = """\
-if step % 1000 == 0:
-    model.save_weights(path)"""
-
-ONE_FIT = """\
-loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to build
-# or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
-
-INSTEAD = {
-    SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", ONE_FIT),
-    SlowCall.PREDICT: Remedy(
-        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, edit_id="calls-per-batch"
-    ),
-    SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Remedy(
-        "Update the variables in place, in a tf.function", ASSIGN, edit_id="assign-weights"
-    ),
-    SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
-    SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", RARELY),
-    SlowCall.MODEL: Remedy("Call the model in a tf.function", CALL),
-    SlowCall.SINGLE: Remedy(
-        "Stack the examples and call the function once, if no call needs the result of another",
-        STACKED,
-    ),
-    SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
-}
-"""What to do instead of each call; the sources are linked on the rule's page."""
-
 OF_THE_RUN = {
     SlowCall.PREDICT: RunCall.PREDICT,
     SlowCall.EVALUATE: RunCall.EVALUATE,
@@ -166,9 +128,14 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     single: SingleOperations | None,
     body: LoopBody | None,
     examples: SingleCalls | None,
+    writing: Writing,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Compare the time of such calls with the step."""
+    """Compare the time of such calls with the step, and writes with how often they can be read."""
+    if writing.often == 1:
+        slow = replace(
+            slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE)
+        )
     sampled, many = slow, examples.calls if examples else ()
     ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
     slow = replace(slow, lines=tuple(ordered))
@@ -182,12 +149,17 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     first = _first_of_each(slow.lines)
     return Finding(
         summary=_summary(slow, many),
-        evidence=(*measures, *_evidence(slow, many)),
-        remedies=tuple(replace(INSTEAD[line.call], at=line.at) for line in first),
+        evidence=(*measures, *writing.measures, *_evidence(slow, many)),
+        remedies=tuple(replace(_instead(line, writing), at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
+        run_effects=tuple(writing.effects),
         about=OF_THE_RUN.get(first[0].call),
         alike=len(first) - 1,
     )
+
+
+def _instead(line: SlowLine, writing: Writing) -> Remedy:
+    return writing.remedy if line.call is SlowCall.WRITE else INSTEAD[line.call]
 
 
 def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:
@@ -277,17 +249,21 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
     return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
 
 
-def example(
+def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
     *lines: SlowLine,
     step: Breakdown | None = None,
     long: LongStepLines | None = None,
     single: SingleOperations | None = None,
     body: LoopBody | None = None,
     examples: SingleCalls | None = None,
+    phases: RunPhases | None = None,
+    run: RunSteps | None = None,
 ) -> Verdict:
     """Judge these lines of a loop, of which 30 steps were sampled."""
     whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
-    return check(SlowCalls(lines, 30), whole, long, single, body, examples)
+    slow = SlowCalls(lines, 30)
+    writing = Writing.measure(slow, whole, phases, run)
+    return check(slow, whole, long, single, body, examples, writing)
 
 
 def sick() -> Verdict:

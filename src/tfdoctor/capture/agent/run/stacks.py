@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..process.callbacks import callbacks_in
+from ..process.compiled_calls import compiled_call
 from ..process.other_threads import OtherThreads
 from ..process.stack import (
     Stack,
@@ -12,7 +13,6 @@ from ..process.stack import (
     user_frame,
     user_line,
 )
-from .compiled_calls import compiled_call
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
 from .switching import SwitchInterval

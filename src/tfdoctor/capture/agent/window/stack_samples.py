@@ -17,6 +17,7 @@ import sys
 import threading
 
 from ..process.callbacks import callbacks_in
+from ..process.compiled_calls import compiled_call
 from ..process.journal import guarded
 from ..process.kept import threads, time
 from ..process.other_threads import OtherThreads
@@ -318,6 +319,9 @@ class StackSampler:
         known = self.known.get(way)
         if known is None:
             known = Stack.of(frame, code), next(callbacks_in(frame), None)
+            if known[0].calls is None and (compiled := compiled_call(frame)):
+                module, _, name = compiled.rpartition(".")
+                known[0].calls = module, name
             if len(self.known) < MOST_PLACES:
                 self.known[way] = known
                 at: FrameType | None = frame
