@@ -114,7 +114,7 @@ class Builtin:
             error.__traceback__ = None
             raise
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # it is written by no one
     def __class__(self) -> Any:  # noqa: ANN401 - what `isinstance` and `inspect` see
         return type(self._original)
 

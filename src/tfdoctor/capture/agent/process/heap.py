@@ -23,14 +23,14 @@ def reader() -> Callable[[], float] | None:
         return None
     import ctypes  # costs, and is needed where the profiler starts
 
-    class Info(ctypes.Structure):
+    class MallocInfo(ctypes.Structure):
         _fields_ = [(name, ctypes.c_size_t) for name in FIELDS.split()]  # as ctypes reads it
 
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError):
         return None
-    ask.restype = Info
+    ask.restype = MallocInfo
 
     def in_use() -> float:
         info = ask()
