@@ -245,3 +245,13 @@ def test_memory_that_traced_functions_hold_is_retracings_to_end() -> None:
     critical = replace(RESIDENT, slope=1e9, low=0.9e9, high=1.1e9)
     assert as_finding(check(critical, TENSORS)).failure is RunFailure.AHEAD
     assert as_finding(check(critical, functions)).failure is RunFailure.NONE
+
+
+@pytest.mark.parametrize(("grown", "kind"), [(0.0, Healthy), (0.1e9, Healthy), (0.38e9, Finding)])
+def test_memory_that_was_reserved_before_is_no_leak(grown: float, kind: type) -> None:
+    """A replay memory is made of zeros at the start, and each of its pages becomes resident when it is written."""
+    reserved = replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown)
+    found = check(RESIDENT, reserved=reserved)
+    assert isinstance(found, kind)
+    if isinstance(found, Healthy):
+        assert "where memory was reserved before" in found.summary

@@ -118,6 +118,7 @@ class RunCounters:
     """What grows in a run, at the end of a bucket; None is unknown."""
 
     rss: Count | None = None  # bytes, this process
+    data: Count | None = None  # bytes that it has reserved, written or not
     device: Count | None = None  # bytes in use on the fullest accelerator
     blocks: Count | None = None  # memory blocks of Python's allocator
     graph: Count | None = None  # operations of TensorFlow 1's default graph

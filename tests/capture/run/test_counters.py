@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.capture import agent
@@ -42,6 +43,18 @@ def test_open_files_and_memory_are_those_of_the_process(clock: Any) -> None:
     assert after["files"] - before["files"] == 40
     assert after["rss"] - before["rss"] > 50_000_000
     assert len(block) == 60_000_000
+
+
+def test_memory_is_reserved_before_it_is_written(clock: Any) -> None:
+    before = counters.Counters(clock).read()
+    block = np.zeros(60_000_000, np.uint8)
+    empty = counters.Counters(clock).read()
+    block[:] = 1
+    full = counters.Counters(clock).read()
+    assert empty["data"] - before["data"] > 50_000_000
+    assert empty["rss"] - before["rss"] < 10_000_000
+    assert full["rss"] - empty["rss"] > 50_000_000
+    assert full["data"] - empty["data"] < 10_000_000
 
 
 # Counters that take long

@@ -30,6 +30,13 @@ class FillingMemory:
     limit: float | None = None
     planned_s: float = 0.0
     ran_out: bool = False
+    reserved: Trend | None = None  # of resident memory: all that the program may write
+
+    @property
+    def fills_reserved(self) -> bool:
+        """Whether it mostly became resident where it was reserved before, as an array that fills: that ends."""
+        reserved = self.reserved
+        return reserved is not None and reserved.last - reserved.first < self.grown / 2
 
     @property
     def name(self) -> str:
@@ -100,7 +107,13 @@ class MemoryTrends:
         planned_s = _planned_s(growth.seconds, calls)
         return cls(
             tuple(
-                FillingMemory(trend, limits[trend.what], planned_s, trend.what is ran_out)
+                FillingMemory(
+                    trend,
+                    limits[trend.what],
+                    planned_s,
+                    trend.what is ran_out,
+                    growth.of(Grows.RESERVED) if trend.what is Grows.RESIDENT else None,
+                )
                 for trend in trends
             )
         )

@@ -28,6 +28,7 @@ class Grows(StrEnum):
 
     STEP = "step time"
     RESIDENT = "resident memory"
+    RESERVED = "reserved memory"
     DEVICE = "device memory"
     BLOCKS = "Python's memory blocks"
     GRAPH = "operations of the default graph"
@@ -39,6 +40,7 @@ class Grows(StrEnum):
 COUNTERS: Mapping[Grows, str] = MappingProxyType(
     {
         Grows.RESIDENT: "rss",
+        Grows.RESERVED: "data",
         Grows.DEVICE: "device",
         Grows.BLOCKS: "blocks",
         Grows.GRAPH: "graph",

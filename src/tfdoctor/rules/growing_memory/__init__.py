@@ -134,7 +134,7 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
     counts = growing_counts(growth)
     least = limits.along if counts else limits.growth
     large = [m for m in memory.memories if m.grown >= max(least, limits.share * m.trend.first)]
-    growing = [one for one in large if one.trend.grows]
+    growing = [one for one in large if one.trend.grows and not one.fills_reserved]
     shown = max(growing, key=lambda one: one.severity, default=memory.memories[0])
     evidence = _evidence(shown, counts, least)
     if not growing:
@@ -178,6 +178,8 @@ def _healthy(memory: FillingMemory, growth: RunGrowth) -> str:
         level = quantity(nbytes(memory.trend.last))
         return f"{name} did not grow in {time}: it was {level} at the end"
     grew = f"{name} grew by {quantity(nbytes(memory.grown))} in {time}"
+    if memory.trend.grows and memory.fills_reserved:
+        return f"{grew}, where memory was reserved before, as by an array that fills"
     return f"{grew}, which is little" if memory.trend.grows else f"{grew}, and not steadily"
 
 
@@ -246,10 +248,11 @@ def example(  # noqa: PLR0913 - what the severity depends on
     calls: RunCalls | None = None,
     program: Program | None = None,
     seconds: float = 120.0,
+    reserved: Trend | None = None,
     kept: KeptResults | None = None,
 ) -> Verdict:
     """Judge memory that grows by 20 MB a second, with the counts that grow along."""
-    memory = FillingMemory(trend=resident, limit=limit, planned_s=planned_s, ran_out=ran_out)
+    memory = FillingMemory(resident, limit, planned_s, ran_out, reserved)
     growth = RunGrowth((resident, *counts), seconds)
     return check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
 

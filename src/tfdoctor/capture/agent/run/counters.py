@@ -46,7 +46,8 @@ class Counters:
     def __init__(self, clock: CallClock) -> None:
         self.clock = clock
         self.paced = {
-            "rss": Paced(_resident),
+            "rss": Paced(lambda: _pages(1)),
+            "data": Paced(lambda: _pages(5)),
             "device": Paced(_device),
             "blocks": Paced(sys.getallocatedblocks),
             "files": Paced(lambda: len(os.listdir("/proc/self/fd"))),
@@ -129,10 +130,10 @@ def named(types: Mapping[type, int]) -> dict[str, int]:
     return named
 
 
-def _resident() -> int:
-    """Return the resident memory of this process, in bytes."""
+def _pages(column: int) -> int:
+    """Return the resident memory of this process (1), or all that it may write (5), in bytes."""
     with io.open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * PAGE
+        return int(file.read().split()[column]) * PAGE
 
 
 def _device() -> int | None:
