@@ -551,3 +551,14 @@ def test_the_predicted_parts_sum_to_the_predicted_step(
     parts = any_model.predict_parts(some)
     assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
     assert min(parts.values()) >= 0.0
+
+
+def test_cores_that_worker_processes_keep_busy_are_the_inputs() -> None:
+    """Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms."""
+    waiting = replace(
+        model(input=73.4, device=2.4),
+        device=DeviceKind.CPU,
+        cores=Cores(2.0, 2.0),
+        input_ms=73.4,
+    )
+    assert waiting.saving([Effect(Stage.INPUT, scales=0.0)]) == pytest.approx(73.4, abs=0.01)

@@ -263,7 +263,8 @@ class StepModel:
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
-        Work that overlaps the step, or that more threads share, keeps the cores as busy as before.
+        Work that overlaps the step, or that more threads share, keeps the cores as busy as before. The step's own
+        work keeps them busy for as long as it takes at most: the others are the input's, also in processes of its own.
         """
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
@@ -272,8 +273,8 @@ class StepModel:
             for stage, own in effects.items()
         }
         busy = self.cores.share * self.step_ms  # in ms with all cores at work
-        inputs = min(busy, self.input_ms / self.cores.usable)
         whole = self._rest({})
+        inputs = max(min(busy, self.input_ms / self.cores.usable), busy - whole)
         left = self._rest(remaining) / whole if whole else 1.0
         return min(self.step_ms, inputs * self._input_left(remaining) + (busy - inputs) * left)
 
