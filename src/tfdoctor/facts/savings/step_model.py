@@ -264,7 +264,7 @@ class StepModel:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
         Work that overlaps the step, or that more threads share, keeps the cores as busy as before. The step's own
-        work keeps them busy for as long as it takes at most: the others are the input's, also in processes of its own.
+        work keeps them busy for as long as it takes, at most: else they are the input's, as in worker processes.
         """
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
