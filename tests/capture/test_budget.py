@@ -163,6 +163,16 @@ def test_the_notes_of_the_profiler_say_what_its_stop_takes(
     assert traced(window, clock, monkeypatch, costs, 100) == windows
 
 
+def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    account, in_use = budget.CaptureBudget(), [500.0]
+    monkeypatch.setattr(heap, "reader", lambda: lambda: in_use[0])
+    account.opens(0.0, None)
+    for mb, noted in ((510.0, 10.0), (300.0, 0.0), (320.0, 20.0)):
+        in_use[0] = mb
+        account.measured(1, "")
+        assert account.noted_mb == noted
+
+
 def test_the_memory_in_use_grows_with_what_is_kept() -> None:
     in_use = heap.reader()
     assert in_use is not None, "glibc tells it"

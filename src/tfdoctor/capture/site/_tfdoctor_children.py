@@ -93,7 +93,8 @@ def wrap(module: Any, name: str, wrapper: Function) -> None:  # noqa: ANN401 - a
             os.supports_fd.remove(original)
             os.supports_fd.add(builtin)
         for place in (module, sys.modules.get(original.__module__)):
-            setattr(place, name, builtin)
+            if getattr(place, name, None) is original:
+                setattr(place, name, builtin)
 
 
 class Builtin:

@@ -130,7 +130,12 @@ class CaptureBudget:
         return self.stop_per_cpu * (time.process_time() - self.cpu_at)
 
     def _noted_mb(self) -> float:
-        return max(0.0, self.in_use() - self.mb_at) if self.in_use else 0.0
+        """Return what was taken since the least that was in use: what the program frees hides none of it."""
+        if not self.in_use:
+            return 0.0
+        mb = self.in_use()
+        self.mb_at = min(self.mb_at, mb)
+        return mb - self.mb_at
 
     def _slowed(self, steps: int) -> float:
         """Return what the steps took longer than usual, as far as the CPU time can be the profiler's."""
