@@ -1,14 +1,19 @@
 """Children with an environment of their own have the agent, and see what they would see without it."""
 
+import builtins
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.capture.running import environment
 from tfdoctor.capture.environment import agent_environment
+
+children: Any = importlib.import_module("tfdoctor.capture.site._tfdoctor_children")
 
 CHILD = (
     "import os, sys; "
@@ -111,3 +116,13 @@ def test_errors_are_those_of_the_functions_themselves(tmp_path: Path) -> None:
     alone, below = started(SHOWN, tmp_path), started(SHOWN, tmp_path, followed="hidden")
     assert below.stdout == alone.stdout
     assert (below.stderr, below.returncode) == ("", 0)
+
+
+def test_a_name_that_only_another_module_has_is_left_in_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`subprocess` calls `fork_exec` by a name of its own."""
+    monkeypatch.setattr(subprocess, "length_of", len, raising=False)
+    children.wrap(subprocess, "length_of", lambda original, *given: original(*given) + 1)
+    assert subprocess.length_of([1]) == 2  # type: ignore[attr-defined]  # made above
+    assert not hasattr(builtins, "length_of")

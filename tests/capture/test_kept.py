@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import importlib
 import io
 import json
 import os
@@ -163,3 +164,14 @@ def test_files_of_ours_have_the_permissions_of_their_folder(tmp_path: Path) -> N
     finally:
         os.umask(before)
     assert (tmp_path / "agent.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_the_door_takes_what_is_kept_before_the_script_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The agent may come later, with TensorFlow."""
+    monkeypatch.syspath_prepend(str(FOLDER.parent / "site"))
+    door: Any = importlib.import_module("_tfdoctor_door")
+    monkeypatch.delitem(sys.modules, "_tfdoctor_door")
+    own = {"gc", "io", "_thread", "os", os.path.__name__, "time"}
+    assert {name for name in own if door.TAKEN[name] == vars(sys.modules[name])} == own

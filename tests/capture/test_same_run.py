@@ -91,11 +91,28 @@ while time.monotonic() < end: sum(range(1000))
 print([] if gc.isenabled() else "off")
 """
 
+PATHS = """
+import os.path, time
+os.path.exists = lambda path: True
+end = time.monotonic() + 1
+while time.monotonic() < end: sum(range(1000))
+print([])
+"""
+
 
 @pytest.mark.parametrize(
     "script",
-    [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS, BUILTINS, COLLECTOR],
-    ids=["doubles", "stopped clock", "traced", "closed files", "threads", "builtins", "collector"],
+    [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS, BUILTINS, COLLECTOR, PATHS],
+    ids=[
+        "doubles",
+        "stopped clock",
+        "traced",
+        "closed files",
+        "threads",
+        "builtins",
+        "collector",
+        "paths",
+    ],
 )
 def test_a_script_finds_nothing_of_ours(tmp_path: Path, script: str) -> None:
     fake_tensorflow(tmp_path)
