@@ -60,8 +60,11 @@ def test_rare_saves_are_healthy_however_long_one_takes() -> None:
     assert isinstance(hours, Healthy)
 
 
-def test_a_run_without_saves_is_healthy() -> None:
-    assert isinstance(example(), Healthy)
+def test_without_saves_a_run_of_fit_is_healthy_and_a_loop_in_python_is_not_judged() -> None:
+    """A loop may save by code of its own, which is not seen."""
+    run = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
+    assert isinstance(applied(frequent_saving, run, RunCalls((), fits=1)), Healthy)
+    assert isinstance(applied(frequent_saving, run, RunCalls(())), NotApplicable)
 
 
 def test_a_window_of_the_run_is_not_judged() -> None:

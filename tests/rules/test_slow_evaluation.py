@@ -82,7 +82,11 @@ def test_what_is_missing_is_said() -> None:
     assert applied(slow_evaluation, part, RunCalls(())) == NotApplicable(
         reason="only a window was traced"
     )
-    assert isinstance(judged(), Healthy)  # what is gone was checked
+    run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
+    assert isinstance(applied(slow_evaluation, run, RunCalls((), fits=1)), Healthy)
+    assert isinstance(
+        applied(slow_evaluation, run, RunCalls(())), NotApplicable
+    )  # it may, in code of its own
     ended = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0}, ended_early=True)
     assert applied(slow_evaluation, ended, RunCalls(())) == NotApplicable(
         reason="the run evaluates no model before it was ended, after its traced steps"

@@ -142,4 +142,8 @@ def test_what_is_missing_is_said() -> None:
     assert applied(slow_prediction, part, RunCalls(())) == NotApplicable(
         reason="only a window was traced"
     )
-    assert isinstance(judged(), Healthy)  # what is gone was checked
+    run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
+    assert isinstance(applied(slow_prediction, run, RunCalls((), fits=1)), Healthy)
+    assert isinstance(
+        applied(slow_prediction, run, RunCalls(())), NotApplicable
+    )  # it may, in code of its own

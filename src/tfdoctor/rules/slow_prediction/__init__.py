@@ -102,7 +102,7 @@ def check(
     """Find predictions whose time goes into many calls and batches, or into Python."""
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
-        if phases.until:
+        if phases.until or not calls.fits:  # of a loop in Python, only some ways to do it are seen
             return NotApplicable(reason=f"the run makes no predictions{phases.until}")
         return Healthy(summary="The run makes no predictions", concern=Concern.RUN)
     lost = LostTime.of(
