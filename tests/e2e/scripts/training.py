@@ -5,6 +5,7 @@ import hashlib
 import os
 import signal
 import sys
+import time
 
 import keras
 import numpy as np
@@ -118,6 +119,9 @@ def own_profiler_later():
         "step18": tf.profiler.experimental.stop,
     }
     model = build()
+    time.sleep(
+        6
+    )  # a busy machine starts the profiler slowly: of a longer run, that is not too much
     model.fit(pipeline(40), verbose=0, callbacks=[At(**actions)])
     return model
 
