@@ -11,9 +11,9 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import host_sync
-from tfdoctor.rules.host_sync import example
+from tfdoctor.rules.host_sync import check, example
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 
@@ -61,3 +61,15 @@ def test_without_steps_nothing_is_judged() -> None:
 def test_no_remedy_of_keras_for_a_run_without_it() -> None:
     finding = as_finding(example(framework=Framework(JAX)))
     assert not any("model.compile" in remedy.code for remedy in finding.remedies)
+
+
+def test_no_several_steps_per_call_where_calls_hold_several() -> None:
+    """Kind: a remedy that proposes what the program does already."""
+    calls = [
+        Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4)
+        for n in range(9)
+    ]
+    steady = SteadySteps.of(Steps.of(calls))
+    step = Breakdown.of(host=2.0, between=1.0, device=7.0)
+    finding = as_finding(check(HostSyncs(1.0, 1.0, 2.0, 1.0), steady, step, None, Framework()))
+    assert [remedy.action for remedy in finding.remedies] == ["Read values every 100 steps"]

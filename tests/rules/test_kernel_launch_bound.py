@@ -60,3 +60,14 @@ def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
     assert finding.remedies[0].action == first
     assert code in finding.remedies[0].code
     assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
+
+
+@pytest.mark.parametrize(("framework", "compiled_ms"), [(Framework(), 5.0), (Framework(JAX), 0.0)])
+def test_no_several_steps_per_call_where_calls_hold_several(
+    framework: Framework, compiled_ms: float
+) -> None:
+    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
+    rows = Operations((replace(XLA, ms=compiled_ms),))
+    finding = as_finding(example(5.0, 5.0, rows, framework, several))
+    assert not any("everal steps" in remedy.action for remedy in finding.remedies)
+    assert finding.remedies

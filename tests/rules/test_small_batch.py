@@ -1,5 +1,6 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
@@ -301,3 +303,21 @@ def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
     at = Location("train.py", 12)
     verdict = check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))
     assert as_finding(verdict).remedies[0].at == at
+
+
+@pytest.mark.parametrize(
+    ("peak", "first"),
+    [(60.0, "Use a larger batch (the device's memory was 60 % full)"), (80.0, "")],
+)
+def test_no_several_steps_per_call_where_calls_hold_several(peak: float, first: str) -> None:
+    """Kind: a remedy that proposes what the program does already."""
+    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
+    several = replace(several, source=StepSource.KERAS_FIT)
+    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+    step = Breakdown.of(host=9.0, device=1.5)
+    facts = (step, PythonOverhead(9.0, 0.0, 0.0), GPU, several, None, memory, Framework())
+    verdict = small_batch.check(*facts, None, None, None, None)
+    if first:
+        assert as_finding(verdict).remedies[0].action.startswith(first)
+    else:
+        assert "holds several steps already" in as_not_applicable(verdict).reason

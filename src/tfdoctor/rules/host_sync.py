@@ -104,7 +104,8 @@ def check(
     summary = f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values"
     if share < limits.share or syncs.syncs * correction < limits.syncs:
         return Healthy(summary=summary, evidence=evidence)
-    return _finding(summary, evidence, idle, framework)
+    in_fit = not steady.several_per_call and (framework.keras or not framework.foreign)
+    return _finding(summary, evidence, idle, (RARELY, FIT) if in_fit else (RARELY,))
 
 
 def _idle_ms(
@@ -120,17 +121,15 @@ def _idle_ms(
 
 
 def _finding(
-    summary: str, evidence: tuple[Measure, ...], idle: dict[Stage, float], framework: Framework
+    summary: str,
+    evidence: tuple[Measure, ...],
+    idle: dict[Stage, float],
+    remedies: tuple[Remedy, ...],
 ) -> Finding:
-    rarely = Remedy("Read values every 100 steps", EVERY)
-    fit = Remedy(
-        "With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"
-    )
-    own_loop = framework.foreign and not framework.keras
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=(rarely,) if own_loop else (rarely, fit),
+        remedies=remedies,
         effects=tuple(
             Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
             for stage, time_ms in idle.items()
@@ -143,6 +142,9 @@ if step % 100 == 0:
     print(f"step {step}: {float(loss):.4f}")  # waits for the GPU, so not in each step"""
 
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
+
+RARELY = Remedy("Read values every 100 steps", EVERY)
+FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")
 
 
 def example(

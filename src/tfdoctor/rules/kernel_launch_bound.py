@@ -37,7 +37,7 @@ with a batch of one, four steps per execution and all four unrolled; it was not 
 - [Keras pull request 20451: unrolled_steps_per_execution](https://github.com/keras-team/keras/pull/20451)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis.preconditions import figures_per_step
 from tfdoctor.diagnosis.rule import Topic, share_limit
@@ -45,6 +45,8 @@ from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import (
@@ -86,6 +88,7 @@ def check(
     breakdown: Breakdown,
     operations: Operations | None,
     framework: Framework,
+    steady: SteadySteps,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the idle time during launches with the step."""
@@ -101,6 +104,8 @@ def check(
         return Healthy(summary=f"{summary} kernels", evidence=measures)
     compiled = framework.foreign or (operations.compiled if operations else 0.0) > MOSTLY
     remedies = _of_compiled(framework) if compiled else REMEDIES
+    if steady.several_per_call:
+        remedies = tuple(remedy for remedy in remedies if remedy not in IN_ONE_CALL)
     work = "the compiled step of " if compiled else ""
     return _finding(f"{summary} {work}{gaps.kernels:.0f} kernels", measures, gaps, remedies)
 
@@ -138,7 +143,9 @@ model.compile(optimizer, loss, steps_per_execution=16)
 model.unrolled_steps_per_execution = 4  # Keras 3.7 and later; before fit"""
 
 SEVERAL = Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution")
-UNROLL = Remedy("Or unroll some of them, so that their loop waits less often", UNROLLED)
+UNROLL = Remedy(
+    "Unroll some of the steps of one call, so that their loop waits less often", UNROLLED
+)
 REMEDIES = (
     Remedy("Compile the step with XLA", COMPILE, edit_id="jit-compile"),
     SEVERAL,
@@ -149,11 +156,9 @@ REMEDIES = (
 
 def _of_compiled(framework: Framework) -> tuple[Remedy, ...]:
     """Return what helps where XLA has compiled the step already: fewer calls, or more work in each."""
-    fewer = SEVERAL
     if framework.foreign and not framework.keras:
-        code = SCAN if framework.name == JAX else ""
-        fewer = Remedy("Run several steps in one compiled call", code)
-    return fewer, Remedy(LARGER)
+        return (SCANNED if framework.name == JAX else LOOPED), LARGER
+    return SEVERAL, LARGER
 
 
 SCAN = """\
@@ -161,7 +166,10 @@ SCAN = """\
 def train_steps(params, batches):  # each array of batches has a first dimension of several batches
     return jax.lax.scan(lambda params, batch: train_step(params, batch), params, batches)"""
 
-LARGER = "Or use a larger batch, adjust the learning rate and compare the accuracy"
+LARGER = Remedy("Use a larger batch, adjust the learning rate and compare the accuracy")
+LOOPED = Remedy("Run several steps in one compiled call")
+SCANNED = replace(LOOPED, code=SCAN)
+IN_ONE_CALL = (SEVERAL, LOOPED, SCANNED)
 
 
 def example(
@@ -169,12 +177,14 @@ def example(
     device_ms: float = 4.0,
     operations: Operations | None = None,
     framework: Framework = Framework(),
+    steps: Steps | None = None,
 ) -> Verdict:
     """The GPU works for 4 ms of each 9.5 ms step."""
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
     gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
     step = Breakdown.of(host=launching_ms, device=device_ms)
-    return check(gaps, step, operations, framework)
+    steady = SteadySteps.of(steps or Steps.uniform(10, step.step_ms))
+    return check(gaps, step, operations, framework, steady)
 
 
 sick = example

@@ -76,6 +76,11 @@ class SteadySteps:
             steps.usual_ms / mean if mean else 1.0,
         )
 
+    @property
+    def several_per_call(self) -> bool:
+        """Whether one call holds several training steps already, as with ``steps_per_execution``."""
+        return self.unit is STEP and self.rounds > len(self.stretches)
+
     def ms(self, work: Intervals) -> float:
         """Return how long something lasts, in ms per round."""
         starts, ends = pairs_of(self.stretches).T

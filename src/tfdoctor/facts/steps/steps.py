@@ -149,6 +149,11 @@ class Steps:
         return sum(step.calls for step in self.steps)
 
     @property
+    def several_per_call(self) -> bool:
+        """Whether one call holds several training steps already, as with ``steps_per_execution``."""
+        return self.count > len(self.steps)
+
+    @property
     def too_few(self) -> bool:
         """Whether they show no saving: too few steps, or too few calls of several steps, which have no middle."""
         return self.count < FEWEST_STEPS or len(self.steps) <= FEW_STEPS

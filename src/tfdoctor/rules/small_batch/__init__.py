@@ -85,6 +85,10 @@ STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 
 TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 
+NOTHING_LEFT = (
+    "one call holds several steps already, and a larger batch may not fit into the device's memory"
+)
+
 ENOUGH = 64
 """Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit."""
 
@@ -127,7 +131,7 @@ class Limits:
     )
 
 
-def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look like it but are not
+def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that look like it but are not
     breakdown: Breakdown,
     overhead: PythonOverhead,
     device: Device,
@@ -164,6 +168,8 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
     remedies = _remedies(steps, memory, framework, number, eager.at if eager else None, limits)
+    if not remedies:
+        return NotApplicable(reason=f"{summary}, but {NOTHING_LEFT}")
     if small and sum(part.ms for part in call) < least_ms:  # a larger batch spares more
         parts = (*call, *starting, *small_operations(operations, limits.values, limits.each_ms))
         return _finding(summary, evidence, remedies[::-1], parts, small / ENOUGH)
@@ -262,7 +268,9 @@ def _remedies(
     """Return first the change that leaves the training as it is, at the line of fit or of the loop."""
     code = {JAX: SCAN, "": LOOP, TENSORFLOW: LOOP}.get(framework.name, "")
     remedies = [Remedy("Process several batches in one compiled call", code, at)]
-    if steps.source == StepSource.KERAS_FIT:
+    if steps.several_per_call:
+        remedies = []
+    elif steps.source == StepSource.KERAS_FIT:
         compile_ = COMPILE.format(number)
         remedies = [Remedy("Run several steps in one call", compile_, at, "steps-per-execution")]
     if memory is None or memory.fullest.share <= limits.memory:
