@@ -26,6 +26,7 @@ from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
+from tfdoctor.trace.names import EAGER_OPERATION
 
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 """The prefix that inlining a function or a loop's body adds to its operations' names."""
@@ -190,6 +191,8 @@ def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup
         kind in COMPILED and not OF_HOST.search(ran)
     ):  # one name for all kernels of a program
         name, kind = ran, ""
+    if EAGER_OPERATION.fullmatch(ran):  # named by its type, as a graph's operation may be
+        name = ran
     program, operation = known.program, known.find(name, raw, kind)
     exact = operation if operation and operation.type == kind else None
     event = work.types[label]
